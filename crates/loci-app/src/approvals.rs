@@ -1,5 +1,5 @@
 //! Questions at the start of an interactive session, beside trust: settings that cannot be read, servers of the project
-//! that nobody approved, and a key of the environment where another credential is kept.
+//! that nobody approved, and a key of the environment.
 //!
 //! Each is asked until it is answered; the answers of the last two are kept where other programs keep them.
 
@@ -108,17 +108,25 @@ pub fn answer_servers(
         .map_err(|error| UserError::from_error(&error))
 }
 
-/// Returns the end of a key of the environment that nobody has approved or rejected, where another credential is kept that
-/// would be used without it.
-pub fn unapproved_key(env: &Env) -> Option<String> {
+/// A key of the environment that nobody has approved or rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnapprovedKey {
+    /// Its last letters.
+    pub tail: String,
+    /// Whether another credential is kept that would be used without it.
+    pub has_other: bool,
+}
+
+/// Returns the key of the environment, where nobody has approved or rejected it.
+pub fn unapproved_key(env: &Env) -> Option<UnapprovedKey> {
     let key = env.vars.non_empty(API_KEY)?;
     let home = ConfigHome::from_env(env);
-    let has_other =
-        matches!(stored_api_key(&home), Ok(Some(_))) || matches!(stored_login(&home), Ok(Some(_)));
-    if !has_other || key_answer(&home, key).is_some() {
+    if key_answer(&home, key).is_some() {
         return None;
     }
-    Some(tail(key, 4))
+    let has_other =
+        matches!(stored_api_key(&home), Ok(Some(_))) || matches!(stored_login(&home), Ok(Some(_)));
+    Some(UnapprovedKey { tail: tail(key, 4), has_other })
 }
 
 /// Tells whether the user does not want the key of the environment to be used.
@@ -131,14 +139,20 @@ pub fn is_key_rejected(env: &Env) -> bool {
 pub fn answer_key(env: &Env, may_use: bool) -> Result<(), UserError> {
     let Some(key) = env.vars.non_empty(API_KEY) else { return Ok(()) };
     let home = ConfigHome::from_env(env);
-    let list = if may_use { "approved" } else { "rejected" };
+    let (list, other) = if may_use { ("approved", "rejected") } else { ("rejected", "approved") };
     let tail = tail(key, KEY_TAIL);
     edit_state(&home, |text| {
-        let mut known = key_answers(text, list);
+        let (mut known, others) = (key_answers(text, list), key_answers(text, other));
         if !known.contains(&tail) {
-            known.push(tail);
+            known.push(tail.clone());
         }
-        edit::set(text, &["customApiKeyResponses", list], &json!(known))
+        let text = edit::set(text, &["customApiKeyResponses", list], &json!(known))?;
+        // The last word counts.
+        if !others.contains(&tail) {
+            return Ok(text);
+        }
+        let others: Vec<&String> = others.iter().filter(|it| **it != tail).collect();
+        edit::set(&text, &["customApiKeyResponses", other], &json!(others))
     })
     .map(drop)
     .map_err(|error| UserError::from_error(&error))
@@ -206,16 +220,26 @@ mod tests {
     }
 
     #[test]
-    fn key_of_the_environment_is_asked_about_where_there_is_another() {
+    fn key_of_the_environment_is_asked_about_until_it_is_answered() {
         let home = TestHome::new();
         let mut env = Env::for_test(home.home(), home.project());
+        assert_eq!(unapproved_key(&env), None, "there is none");
         env.vars = env.vars.clone().with(API_KEY, "sk-0123456789abcdefghijklmn");
-        assert_eq!(unapproved_key(&env), None, "it is the only one");
+        let key = |has_other| Some(UnapprovedKey { tail: "klmn".into(), has_other });
+        assert_eq!(unapproved_key(&env), key(false));
         loci_storage::config::store_api_key(&ConfigHome::from_env(&env), "sk-kept").unwrap();
-        assert_eq!(unapproved_key(&env).as_deref(), Some("klmn"));
+        assert_eq!(unapproved_key(&env), key(true));
         answer_key(&env, false).unwrap();
         assert_eq!((unapproved_key(&env), is_key_rejected(&env)), (None, true));
         answer_key(&env, true).unwrap();
-        assert!(!is_key_rejected(&env), "the last word of two is yes");
+        assert_eq!((unapproved_key(&env), is_key_rejected(&env)), (None, false), "the last word counts");
+        answer_key(&env, false).unwrap();
+        assert!(is_key_rejected(&env), "this one, too");
+        let state = std::fs::read_to_string(ConfigHome::from_env(&env).state_file()).unwrap();
+        let state: Value = serde_json::from_str(&state).unwrap();
+        assert_eq!(
+            state["customApiKeyResponses"],
+            json!({"approved": [], "rejected": ["456789abcdefghijklmn"]})
+        );
     }
 }

@@ -20,6 +20,7 @@ pub mod doctor;
 pub mod export;
 pub mod mcp;
 pub mod memory;
+pub mod memory_edit;
 pub mod memory_review;
 mod options;
 pub mod output_style;

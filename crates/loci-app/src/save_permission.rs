@@ -10,7 +10,6 @@ use loci_storage::config::{
 };
 use loci_storage::layout::ConfigHome;
 
-use crate::settings_reload::warn;
 use crate::user_error::UserError;
 
 /// Returns what saves changes of permissions for sessions in this directory.
@@ -21,7 +20,7 @@ pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
         let places = SettingsPlaces::new(&env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let scope = update.destination().scope();
         let (path, options) = match scope {
-            None | Some(Scope::CommandLine | Scope::Managed) => return Ok(()),
+            None | Some(Scope::CommandLine | Scope::Managed) => return Ok(None),
             Some(Scope::User) => (&places.user, WriteOptions::private()),
             Some(Scope::Project) => (&places.project, WriteOptions::project()),
             Some(Scope::Local) => {
@@ -32,12 +31,12 @@ pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
         edit_settings(&home, path, &options, |text| update.edit(text)).map_err(|error| message_of(&error))?;
         if scope != Some(Scope::User) && !has_told && waits_for_trust(&places) {
             has_told = true;
-            warn(&format!(
+            return Ok(Some(format!(
                 "Saved to {}, which allows more only in folders that are trusted: for later sessions, run `loci config trust`",
                 places.display_path(path)
-            ));
+            )));
         }
-        Ok(())
+        Ok(None)
     })
 }
 

@@ -5,8 +5,10 @@
 
 mod entries;
 mod export;
+mod move_session;
 mod rewind;
 mod task_output;
+mod turn_changes;
 
 use std::sync::Arc;
 
@@ -21,11 +23,13 @@ use crate::start::StartedSession;
 
 pub use entries::entries;
 pub use export::export;
+pub use move_session::{move_session, move_target};
 pub(crate) use rewind::rewind_conversation;
 pub use rewind::{
     RewindPoint, RewindPoints, RewindPreview, RewindRequest, preview_rewind, rewind_files, rewind_points,
 };
 pub use task_output::task_output;
+pub use turn_changes::{TurnChanges, turn_changes};
 
 /// What the commands of a session are answered from.
 #[derive(Clone)]

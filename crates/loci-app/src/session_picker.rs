@@ -2,18 +2,22 @@
 //!
 //! Everything here blocks and works before there is a session, too.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
+use loci_core::conversation::{Branches, Conversation, Leaf};
 use loci_core::entry::Entry;
+use loci_core::file_history::prompts_of;
 use loci_core::search::{Query, snippet};
 use loci_stdx::{Env, single_line};
 use loci_storage::layout::{ConfigHome, Dialect, SessionPlace};
 use loci_storage::project::Project;
 use loci_storage::search::{IndexUse, NoObserver, SearchFilter, SearchQuery, search_sessions};
 use loci_storage::sessions::{
-    LabelError, SessionSummary, list_sessions, load_live, rename_session, session_summary,
+    LabelError, SessionSummary, list_recent, list_sessions, load_live, load_transcript, rename_session,
+    session_summary,
 };
 
 use crate::display::{ago, minute_of_ms_in, path, written};
@@ -21,6 +25,8 @@ use crate::user_error::UserError;
 
 /// The longest title that is shown.
 const MOST_TITLE: usize = 160;
+/// The most branches of a session that are shown.
+const MOST_BRANCHES: usize = 100;
 /// How many bytes of a message are shown.
 const MOST_SNIPPET: usize = 240;
 
@@ -84,35 +90,63 @@ pub struct FoundMessage {
     pub snippet: String,
 }
 
-/// Lists sessions, the newest first, no more than so many.
+/// Lists all sessions, the newest first.
 pub fn list_choices(
     env: &Env,
     home: &ConfigHome,
     scope: PickerScope,
-    most: usize,
 ) -> Result<Vec<SessionChoice>, UserError> {
-    let failed = |error| UserError::from_error(&error);
-    let project = Project::repository(&env.cwd);
-    let own = list_sessions(home, Some(&project), usize::MAX).map_err(failed)?.sessions;
-    let sessions = match scope {
-        PickerScope::Project => own.iter().take(most).cloned().collect(),
-        PickerScope::All => list_sessions(home, None, most).map_err(failed)?.sessions,
-    };
-    let own: HashSet<&str> = own.iter().map(|session| session.place.id().as_str()).collect();
-    let describe = Describe { env, own, zone: TimeZone::system(), now_ms: env.clock.now().as_millisecond() };
-    Ok(sessions
-        .iter()
-        .filter(|session| !session.facts.is_empty && !session.facts.is_sidechain)
-        .map(|session| describe.choice(session))
-        .collect())
+    let describe = Describe::new(env, home);
+    let project = Some(&describe.project).filter(|_| scope == PickerScope::Project);
+    let listed =
+        list_sessions(home, project, usize::MAX).map_err(|error| UserError::from_error(&error))?.sessions;
+    Ok(describe.choices(&listed))
+}
+
+/// Lists the sessions that were written last, about so many, the newest first: of the others nothing is read, so that
+/// something is seen at once, however many there are. Says whether these are all.
+pub fn recent_choices(
+    env: &Env,
+    home: &ConfigHome,
+    scope: PickerScope,
+    most: usize,
+) -> Result<(Vec<SessionChoice>, bool), UserError> {
+    let describe = Describe::new(env, home);
+    let project = Some(&describe.project).filter(|_| scope == PickerScope::Project);
+    let (list, is_whole) = list_recent(home, project, most).map_err(|error| UserError::from_error(&error))?;
+    Ok((describe.choices(&list.sessions), is_whole))
 }
 
 /// What sessions are described with.
 struct Describe<'a> {
     env: &'a Env,
-    own: HashSet<&'a str>,
+    home: &'a ConfigHome,
+    project: Project,
+    /// Whether sessions of a directory that began in a directory are the project's own; many have the same.
+    owned: RefCell<HashMap<(PathBuf, Option<String>), bool>>,
     zone: TimeZone,
     now_ms: i64,
+}
+
+impl<'a> Describe<'a> {
+    fn new(env: &'a Env, home: &'a ConfigHome) -> Self {
+        let (project, zone) = (Project::repository(&env.cwd), TimeZone::system());
+        let owned = RefCell::default();
+        Self { env, home, project, owned, zone, now_ms: env.clock.now().as_millisecond() }
+    }
+
+    fn is_own(&self, session: &SessionSummary) -> bool {
+        let dir = session.place.file().parent().map(Path::to_path_buf).unwrap_or_default();
+        let mut owned = self.owned.borrow_mut();
+        *owned
+            .entry((dir, session.facts.cwd.clone()))
+            .or_insert_with(|| self.project.owns(self.home, session))
+    }
+
+    fn choices(&self, sessions: &[SessionSummary]) -> Vec<SessionChoice> {
+        let shown = sessions.iter().filter(|session| !session.facts.is_empty && !session.facts.is_sidechain);
+        shown.map(|session| self.choice(session)).collect()
+    }
 }
 
 impl Describe<'_> {
@@ -128,11 +162,49 @@ impl Describe<'_> {
             shown_cwd: facts.cwd.as_ref().map(|cwd| path(&self.env.home, cwd)),
             cwd: facts.cwd.as_ref().map(PathBuf::from),
             is_branch: facts.forked_from.is_some(),
-            is_here: self.own.contains(id.as_str()),
+            is_here: self.is_own(session),
             file: session.place.file().to_owned(),
             id,
         }
     }
+}
+
+/// A branch of a session's conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchChoice {
+    /// Its last message.
+    pub leaf: String,
+    /// The last thing that was asked in it, in a line.
+    pub line: String,
+    /// When something was last said in it, in local time.
+    pub time: String,
+    /// How many entries lead to its end.
+    pub n_entries: usize,
+    /// Whether the session goes on with it by itself.
+    pub is_current: bool,
+}
+
+/// Finds the branches of a session's conversation, the newest first.
+pub fn session_branches(file: &Path) -> Result<Vec<BranchChoice>, UserError> {
+    let entries = load_transcript(file).map_err(|error| UserError::from_error(&error))?.entries;
+    let current = Conversation::build(entries.clone()).leaf().cloned();
+    let branches = Branches::from_entries(&entries);
+    let mut leaves: Vec<_> = branches.leaves().iter().collect();
+    leaves.sort_by(|left, right| right.timestamp.cmp(&left.timestamp));
+    let choice = |leaf: &&Leaf| {
+        let lineage: Vec<_> = branches.lineage(&leaf.id).into_iter().cloned().collect();
+        let asked = prompts_of(&lineage).pop().map(|prompt| prompt.text);
+        BranchChoice {
+            leaf: leaf.id.to_string(),
+            line: single_line(asked.as_deref().unwrap_or("(no prompt)"), MOST_TITLE),
+            time: written(leaf.timestamp.as_deref()),
+            n_entries: leaf.n_entries,
+            is_current: current
+                .as_ref()
+                .is_some_and(|id| lineage.iter().any(|it| it.head().uuid.as_ref() == Some(id))),
+        }
+    };
+    Ok(leaves.iter().take(MOST_BRANCHES).map(choice).collect())
 }
 
 /// Reads the conversation of a session, as far as the model still sees it.
@@ -157,19 +229,20 @@ pub fn find_messages(
     limit: usize,
 ) -> Result<Vec<FoundMessage>, UserError> {
     let failed = |error: &dyn std::error::Error| UserError::from_error(error);
-    let project = Project::repository(&env.cwd);
-    let own = list_sessions(home, Some(&project), usize::MAX).map_err(|error| failed(&error))?.sessions;
+    let describe = Describe::new(env, home);
     let sessions = match scope {
         PickerScope::All => None,
-        PickerScope::Project => Some(own.iter().map(|session| session.place.file().to_owned()).collect()),
+        PickerScope::Project => {
+            let own = list_sessions(home, Some(&describe.project), usize::MAX);
+            let own = own.map_err(|error| failed(&error))?.sessions;
+            Some(own.iter().map(|session| session.place.file().to_owned()).collect())
+        }
     };
     let filter = SearchFilter { sessions, ..SearchFilter::default() };
     let query = SearchQuery { text: text.to_owned(), is_regex: false, filter, skip: 0, limit };
     let unique = format!("{:020}-{}", env.clock.now().as_millisecond(), env.random.uuid_v4());
     let found = search_sessions(home, &query, IndexUse::Normal, &unique, &NoObserver)
         .map_err(|error| failed(&error))?;
-    let own: HashSet<&str> = own.iter().map(|session| session.place.id().as_str()).collect();
-    let describe = Describe { env, own, zone: TimeZone::system(), now_ms: env.clock.now().as_millisecond() };
     let parsed = Query::parse(text);
     let hits = found.hits.iter().filter(|hit| !hit.is_archived && hit.session.dialect() == Dialect::Own);
     Ok(hits
@@ -219,7 +292,9 @@ mod tests {
         write_session(&home, &config, &env.cwd, here, "fix the port");
         write_session(&home, &config, Path::new("/elsewhere"), there, "write a poem");
         let titles = |scope| {
-            let choices = list_choices(&env, &config, scope, usize::MAX).unwrap();
+            let choices = list_choices(&env, &config, scope).unwrap();
+            assert_eq!(recent_choices(&env, &config, scope, 10).unwrap(), (choices.clone(), true));
+            assert_eq!(recent_choices(&env, &config, scope, 1).unwrap().1, choices.len() == 1);
             let mut told: Vec<_> =
                 choices.iter().map(|it| (it.title.clone(), it.is_here, it.branch.clone())).collect();
             told.sort();
@@ -233,9 +308,37 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].session.id.as_str(), found[0].snippet.as_str()), (there, "write a poem"));
         assert!(find_messages(&env, &config, "poem", PickerScope::Project, 10).unwrap().is_empty());
-        let choice = &list_choices(&env, &config, PickerScope::Project, 10).unwrap()[0];
+        let choice = &list_choices(&env, &config, PickerScope::Project).unwrap()[0];
         assert_eq!(rename_choice(choice, " port ").unwrap(), "port");
         assert_eq!(titles(PickerScope::Project)[0].0, "port");
         assert_eq!(preview_entries(&choice.file).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn branches_of_a_session_are_told_apart_by_their_last_prompt() {
+        let home = TestHome::new();
+        let file = home.project().join("s.jsonl");
+        let line = |uuid: &str, parent: Option<&str>, minute: u8, text: &str| {
+            json!({
+                "type": "user", "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+                "timestamp": format!("2026-01-01T00:{minute:02}:00.000Z"),
+                "message": {"role": "user", "content": text},
+            })
+            .to_string()
+        };
+        let lines = [
+            line("a", None, 0, "start"),
+            line("b", Some("a"), 1, "first way"),
+            line("c", Some("b"), 2, "on the first way"),
+            line("d", Some("a"), 3, "second way\nmore"),
+        ];
+        std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+        let branches = session_branches(&file).unwrap();
+        let told: Vec<_> = branches
+            .iter()
+            .map(|it| (it.leaf.as_str(), it.line.as_str(), it.n_entries, it.is_current))
+            .collect();
+        assert_eq!(told, [("d", "second way more", 2, true), ("c", "on the first way", 3, false)]);
+        assert!(session_branches(&home.project().join("none")).is_err());
     }
 }

@@ -10,7 +10,6 @@
 //! as it was at the start.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::permission::{Rule, RuleSource, Rulebook};
@@ -158,12 +157,11 @@ fn poll(
         if rulebook != *current || waits {
             warnings.push(change_message(may_loosen, waits).to_owned());
         }
-        warnings.into_iter().for_each(|warning| warn(&warning));
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
         let hooks = hooks.map(|hooks| hooks.config);
-        Some(ReloadedSettings { rulebook, settings: now, hooks })
+        Some(ReloadedSettings { rulebook, settings: now, hooks, warnings })
     })
 }
 
@@ -204,17 +202,11 @@ fn apply(
     Box::new(move || {
         let (settings, moment) = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let env = child_env::with_secrets_as_in(&start, with_settings_vars(&inherited, &settings));
-        if credentials.reload(&env, &settings, moment) {
-            warn("Settings changed: the new command of `apiKeyHelper` counts from the next prompt on");
-        }
-        Ambient { child_env: plugins.get().child_env(&env), env }
+        let waits = credentials.reload(&env, &settings, moment);
+        let text = "Settings changed: the new command of `apiKeyHelper` counts from the next prompt on";
+        let warnings = waits.then(|| text.to_owned()).into_iter().collect();
+        (Ambient { child_env: plugins.get().child_env(&env), env }, warnings)
     })
-}
-
-/// Tells people on standard error.
-pub(crate) fn warn(text: &str) {
-    // Nobody is left to tell when stderr is gone.
-    drop(writeln!(std::io::stderr(), "{text}"));
 }
 
 /// Returns the settings in force as the app state holds them: variables by a mark that changes with their

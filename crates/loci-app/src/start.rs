@@ -17,8 +17,8 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::approvals::{
-    ServerAnswer, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
-    unapproved_key, unapproved_servers,
+    ServerAnswer, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected,
+    settings_errors, unapproved_key, unapproved_servers,
 };
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
 use crate::options::{RunOptions, SessionSource};
@@ -42,8 +42,8 @@ pub enum StartQuestion {
     SettingsErrors(Vec<String>),
     /// Whether these servers of the project may be used.
     McpServers(Vec<UnapprovedServer>),
-    /// Whether the key of the environment is used, which ends so, where another credential is kept.
-    ApiKey(String),
+    /// Whether the key of the environment is used.
+    ApiKey(UnapprovedKey),
     /// Whether everything may run unasked, as the options say.
     Bypass,
     /// There are no credentials.
@@ -71,8 +71,13 @@ pub enum StartAnswer {
     Bypass,
     /// Credentials are there now.
     Credentials,
-    /// This session goes on, by id.
-    Session(String),
+    /// This session goes on.
+    Session {
+        /// Its id.
+        id: String,
+        /// The message it goes on from, where that is not the last.
+        at: Option<String>,
+    },
     /// A copy of the session goes on.
     Fork,
     /// The session is taken from the other process.
@@ -199,7 +204,10 @@ impl SessionStart {
             StartAnswer::ApiKey(may_use) => return answer_key(&self.inherited, may_use),
             StartAnswer::Bypass => self.has_accepted_bypass = true,
             StartAnswer::Credentials => {}
-            StartAnswer::Session(id) => self.options.session.source = SessionSource::Named(id),
+            StartAnswer::Session { id, at } => {
+                self.options.session.source = SessionSource::Named(id);
+                self.options.session.at = at;
+            }
             StartAnswer::Fork => self.options.session.is_fork = true,
             StartAnswer::TakeOver => self.options.session.takes_over = true,
             StartAnswer::View => self.is_viewing = true,
@@ -234,9 +242,9 @@ impl SessionStart {
                 return Some(StartQuestion::SettingsErrors(errors));
             }
             if self.client.is_none()
-                && let Some(tail) = unapproved_key(&self.inherited)
+                && let Some(key) = unapproved_key(&self.inherited)
             {
-                return Some(StartQuestion::ApiKey(tail));
+                return Some(StartQuestion::ApiKey(key));
             }
             let servers = unapproved_servers(&self.inherited, &self.options);
             if !servers.is_empty() {

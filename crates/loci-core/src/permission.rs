@@ -44,6 +44,6 @@ pub use private_address::{is_private_address, is_private_host};
 pub use protected::is_protected;
 pub use reason::Reason;
 pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RulePlace, RuleSource, split_list};
-pub use rulebook::Rulebook;
+pub use rulebook::{MoveRefusal, Rulebook};
 pub use suggest::suggest;
 pub use update::{BadUpdate, Destination, RuleChange, Update};

@@ -121,7 +121,7 @@ pub enum Command {
         /// An id for the answer.
         request: String,
         /// What is asked.
-        question: String,
+        task: SideTask,
     },
     /// Look after MCP servers; answered by an event.
     Mcp {
@@ -160,6 +160,22 @@ pub enum McpAction {
         server: String,
         /// What it says.
         message: Value,
+    },
+}
+
+/// What the model is asked beside the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SideTask {
+    /// A question of the person.
+    Question(String),
+    /// What the session is about, in a line or two, for somebody who was away.
+    Recap,
+    /// A summary of all that was said from a prompt on.
+    SummaryFrom {
+        /// The prompt, or its beginning.
+        prompt: String,
+        /// What to pay attention to.
+        focus: Option<String>,
     },
 }
 

@@ -187,8 +187,8 @@ pub enum ReloadPoint {
     Call,
 }
 
-/// Returns the world as settings have it now.
-pub type SettingsApplier = Box<dyn Fn() -> Ambient + Send + Sync>;
+/// Returns the world as settings have it now, and what people should know about it.
+pub type SettingsApplier = Box<dyn Fn() -> (Ambient, Vec<String>) + Send + Sync>;
 
 /// What changed settings mean for a session.
 #[derive(Debug, Clone)]
@@ -199,6 +199,8 @@ pub struct ReloadedSettings {
     pub settings: Value,
     /// Hooks from now on, where they changed.
     pub hooks: Option<HookConfig>,
+    /// What people should know about the change.
+    pub warnings: Vec<String>,
 }
 
 /// The world around a session, with what settings change about it.
@@ -210,8 +212,8 @@ pub struct Ambient {
     pub child_env: Vec<(String, String)>,
 }
 
-/// Makes a change in the settings file it is for; the error says why not.
-pub type SaveUpdate = Box<dyn FnMut(&Update) -> Result<(), String> + Send>;
+/// Makes a change in the settings file it is for, and returns what people should know about it; the error says why not.
+pub type SaveUpdate = Box<dyn FnMut(&Update) -> Result<Option<String>, String> + Send>;
 
 /// What answers to permission questions may change.
 #[derive(Default)]

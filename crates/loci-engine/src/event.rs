@@ -216,6 +216,8 @@ pub enum EngineEvent {
     ModeChanged(Mode),
     /// The model changed.
     ModelChanged(String),
+    /// Settings changed; all that are in force now, variables by marks alone.
+    SettingsChanged(Value),
     /// A hook is being run.
     HookStarted(HookRunStarted),
     /// A hook has ended.

@@ -46,7 +46,7 @@ mod worktrees;
 pub use agents::{agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{
-    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, ToolChanges,
+    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideTask, ToolChanges,
 };
 pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,

@@ -35,7 +35,10 @@ impl StateEffects for SessionStateEffects {
     /// Applies the environment again and clears credential caches, whoever changed the files.
     fn settings(&self) {
         if let Some(apply) = &self.apply {
-            *lock(&self.ambient) = apply();
+            let (ambient, warnings) = apply();
+            *lock(&self.ambient) = ambient;
+            // Without a listener there is nobody to tell.
+            warnings.into_iter().for_each(|text| drop(self.events.send(EngineEvent::Warning(text))));
         }
     }
 }
@@ -74,7 +77,9 @@ mod tests {
             events: sender,
             identity: Arc::clone(&identity),
             ambient: Arc::clone(&ambient),
-            apply: Some(Box::new(move || Ambient { env: env.clone(), child_env: child_env.clone() })),
+            apply: Some(Box::new(move || {
+                (Ambient { env: env.clone(), child_env: child_env.clone() }, vec!["told".to_owned()])
+            })),
         };
         World { identity, state: connect(AppState::default(), effects), events, ambient }
     }
@@ -90,11 +95,12 @@ mod tests {
 
     #[test]
     fn settings_that_change_are_applied_to_the_world_around() {
-        let world = world();
+        let mut world = world();
         change(&world.state, |state| state.session.title = Some("new".to_owned()));
         assert!(lock(&world.ambient).child_env.is_empty(), "nothing of the settings changed");
         change(&world.state, |state| state.settings = serde_json::json!({"env": {"NEW": "#1"}}));
         assert_eq!(lock(&world.ambient).child_env, [("NEW".to_owned(), "1".to_owned())]);
+        assert!(matches!(world.events.try_recv(), Ok(EngineEvent::Warning(text)) if text == "told"));
     }
 
     #[test]

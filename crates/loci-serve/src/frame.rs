@@ -107,6 +107,7 @@ impl Frames {
             | EngineEvent::SideAnswered { .. }
             | EngineEvent::Snapshot { .. }
             | EngineEvent::ModelChanged(_)
+            | EngineEvent::SettingsChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)
             | EngineEvent::Warning(_) => return None,

@@ -17,8 +17,8 @@ pub(crate) mod tree_history;
 pub use blame_diff::{BlamedLine, HistoryQueryError, PathDiff, blame_file, diff_points};
 pub use file_history::{BackupError, FileHistory};
 pub use rewind::{
-    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, apply_rewind,
-    plan_rewind, plan_undo, recover_rewinds,
+    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, TurnbackSummary,
+    apply_rewind, plan_rewind, plan_undo, recover_rewinds,
 };
 pub use scratch::{ScratchCopy, ScratchError, ScratchLimits};
 pub use tree_history::{

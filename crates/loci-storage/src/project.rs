@@ -112,7 +112,7 @@ impl Project {
     }
 
     /// Returns true when the session is one of the project's.
-    pub(crate) fn owns(&self, home: &ConfigHome, session: &SessionSummary) -> bool {
+    pub fn owns(&self, home: &ConfigHome, session: &SessionSummary) -> bool {
         self.owns_recorded(home, &session.place, session.facts.cwd.as_deref())
     }
 

@@ -4,7 +4,7 @@
 //! - `session_file` loads one, whole or from the end; `find` resolves what a user typed to one; `listing` summarises all
 //!   of a project or of the store, with a cache; `statistics` counts what they used.
 //! - `fork` begins a session with a copy of another; `labels` writes titles, names and tags.
-//! - `remove` and `archive` take sessions out of the way and bring them back.
+//! - `remove` and `archive` take sessions out of the way and bring them back; `relocate` moves one to another directory.
 //! - `agent_files` are the transcripts of a session's agents.
 //! - `session_notes` and `task_list` are files that belong to one session.
 //!
@@ -17,6 +17,7 @@ mod fork;
 mod labels;
 pub(crate) mod lease;
 pub(crate) mod listing;
+mod relocate;
 pub(crate) mod remove;
 pub(crate) mod session_file;
 mod session_log;
@@ -39,8 +40,9 @@ pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_sess
 pub use lease::{Lease, LeaseError, LeaseOwner};
 pub use listing::{
     Labels, MessageCount, SessionList, SessionMetadata, SessionSummary, list_all, list_newest, list_project,
-    list_rollouts, list_sessions, session_summary,
+    list_recent, list_rollouts, list_sessions, session_summary,
 };
+pub use relocate::{RelocateError, relocate_session};
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use session_file::{
     LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at, load_live, load_transcript,

@@ -22,6 +22,7 @@ mod panels;
 mod pictures;
 mod prompt_box;
 mod recall;
+mod recap;
 mod shell_mode;
 mod speech;
 mod start;
@@ -33,7 +34,7 @@ mod transcript;
 mod view;
 mod window;
 
-pub use action::{Action, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
+pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::{all_blocks, history_blocks};
@@ -66,6 +67,7 @@ use conversation::Conversation;
 use dialogs::Dialogs;
 use prompt_box::PromptBox;
 use recall::Recall;
+use recap::RecapClock;
 use switching::Switching;
 use transcript::Transcript;
 
@@ -86,6 +88,8 @@ pub struct AppOptions {
     pub plain: Option<PlainMode>,
     /// Whether nothing moves by itself.
     pub is_still: bool,
+    /// Whether somebody who was away is told what the session is about, whatever settings say.
+    pub has_recap: Option<bool>,
     /// The looks of the terminal.
     pub theme: Theme,
 }
@@ -100,6 +104,7 @@ impl Default for AppOptions {
             prompt: None,
             plain: None,
             is_still: false,
+            has_recap: None,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
         }
     }
@@ -117,8 +122,8 @@ pub struct App {
     /// What else than files can be mentioned.
     mentions: Vec<Mention>,
     interface: InterfaceSettings,
-    /// Whether the window has the focus, as far as the terminal tells.
-    is_focused: bool,
+    /// Whether the window has the focus, once the terminal has told.
+    focus: Option<bool>,
     /// Whether everything that was said is to be shown once more.
     replays: bool,
     /// When everything in the background was asked to stop, for the first time.
@@ -169,6 +174,10 @@ pub struct App {
     switching: Option<Switching>,
     /// The person's own status line.
     status_line: StatusLine,
+    /// Whether it is time to say what the session is about.
+    recap: RecapClock,
+    /// The model that is to be asked, until it is known how the session stands.
+    model_wanted: Option<String>,
 }
 
 /// What is known of the session.
@@ -206,7 +215,7 @@ impl App {
             completion: Completion::default(),
             mentions: Vec::new(),
             interface: InterfaceSettings::default(),
-            is_focused: false,
+            focus: None,
             replays: false,
             kill_armed: None,
             conversation: Conversation::new(&options.cwd),
@@ -238,6 +247,8 @@ impl App {
             background: Vec::new(),
             switching: None,
             status_line: StatusLine::default(),
+            recap: RecapClock::default(),
+            model_wanted: None,
             options,
         };
         if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
@@ -274,6 +285,7 @@ impl App {
             actions.push(Action::Send(notice));
         }
         actions.extend(self.status_line.tick(now));
+        actions.extend(self.recap_for_away());
         actions
     }
 
@@ -295,7 +307,12 @@ impl App {
         });
         let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
-        let others = [self.dialogs.deadline(), self.away.deadline(), self.status_line.deadline()];
+        let others = [
+            self.dialogs.deadline(),
+            self.away.deadline(),
+            self.status_line.deadline(),
+            self.recap_deadline(),
+        ];
         [spinner, armed, flash].into_iter().chain(others).flatten().min()
     }
 
@@ -326,6 +343,7 @@ impl App {
         match input {
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => {
                 self.away.typed(self.now);
+                self.recap.typed(self.now);
                 let before = self.before_deleting(&input);
                 let mut actions = self.typed(input);
                 if let Some(before) = before {
@@ -343,7 +361,7 @@ impl App {
                 TerminalSignal::Continued => vec![Action::Repaint],
             },
             InputEvent::Focus(is_focused) => {
-                self.is_focused = is_focused;
+                self.focus = Some(is_focused);
                 Vec::new()
             }
             InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),

@@ -27,7 +27,7 @@ pub use completion::{
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]
-pub use external_editor::{ExternalEditorError, edit_draft, editor_command, show_text};
+pub use external_editor::{ExternalEditorError, edit_draft, edit_file, edit_text, editor_command, show_text};
 pub use history::{
     HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
     past_prompt,

@@ -64,6 +64,8 @@ pub struct InterfaceSettings {
     pub is_screen_reader: bool,
     /// The person's own status line (`statusLine`).
     pub status_line: Option<StatusLineConfig>,
+    /// Whether somebody who was away is told what the session is about (`awaySummaryEnabled`).
+    pub has_recap: bool,
 }
 
 impl InterfaceSettings {
@@ -91,6 +93,7 @@ impl InterfaceSettings {
             },
             is_screen_reader: flag("axScreenReader", false),
             status_line: StatusLineConfig::from_settings(settings),
+            has_recap: flag("awaySummaryEnabled", true),
         }
     }
 }
@@ -123,6 +126,7 @@ mod tests {
             "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
             "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
             "statusLine": {"type": "command", "command": "date"},
+            "awaySummaryEnabled": false,
         }));
         let expected = InterfaceSettings {
             responds_to_shell: false,
@@ -136,6 +140,7 @@ mod tests {
             flavor: Flavor::Readline,
             is_screen_reader: true,
             status_line: Some(StatusLineConfig { command: "date".into(), padding: 0, refresh: None }),
+            has_recap: false,
         };
         assert_eq!(settings, expected);
     }

@@ -46,7 +46,7 @@ pub(crate) use report::ReportPanel;
 pub use request::{PanelData, PanelRequest};
 pub(crate) use request::{answer, answer_at_start};
 pub(crate) use resume::ResumePanel;
-pub(crate) use rewind::RewindPanel;
+pub(crate) use rewind::{RewindPanel, SUMMARY_REQUEST};
 pub(crate) use scroll::Scroll;
 pub(crate) use search::SearchPanel;
 pub(crate) use side_question::SideQuestionPanel;

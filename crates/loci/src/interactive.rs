@@ -4,12 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use loci_app::session_command::move_session;
 use loci_app::start::SessionStart;
 use loci_app::worktree::enter_worktree;
 use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTarget, UserError};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
-use loci_tui::app::{AppOptions, InterfaceOptions, PlainMode, RunEnd};
+use loci_tui::app::{AppOptions, Elsewhere, InterfaceOptions, PlainMode, RunEnd};
 use loci_tui::theme::{Background, ColorDepth, Theme};
 
 use serde_json::Value;
@@ -45,12 +46,8 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
     });
     let start = SessionStart::new(env.clone(), options.clone(), None, started).traced(trace);
     let mut end = show(&env, start, args.prompt, plain.clone())?;
-    while let Some((cwd, session)) = end.elsewhere.take() {
-        env.cwd = cwd.canonicalize().map_err(|error| {
-            UserError::new(format!("The session's directory cannot be entered: `{}`: {error}", cwd.display()))
-                .hint(format!("`loci -r {session}` goes on with it here."))
-        })?;
-        let session = SessionOptions { source: SessionSource::Named(session), ..SessionOptions::default() };
+    while let Some(elsewhere) = end.elsewhere.take() {
+        let session = enter(&mut env, elsewhere)?;
         let options = RunOptions { session, ..options.clone() };
         let start = SessionStart::new(env.clone(), options, None, Instant::now());
         end = show(&env, start, None, plain.clone())?;
@@ -59,6 +56,22 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         true => demo::run(&env, &DemoArgs { fast: false }),
         false => Ok(end.code),
     }
+}
+
+/// Goes to the directory where it goes on; returns the session that does.
+fn enter(env: &mut Env, elsewhere: Elsewhere) -> Result<SessionOptions, UserError> {
+    let Elsewhere { cwd, session, at, is_moved } = elsewhere;
+    let id = session.as_deref().unwrap_or("ID");
+    let real = cwd.canonicalize().map_err(|error| {
+        UserError::new(format!("The session's directory cannot be entered: `{}`: {error}", cwd.display()))
+            .hint(format!("`loci -r {id}` goes on with it here."))
+    })?;
+    let from = std::mem::replace(&mut env.cwd, real);
+    if let Some(session) = session.as_ref().filter(|_| is_moved) {
+        move_session(env, &from, session)?;
+    }
+    let source = session.map_or(SessionSource::New, SessionSource::Named);
+    Ok(SessionOptions { source, at, ..SessionOptions::default() })
 }
 
 /// Shows a session until the person leaves it.
@@ -76,6 +89,10 @@ pub(crate) fn show(
         prompt,
         plain,
         is_still: false,
+        has_recap: env
+            .vars
+            .non_empty("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")
+            .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")),
         theme: Theme::new(
             ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
             Background::Dark,

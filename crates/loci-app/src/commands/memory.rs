@@ -1,17 +1,17 @@
 //! `/memory`: the instruction files in force, the memories, and those that wait for a word.
 
+use std::path::{Path, PathBuf};
+
 use loci_context::MemoryFile;
 use loci_engine::{LocalOutcome, SessionSnapshot};
-use loci_stdx::truncate_chars;
 use loci_storage::memory::{MemoryArea, MemoryText, memory_files};
 
 use super::{SessionCommands, cell, config, refused};
+use crate::memory_edit;
 use crate::memory_review::{self, MemoryContext};
 use crate::settings_editor::SettingsContext;
 use crate::user_error::UserError;
 
-/// The most letters of a memory that are shown.
-const MOST_LETTERS: usize = 20_000;
 /// The setting that switches memories on and off.
 const SWITCH: &str = "autoMemoryEnabled";
 
@@ -33,12 +33,11 @@ pub struct MemoryRow {
 impl MemoryRow {
     fn new(it: MemoryText, replaces: Option<String>) -> Self {
         let memory = MemoryFile::parse(&it.text);
-        let shown = |text: &str| truncate_chars(text, MOST_LETTERS).to_owned();
         Self {
             kind: memory.kind.map_or("-", loci_context::MemoryKind::as_str),
             description: memory.description.or(memory.name).unwrap_or_default(),
-            text: shown(&it.text),
-            replaces: replaces.as_deref().map(shown),
+            text: it.text,
+            replaces,
             file: it.file,
         }
     }
@@ -55,11 +54,51 @@ pub enum MemoryVerb {
     Forget,
 }
 
+/// What a person does with memories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemoryWish {
+    /// Something is decided about one, by its file.
+    Decide(MemoryVerb, String),
+    /// One gets another text.
+    Edit {
+        /// Its file.
+        file: String,
+        /// The text.
+        text: String,
+    },
+    /// A new one is kept.
+    Add(String),
+    /// A change is taken back, by its number.
+    Undo(u64),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryNote {
+    /// What is said of it.
+    pub text: String,
+    /// The number of the change, by which it can be taken back.
+    pub change: u64,
+}
+
+/// A file with instructions for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The same for people.
+    pub shown: String,
+    /// Whose it is.
+    pub whose: &'static str,
+    /// Whether it counts in this session; else it is a place where one could be written.
+    pub is_in_force: bool,
+}
+
 /// What the model is told beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// Instruction files in force, and whose they are.
-    pub files: Vec<(String, &'static str)>,
+    /// Instruction files in force, and where others could be.
+    pub files: Vec<InstructionFile>,
     /// Whether memories are kept.
     pub is_on: bool,
     /// Where they lie.
@@ -80,7 +119,20 @@ impl MemoryReport {
             let replaces = ctx.text(MemoryArea::Memory, &it.file)?;
             proposals.push(MemoryRow::new(it, replaces));
         }
-        let files = session.instructions.iter().map(|(path, whose)| (places.display_path(path), *whose));
+        let in_force = |path: &Path| session.instructions.iter().any(|(known, _)| known == path);
+        let usual = [
+            (commands.home.user_instructions(), "user"),
+            (commands.env.cwd.join("CLAUDE.md"), "project"),
+            (commands.env.cwd.join("CLAUDE.local.md"), "local"),
+        ];
+        let usual = usual.into_iter().filter(|(path, _)| !in_force(path)).map(|it| (it, false));
+        let files = session.instructions.iter().cloned().map(|it| (it, true)).chain(usual);
+        let files = files.map(|((path, whose), is_in_force)| InstructionFile {
+            shown: places.display_path(&path),
+            path,
+            whose,
+            is_in_force,
+        });
         Ok(Self {
             files: files.collect(),
             is_on: session.memory_dir.is_some(),
@@ -96,10 +148,11 @@ impl MemoryReport {
     /// Returns it for people.
     pub fn to_markdown(&self) -> String {
         let mut text = "## Memory\n\n**Files in force**\n\n".to_owned();
-        for (path, whose) in &self.files {
-            text.push_str(&format!("- `{}` ({whose})\n", cell(path)));
+        let in_force: Vec<_> = self.files.iter().filter(|file| file.is_in_force).collect();
+        for file in &in_force {
+            text.push_str(&format!("- `{}` ({})\n", cell(&file.shown), file.whose));
         }
-        if self.files.is_empty() {
+        if in_force.is_empty() {
             text.push_str("- none\n");
         }
         let state = if self.is_on { "kept" } else { "switched off" };
@@ -122,24 +175,41 @@ impl MemoryReport {
     }
 }
 
-/// Does what a person decided; returns what to say of it.
-pub fn decide(commands: &SessionCommands, verb: MemoryVerb, name: &str) -> Result<String, UserError> {
+/// Does what a person wants done with memories.
+pub fn carry_out(commands: &SessionCommands, wish: &MemoryWish) -> Result<MemoryNote, UserError> {
     let ctx = MemoryContext::new(&commands.env)?;
-    let (what, id) = match verb {
-        MemoryVerb::Accept => {
+    let (text, change) = match wish {
+        MemoryWish::Decide(MemoryVerb::Accept, name) => {
             let file = ctx.find_pending(name)?;
             (format!("`{file}` counts from now on"), memory_review::accept(&ctx, &file)?)
         }
-        MemoryVerb::Reject => {
+        MemoryWish::Decide(MemoryVerb::Reject, name) => {
             let file = ctx.find_pending(name)?;
             (format!("`{file}` is turned down"), memory_review::reject(&ctx, &file)?)
         }
-        MemoryVerb::Forget => {
+        MemoryWish::Decide(MemoryVerb::Forget, name) => {
             let (file, _) = ctx.find(name)?;
             (format!("`{file}` is forgotten"), memory_review::forget(&ctx, &file)?)
         }
+        MemoryWish::Edit { file, text } => {
+            (format!("`{file}` is changed"), memory_edit::edit(&ctx, file, text)?)
+        }
+        MemoryWish::Add(text) => {
+            let (file, change) = memory_edit::add(&ctx, text)?;
+            (format!("`{file}` is kept"), change)
+        }
+        MemoryWish::Undo(id) => {
+            let (_, change) = memory_edit::undo(&ctx, Some(*id))?;
+            ("The change is taken back".to_owned(), change)
+        }
     };
-    Ok(format!("{what} (`loci memory undo {id}` takes it back)"))
+    Ok(MemoryNote { text, change })
+}
+
+/// Does the same; returns what to say of it, and how to take it back.
+fn carry_out_in_words(commands: &SessionCommands, wish: &MemoryWish) -> Result<String, UserError> {
+    let MemoryNote { text, change } = carry_out(commands, wish)?;
+    Ok(format!("{text} (`loci memory undo {change}` takes it back)"))
 }
 
 /// Switches memories on or off, in the user's settings; it counts from the next session on.
@@ -166,11 +236,16 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
         "accept" => MemoryVerb::Accept,
         "reject" => MemoryVerb::Reject,
         "forget" => MemoryVerb::Forget,
+        "add" => {
+            let said = carry_out_in_words(commands, &MemoryWish::Add(name.to_owned()));
+            return said.map_or_else(|error| refused(&error), LocalOutcome::text);
+        }
         other => {
             return LocalOutcome::error(format!(
-                "`/memory {other}`: say `/memory`, or accept, reject or forget and a file, or on, or off"
+                "`/memory {other}`: say `/memory`, or accept, reject or forget and a file, or add and a text, or on, or off"
             ));
         }
     };
-    decide(commands, verb, name.trim()).map_or_else(|error| refused(&error), LocalOutcome::text)
+    let wish = MemoryWish::Decide(verb, name.trim().to_owned());
+    carry_out_in_words(commands, &wish).map_or_else(|error| refused(&error), LocalOutcome::text)
 }

@@ -11,8 +11,8 @@ use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
 use loci_core::ids::EntryId;
 use loci_stdx::{counted, single_line};
 use loci_storage::history::{
-    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, apply_rewind,
-    plan_rewind, plan_undo,
+    ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, TurnbackSummary,
+    apply_rewind, plan_rewind, plan_undo,
 };
 use loci_storage::sessions::{Lease, LeaseError, load_transcript};
 
@@ -22,6 +22,10 @@ use crate::user_error::UserError;
 
 /// The longest prompt that is shown.
 const MOST_TEXT: usize = 200;
+
+/// What the model is told before a summary of what came after a point.
+const SUMMARY_HEAD: &str = "What followed here was summarised because the user asked for that; the messages themselves are no \
+longer part of the conversation, while changes of files remain. The summary:";
 
 /// A prompt that one can go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +67,7 @@ pub struct RewindPreview {
 }
 
 /// A wish to go back, or to take that back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewindRequest {
     /// The prompt; none to undo the last rewind.
     pub prompt: Option<String>,
@@ -71,6 +75,8 @@ pub struct RewindRequest {
     pub takes_files: bool,
     /// Whether files go back, too, that someone else changed since.
     pub overwrites: bool,
+    /// What the model is told of what came after, where that is to be known and not to be read.
+    pub summary: Option<String>,
 }
 
 /// Lists the prompts of the conversation at hand.
@@ -185,6 +191,10 @@ pub(crate) fn rewind_conversation(
         from: Conversation::build(entries).leaf().cloned(),
         to,
         mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
+        summary: request.summary.as_deref().map(|text| TurnbackSummary {
+            id: EntryId::new(ctx.env.random.uuid_v4().to_string()),
+            text: format!("{SUMMARY_HEAD}\n\n{}", text.trim()),
+        }),
     };
     apply(ctx, request, Some(conversation))
 }

@@ -9,6 +9,9 @@ pub(super) const READ: &str = "Read";
 /// Rules for this tool govern what is written.
 pub(super) const EDIT: &str = "Edit";
 
+/// Rules for this name, which is no tool's, govern where a person may move the session (`/cd`).
+pub(super) const CD: &str = "Cd";
+
 /// What stands in the parentheses of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Specifier {
@@ -26,9 +29,10 @@ pub(super) enum Specifier {
 
 const SKILL: &str = "Skill";
 
-const SPECIFIERS: [(&str, Specifier); 11] = [
+const SPECIFIERS: [(&str, Specifier); 12] = [
     ("Agent", Specifier::Name),
     ("Bash", Specifier::Command),
+    (CD, Specifier::Path),
     (EDIT, Specifier::Path),
     ("Glob", Specifier::Instead(READ)),
     ("Grep", Specifier::Instead(READ)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::matching::names_host;
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
-use super::rule_tools::{EDIT, READ};
+use super::rule_tools::{CD, EDIT, READ};
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
@@ -35,6 +35,15 @@ pub struct Rulebook {
     pub cwd: PathBuf,
     /// The user's home.
     pub home: PathBuf,
+}
+
+/// Why a session may not move to a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoveRefusal<'a> {
+    /// This rule forbids it.
+    Denied(&'a Rule),
+    /// Rules allow other directories, and not this one.
+    NotListed,
 }
 
 impl Rulebook {
@@ -75,6 +84,25 @@ impl Rulebook {
     /// Returns true when an allow rule of a tool names a host, itself or what is below a domain.
     pub fn names_host(&self, tool: &str, host: &str) -> bool {
         names_host(tool, host, self)
+    }
+
+    /// Says why a person may not move the session to a directory, by the rules for `Cd`: one that denies either spelling of it
+    /// forbids that; where any rule allows, one must allow what it resolves to.
+    pub fn why_no_move(&self, requested: &Path, real: &Path) -> Option<MoveRefusal<'_>> {
+        let anchors = self.anchors();
+        let (requested, real) = (Names::from_path(requested), Names::from_path(real));
+        let covers = |rule: &&Rule, names: &Names| match rule.spec() {
+            Spec::Any => true,
+            Spec::Path(pattern) => pattern.matches(names, &anchors),
+            Spec::Command(_) | Spec::Host(_) | Spec::Name(_) | Spec::Nothing => false,
+        };
+        let mut denying = self.deny.iter().filter(|rule| rule.tool() == CD);
+        if let Some(rule) = denying.find(|rule| covers(rule, &requested) || covers(rule, &real)) {
+            return Some(MoveRefusal::Denied(rule));
+        }
+        let allowing: Vec<&Rule> = self.allow.iter().filter(|rule| rule.tool() == CD).collect();
+        let is_listed = allowing.is_empty() || allowing.iter().any(|rule| covers(rule, &real));
+        (!is_listed).then_some(MoveRefusal::NotListed)
     }
 
     /// Returns true when a deny rule takes the whole tool away.
@@ -128,4 +156,40 @@ impl Rulebook {
 fn is_in(path: &PathEffect, dirs: &[PathBuf]) -> bool {
     let inside = |spelling: &Path| dirs.iter().any(|dir| is_inside(spelling, dir));
     inside(&path.requested) && inside(&path.real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::RuleSource;
+
+    #[test]
+    fn cd_rules_say_where_a_session_may_move() {
+        let cases: &[(&[&str], &[&str], &str, &str, Option<&str>)] = &[
+            (&[], &[], "/x/a", "/x/a", None),
+            (&[], &["Cd"], "/x/a", "/x/a", Some("Cd")),
+            (&[], &["Cd(//x/**)"], "/x/a", "/x/a", Some("Cd(//x/**)")),
+            (&[], &["Cd(//x/**)"], "/link", "/x/a", Some("Cd(//x/**)")),
+            (&[], &["Cd(//x/**)"], "/x/a", "/y/a", Some("Cd(//x/**)")),
+            (&[], &["Cd(//x/**)"], "/y/a", "/y/a", None),
+            (&["Cd(~/code/**)"], &[], "/h/code/a", "/h/code/a", None),
+            (&["Cd(~/code/**)"], &[], "/h/code/a", "/y/a", Some("not listed")),
+            (&["Cd(~/code/**)"], &["Cd(~/code/b)"], "/h/code/b", "/h/code/b", Some("Cd(~/code/b)")),
+            (&["Read(//x/**)", "Bash"], &["Read(//x/**)"], "/x/a", "/x/a", None),
+        ];
+        for (allow, deny, requested, real, expected) in cases {
+            let mut book = Rulebook { dirs: vec!["/p".into()], home: "/h".into(), ..Rulebook::default() };
+            let origin = RuleOrigin::new(RuleSource::CommandLine, "/p");
+            for (list, rules) in [(RuleList::Allow, allow), (RuleList::Deny, deny)] {
+                for rule in *rules {
+                    assert_eq!(book.add(list, rule, &origin), None, "{rule}");
+                }
+            }
+            let told = book.why_no_move(Path::new(requested), Path::new(real)).map(|refusal| match refusal {
+                MoveRefusal::Denied(rule) => rule.text().to_owned(),
+                MoveRefusal::NotListed => "not listed".to_owned(),
+            });
+            assert_eq!(told.as_deref(), *expected, "{allow:?} {deny:?} {requested} {real}");
+        }
+    }
 }

@@ -121,14 +121,20 @@ impl SessionContext {
         let book = self.state.get().permission.rulebook.clone();
         let reloaded = lock(&self.poll_settings).as_mut().and_then(|poll| poll(&book, point));
         match reloaded {
-            Some(ReloadedSettings { rulebook, settings, hooks }) => {
+            Some(ReloadedSettings { rulebook, settings, hooks, warnings }) => {
                 if let Some(hooks) = hooks {
                     self.hooks.set_config(hooks);
                 }
+                let is_new = self.state.get().settings != settings;
                 change(&self.state, |state| {
                     state.permission.rulebook = rulebook.clone();
-                    state.settings = settings;
+                    state.settings.clone_from(&settings);
                 });
+                // Without a listener there is nobody to tell.
+                warnings.into_iter().for_each(|text| drop(self.events.send(EngineEvent::Warning(text))));
+                if is_new {
+                    drop(self.events.send(EngineEvent::SettingsChanged(settings)));
+                }
                 rulebook
             }
             None => book,

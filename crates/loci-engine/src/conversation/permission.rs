@@ -376,7 +376,10 @@ impl Conversation {
             Some(save) => save(&update),
             None => Err("this session has no settings files".to_owned()),
         };
-        saved.map_err(|why| format!("A permission holds for this session and was not saved: {why}"))
+        let note =
+            saved.map_err(|why| format!("A permission holds for this session and was not saved: {why}"))?;
+        note.into_iter().for_each(|text| self.tell(EngineEvent::Warning(text)));
+        Ok(())
     }
 
     /// Tells whether an answer may allow more than the one call.

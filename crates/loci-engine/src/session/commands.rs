@@ -64,7 +64,7 @@ impl Session {
                 conversation.add_directory(request, &directory, source);
             }
             Command::Rename { title } => conversation.rename(title),
-            Command::AskOnTheSide { request, question } => self.ask_on_the_side(request, &question),
+            Command::AskOnTheSide { request, task } => self.ask_on_the_side(request, &task),
             Command::Mcp { request, action } => conversation.ctx.answer_mcp(request, action),
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);

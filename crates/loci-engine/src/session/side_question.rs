@@ -1,5 +1,5 @@
-//! A question beside the conversation (`/btw`): the model sees what was said, has no tools, and nothing of it is recorded
-//! in the conversation.
+//! A question beside the conversation (`/btw`, a recap, a summary of a part): the model sees what was said, has no tools, and
+//! nothing of it is recorded in the conversation.
 
 use loci_core::message::Message;
 use loci_storage::memory::Author;
@@ -8,6 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Session;
 use crate::background::{self, AgentEnd, AgentReport, AgentTask, BackgroundDeps, Policy};
+use crate::command::SideTask;
 use crate::conversation::AgentSetup;
 use crate::event::EngineEvent;
 
@@ -16,6 +17,18 @@ const INSTRUCTION: &str = "The user has a question on the side, while the work a
 few sentences, from what you know and what stands above. You cannot use tools here, and neither the question nor your \
 answer becomes part of the conversation, so promise nothing and do not go on with the work. Where the answer is not to be \
 had without looking something up, say so and say where to look.";
+
+/// What the model is told to say in a few words what a session is about.
+const RECAP: &str = "The user was away for a while and is coming back to this session. Say in one or two short sentences, in at \
+most 300 letters in all, what is being worked on, how far it is, and what waits for the user, if anything does. Say it to the \
+user, in the language of the conversation, as plain text without headings or lists. Use no tools and do not go on with the work.";
+
+/// What the model is told to summarise a part of the conversation.
+const SUMMARY: &str = "The user wants the end of this conversation taken out and a summary put in its place, so that the work \
+can go on with more room. Summarise everything from the prompt that is quoted below on, that prompt included, to the very \
+end; leave out what came before it, which stays. Keep what is needed to go on: what was asked, what was found out and decided \
+and why, files that were read or changed with their paths and what is in them that matters, commands with their outcomes, \
+errors and how they were solved, what is left to do. Write the summary alone, use no tools, and do not go on with the work.";
 
 /// What such questions are asked with.
 pub(super) struct SideQuestions {
@@ -34,7 +47,7 @@ impl SideQuestions {
 
 impl Session {
     /// Asks the model beside whatever else happens; the answer is an event.
-    pub(super) fn ask_on_the_side(&self, request: String, question: &str) {
+    pub(super) fn ask_on_the_side(&self, request: String, task: &SideTask) {
         let mut point = self.conversation.fork_point(None);
         drop_open_calls(&mut point.messages);
         let setup = AgentSetup {
@@ -46,13 +59,24 @@ impl Session {
             author: Author::Model,
             is_recorded: false,
         };
-        let task = AgentTask { setup, instruction: format!("{INSTRUCTION}\n\nThe question:\n{question}") };
+        let task = AgentTask { setup, instruction: instruction(task) };
         let (deps, cancel) = (self.side_questions.deps.clone(), self.side_questions.stop.clone());
         tokio::spawn(async move {
             let report = background::run(&deps, task, &cancel).await;
             // Without a listener there is nobody to answer.
             drop(deps.ctx.events.send(EngineEvent::SideAnswered { request, outcome: outcome(report) }));
         });
+    }
+}
+
+fn instruction(task: &SideTask) -> String {
+    match task {
+        SideTask::Question(question) => format!("{INSTRUCTION}\n\nThe question:\n{question}"),
+        SideTask::Recap => RECAP.to_owned(),
+        SideTask::SummaryFrom { prompt, focus } => {
+            let focus = focus.as_ref().map(|focus| format!("\n\nPay attention to this above all:\n{focus}"));
+            format!("{SUMMARY}\n\nThe prompt:\n{prompt}{}", focus.unwrap_or_default())
+        }
     }
 }
 

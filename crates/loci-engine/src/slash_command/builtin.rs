@@ -155,6 +155,16 @@ const BUILTIN: &[Row] = &[
     ("skills", &[], "", "List the skills", Local, UnlessTaken, AtOnce),
     ("reload-skills", &[], "", "Read all skills and commands anew", Local, UnlessTaken, BetweenTurns),
     ("reload-plugins", &[], "", "Read all plugins anew", Local, UnlessTaken, BetweenTurns),
+    (
+        "cd",
+        &[],
+        "<path>",
+        "Move the session to another directory, with all that was said",
+        FrontEnd,
+        Terminal,
+        BetweenTurns,
+    ),
+    ("recap", &[], "", "Say in a line or two what this session is about", FrontEnd, Terminal, AtOnce),
 ];
 
 /// Returns the commands, in the order of the table.

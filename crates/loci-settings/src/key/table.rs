@@ -140,7 +140,7 @@ pub(super) const KEYS: &[Key] = &[
     key("voice", Object, "voice input").free(),
     key("voiceEnabled", Bool, "voice input").free(),
     key("preferredNotifChannel", OneOf(&["auto", "terminal_bell", "iterm2", "iterm2_with_bell", "kitty", "ghostty", "notifications_disabled"]), "how to call the user").free().used(),
-    key("awaySummaryEnabled", Bool, "a summary for a user who was away").free(),
+    key("awaySummaryEnabled", Bool, "a summary for a user who was away").free().used(),
     // Git
     key("attribution.commit", Text, "the trailer of commits; empty hides it").free(),
     key("attribution.pr", Text, "the line in pull requests; empty hides it").free(),

@@ -495,3 +495,4 @@ fn unread((path, source): (PathBuf, io::Error)) -> RewindError {
 }
 
 pub use conversation::ConversationRewind;
+pub use journal::TurnbackSummary;

@@ -80,6 +80,32 @@ pub fn list_sessions(
     Ok(list)
 }
 
+/// Lists the sessions of a project or of all whose files were written last, about so many, the newest first: of the others
+/// nothing is read. Says whether these are all there are.
+pub fn list_recent(
+    home: &ConfigHome,
+    project: Option<&Project>,
+    most: usize,
+) -> Result<(SessionList, bool), FindError> {
+    let SessionFiles { mut sessions, unread } = match project {
+        Some(project) => project.list_files(home)?,
+        None => all_session_files(home)?,
+    };
+    let is_whole = sessions.len() <= most;
+    if !is_whole {
+        sessions.select_nth_unstable_by_key(most, |file| std::cmp::Reverse(file.stamp.time_ns()));
+        sessions.truncate(most);
+        // What is known is looked up in the order of paths.
+        sessions.sort_unstable_by(|left, right| left.place.file().cmp(right.place.file()));
+    }
+    let mut list = cached_or_read(home, stamped(sessions), usize::MAX);
+    if let Some(project) = project {
+        project.retain_own(home, &mut list.sessions);
+    }
+    list.unread.splice(..0, unread);
+    Ok((list, is_whole))
+}
+
 /// Lists the sessions of a project, the newest first; what cannot be read is left out.
 pub fn list_project(home: &ConfigHome, project: &Project) -> Result<Vec<SessionSummary>, FindError> {
     Ok(list_sessions(home, Some(project), usize::MAX)?.sessions)

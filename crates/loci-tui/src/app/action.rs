@@ -196,12 +196,25 @@ pub enum Action {
     AskPanel(PanelRequest),
     /// Send a text as if it had been typed. The application keeps this one to itself, and the next two.
     Submit(String),
+    /// Have the session carry a command out, without asking any more. The application keeps this one to itself, too.
+    RunInSession(String),
+    /// Close the panel that is open. The application keeps this one to itself, too.
+    ClosePanel,
     /// Put a text into the prompt.
     SetPrompt(String),
     /// Tell the person something, in the conversation.
     Notice(NoticeLevel, String),
     /// Show a text in the person's own editor; what becomes of it there is not looked at.
     ShowInEditor(String),
+    /// Let the person edit a text in their own editor, for the panel that is open.
+    EditText {
+        /// What it is of.
+        name: String,
+        /// The text.
+        text: String,
+    },
+    /// Let the person edit a file in their own editor.
+    EditFile(PathBuf),
     /// Note the name of the session. The application keeps this one to itself, too.
     Titled(String),
     /// Leave the session for another.
@@ -218,15 +231,23 @@ pub enum Action {
     Resume(Box<SessionChoice>, Option<String>),
     /// No session was chosen.
     PickerClosed,
-    /// Leave, and go on with a session in its own directory.
-    ResumeElsewhere {
-        /// The directory.
-        cwd: PathBuf,
-        /// The session's id.
-        session: String,
-    },
+    /// Leave, and go on in another directory.
+    GoElsewhere(Elsewhere),
     /// Leave.
     Exit(ExitReason),
+}
+
+/// Where it goes on once the interface is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The directory.
+    pub cwd: PathBuf,
+    /// The session's id; none where a new one begins.
+    pub session: Option<String>,
+    /// The message it goes on from, where that is not the last.
+    pub at: Option<String>,
+    /// Whether the session moves there from where it is.
+    pub is_moved: bool,
 }
 
 /// Why the application is left.

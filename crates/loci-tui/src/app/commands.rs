@@ -3,10 +3,14 @@
 //! What there is stands in the engine's table of commands (`slash_command/builtin.rs`); here is what those of the terminal
 //! do. A command of the table that has no arm here is told to be missing, and a test says so.
 
+use std::sync::Arc;
+
 use loci_app::commands::ReportTopic;
 use loci_app::renewal::SwitchTarget;
 use loci_core::permission::Mode;
-use loci_engine::{CommandAction, CommandCall, CommandTiming, not_offered, split_command};
+use loci_engine::{
+    Command, CommandAction, CommandCall, CommandTiming, SessionSnapshot, not_offered, split_command,
+};
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
@@ -16,6 +20,9 @@ use crate::panel::{
     PanelRequest, PermissionsPanel, RenamePanel, ReportPanel, SearchPanel, TasksPanel, ask_snapshot,
     rename_actions,
 };
+
+/// The request by which another model is to be asked.
+pub(super) const MODEL_REQUEST: &str = "model";
 
 impl App {
     /// Carries out a command of the interface, or has it wait; none where the text is for the session.
@@ -68,6 +75,11 @@ impl App {
                 Some("all") => self.open_snapshot_panel(ContextPanel::new(true)),
                 Some(_) => return None,
             },
+            "model" if call.argument.is_some() && self.session.has_turns => {
+                let request = MODEL_REQUEST.to_owned();
+                self.model_wanted.clone_from(&call.argument);
+                vec![Action::Send(Command::Snapshot { request })]
+            }
             // With an argument the session carries them out.
             "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp" | "config"
             | "permissions" | "memory" | "doctor" | "diff"
@@ -87,7 +99,7 @@ impl App {
             "memory" => self.open_snapshot_panel(MemoryPanel::new()),
             "diff" => {
                 self.open_panel(DiffPanel::default());
-                vec![Action::AskPanel(PanelRequest::Diff)]
+                DiffPanel::begin()
             }
             "config" => {
                 self.open_panel(ConfigPanel::new());
@@ -113,10 +125,31 @@ impl App {
                 self.open_panel(panel);
                 Vec::new()
             }
+            "cd" => match &call.argument {
+                Some(path) => vec![Action::AskPanel(PanelRequest::MoveTarget { path: path.clone() })],
+                None => {
+                    let here =
+                        format!("This session works in {}; `/cd PATH` moves it", self.options.shown_cwd);
+                    self.notice(NoticeLevel::Info, here);
+                    Vec::new()
+                }
+            },
+            "recap" => self.ask_recap(),
             "btw" => self.side_question(call.argument.as_deref()),
             "export" => vec![Action::AskPanel(PanelRequest::Export { file: call.argument.clone() })],
             _ => return None,
         })
+    }
+
+    /// Asks another model, once it is known how the session stands: while what was said is in the cache of the one at hand,
+    /// the person is asked first.
+    pub(super) fn switch_model(&mut self, snapshot: Arc<SessionSnapshot>) -> Vec<Action> {
+        let Some(name) = self.model_wanted.take() else { return Vec::new() };
+        if !(snapshot.is_cache_warm && snapshot.has_messages) {
+            return self.keep_own(vec![Action::RunInSession(format!("/model {name}"))]);
+        }
+        self.open_panel(ModelPanel::switching_to(name, Arc::clone(&snapshot)));
+        vec![Action::AskPanel(PanelRequest::Models { snapshot })]
     }
 
     /// Opens a panel that is made of how the session stands.

@@ -81,7 +81,9 @@ impl Conversation {
 
     /// Says whether code has colours from now on.
     pub(crate) fn color_code(&mut self, has_colors: bool) {
-        self.highlighter = has_colors.then(Highlighter::default);
+        if has_colors != self.highlighter.is_some() {
+            self.highlighter = has_colors.then(Highlighter::default);
+        }
     }
 
     /// Returns how many calls at the front only looked and have their results: they are told in one line.

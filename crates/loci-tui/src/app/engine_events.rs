@@ -11,13 +11,15 @@ use loci_engine::{
 };
 use serde_json::Value;
 
+use super::commands::MODEL_REQUEST;
 use super::conversation::result_text;
 use super::speech::TurnMark;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, CallState, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
-use crate::panel::PanelData;
+use crate::interface_settings::InterfaceSettings;
+use crate::panel::{PanelData, PanelRequest};
 use crate::status::{Activity, STATUS_REQUEST, Work, mode_name, short_count, spent};
 
 /// The most letters of what a hook wants shown.
@@ -124,6 +126,9 @@ impl App {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
+            EngineEvent::SettingsChanged(settings) => {
+                self.take_interface_settings(InterfaceSettings::from_value(&settings));
+            }
             EngineEvent::HookStarted(HookRunStarted { status: Some(status), .. }) => {
                 self.set_activity(Activity::Running(loci_stdx::single_line(&status, MOST_STATUS)));
             }
@@ -140,6 +145,9 @@ impl App {
             EngineEvent::Snapshot { request, snapshot } if request == STATUS_REQUEST => {
                 return self.status_line.run(snapshot).into_iter().collect();
             }
+            EngineEvent::Snapshot { request, snapshot } if request == MODEL_REQUEST => {
+                return self.switch_model(snapshot);
+            }
             EngineEvent::Snapshot { snapshot, .. } => return self.panel_data(PanelData::Snapshot(snapshot)),
             EngineEvent::McpAnswered { outcome, .. } => {
                 return self.panel_data(PanelData::ServersChanged(outcome.map(drop)));
@@ -149,7 +157,13 @@ impl App {
                     self.notice(NoticeLevel::Warning, why);
                 }
             }
-            EngineEvent::LocalCommand(output) => self.local_command(&output),
+            EngineEvent::LocalCommand(output) => {
+                self.local_command(&output);
+                // What was changed about the interface counts at once.
+                if output.name == "config" && output.argument.is_some() {
+                    return vec![Action::AskPanel(PanelRequest::Settings)];
+                }
+            }
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
@@ -296,6 +310,9 @@ impl App {
     fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {
         self.conversation.end_turn(self.now);
         self.work = None;
+        if report.round_trips > 0 {
+            self.recap.turn_ended(self.now);
+        }
         self.session.context = Some(report.context);
         self.end_line(report);
         if !report.is_saved && report.transcript.is_some() {

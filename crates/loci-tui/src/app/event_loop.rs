@@ -7,7 +7,6 @@ mod actions;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use loci_engine::Command;
 use loci_stdx::Env;
 
 use super::window::WindowState;
-use super::{App, AppOptions, Event, ExitReason, News};
+use super::{App, AppOptions, Elsewhere, Event, ExitReason, News};
 use crate::input::{FileCompleter, FileSource, HistoryFile, PastPrompt};
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
@@ -60,8 +59,8 @@ pub struct RunEnd {
     pub farewell: Vec<String>,
     /// Whether the demo is to be played in the place of a session.
     pub plays_demo: bool,
-    /// The session that is to go on in its own directory: the directory, and its id.
-    pub elsewhere: Option<(PathBuf, String)>,
+    /// Where it is to go on.
+    pub elsewhere: Option<Elsewhere>,
 }
 
 /// Runs the interface on the calling thread until the person leaves. The prompt is painted before the session is begun.
@@ -142,7 +141,7 @@ struct EventLoop {
     resized_at: Option<Instant>,
     exit: Option<ExitReason>,
     plays_demo: bool,
-    elsewhere: Option<(PathBuf, String)>,
+    elsewhere: Option<Elsewhere>,
     /// The command of the status line.
     status_script: StatusScript,
     /// The writer of the alternate screen while that is shown, and the size at which it was entered.

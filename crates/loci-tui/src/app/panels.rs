@@ -2,11 +2,13 @@
 
 use loci_engine::{BackgroundTask, TaskNews};
 
+use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::{Action, App, ExitReason};
 use crate::block::{Block, NoticeLevel};
+use crate::input::{Draft, InputMode};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Resolution};
-use crate::panel::{Panel, PanelContext, PanelData, PanelStep, SideQuestionPanel};
+use crate::panel::{Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel};
 use crate::screen::{Frame, Size};
 use crate::text::Row;
 
@@ -58,6 +60,9 @@ impl App {
 
     /// Takes the answer to a request: for the panel that is open, or for a command without one.
     pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Action> {
+        if let PanelData::Settings { interface, .. } = &data {
+            self.take_interface_settings(interface.clone());
+        }
         match data {
             PanelData::Exported(file) => {
                 self.notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
@@ -70,6 +75,7 @@ impl App {
                 }
                 Vec::new()
             }
+            PanelData::MoveTarget(cwd) => self.move_to(cwd),
             PanelData::Transcript(blocks) => {
                 self.show_whole_transcript(blocks);
                 Vec::new()
@@ -79,7 +85,13 @@ impl App {
                 Vec::new()
             }
             PanelData::SideAnswer { request, outcome } if !self.is_awaited(&request) => {
-                self.late_side_answer(outcome);
+                match request.as_str() {
+                    AUTOMATIC_RECAP => self.show_automatic_recap(outcome),
+                    ASKED_RECAP => self.show_recap(outcome),
+                    // Whoever wanted the summary has gone back meanwhile.
+                    SUMMARY_REQUEST => {}
+                    _ => self.late_side_answer(outcome),
+                }
                 Vec::new()
             }
             data => {
@@ -148,6 +160,11 @@ impl App {
                 Action::Exit(reason) => rest.extend(self.exit(reason)),
                 Action::AskForKey => self.ask_for_key(),
                 Action::Submit(text) => rest.extend(self.submit(text)),
+                Action::RunInSession(text) => {
+                    let draft = Draft::plain(InputMode::Prompt, &text);
+                    rest.extend(self.dispatch_to_session(draft));
+                }
+                Action::ClosePanel => self.panel = None,
                 Action::SetPrompt(text) => self.prompt.set_text(&text),
                 Action::Notice(level, text) => self.notice(level, text),
                 Action::Titled(title) => self.session.title = Some(title),

@@ -1,6 +1,6 @@
 //! The start: questions before there is a session, and what is said once it is there.
 
-use loci_app::approvals::{ServerAnswer, UnapprovedServer};
+use loci_app::approvals::{ServerAnswer, UnapprovedKey, UnapprovedServer};
 use loci_app::start::{StartAnswer, StartQuestion};
 
 use super::{Action, App, ExitReason, SessionFacts};
@@ -48,17 +48,7 @@ impl App {
                 ],
             ),
             StartQuestion::McpServers(servers) => mcp_dialog(servers),
-            StartQuestion::ApiKey(tail) => ChoiceDialog::new(
-                "Use the API key of the environment?",
-                vec![format!(
-                    "ANTHROPIC_API_KEY is set (it ends in …{tail}), and another credential is kept. What is used is what \
-                     is paid with. The answer is remembered for this key."
-                )],
-                vec![
-                    ("No, use what is kept", answer(StartAnswer::ApiKey(false))),
-                    ("Yes, use the key of the environment", answer(StartAnswer::ApiKey(true))),
-                ],
-            ),
+            StartQuestion::ApiKey(key) => key_dialog(&key),
             StartQuestion::Bypass => ChoiceDialog::new(
                 "Everything will run without asking",
                 vec![
@@ -136,6 +126,23 @@ impl App {
         let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
         self.notice(NoticeLevel::Info, text);
     }
+}
+
+/// Asks whether the key of the environment is used: what is used is what is paid with.
+fn key_dialog(key: &UnapprovedKey) -> ChoiceDialog {
+    let answer = |may_use| vec![Action::Answer(StartAnswer::ApiKey(may_use))];
+    let (other, no) = match key.has_other {
+        true => ("and another credential is kept. ", "No, use what is kept"),
+        false => ("and nothing else is kept. ", "No"),
+    };
+    let text = format!(
+        "ANTHROPIC_API_KEY is set (it ends in …{}), {other}What is used is what is paid with. The answer is remembered \
+         for this key.",
+        key.tail
+    );
+    let answers = vec![("Yes, use the key of the environment", answer(true)), (no, answer(false))];
+    ChoiceDialog::new("Use the API key of the environment?", vec![text], answers)
+        .marking(usize::from(key.has_other))
 }
 
 /// Asks whether servers of the project may be used.

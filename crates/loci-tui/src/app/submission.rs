@@ -38,6 +38,11 @@ impl App {
                 return actions;
             }
         }
+        self.dispatch_to_session(draft)
+    }
+
+    /// Sends a draft to the session, or has it wait.
+    pub(super) fn dispatch_to_session(&mut self, draft: Draft) -> Vec<Action> {
         if self.session.is_viewed {
             self.flash("This session is only looked at: another process uses it");
             self.prompt.set_draft(&draft);

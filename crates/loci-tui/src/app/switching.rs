@@ -1,10 +1,13 @@
 //! Another session takes the place of the one at hand: it was chosen, branched off, or rewound to.
 
+use std::path::PathBuf;
+
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::StartAnswer;
 
-use super::{Action, App, ExitReason, SwitchedFacts};
+use super::recap::RecapClock;
+use super::{Action, App, Elsewhere, ExitReason, SwitchedFacts};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::ChoiceDialog;
 use crate::panel::{ResumePanel, RewindPanel};
@@ -26,11 +29,24 @@ impl App {
         match &choice.cwd {
             Some(cwd) if !choice.is_here && self.work.is_none() => {
                 self.exit(ExitReason::Asked);
-                vec![Action::ResumeElsewhere { cwd: cwd.clone(), session }]
+                let (cwd, session) = (cwd.clone(), Some(session));
+                vec![Action::GoElsewhere(Elsewhere { cwd, session, at, is_moved: false })]
             }
-            _ if !self.session.is_started => vec![Action::Answer(StartAnswer::Session(session))],
+            _ if !self.session.is_started => vec![Action::Answer(StartAnswer::Session { id: session, at })],
             _ => self.switch(SwitchTarget { session, at, ..SwitchTarget::default() }),
         }
+    }
+
+    /// Leaves for another directory, and goes on there with all that was said.
+    pub(super) fn move_to(&mut self, cwd: PathBuf) -> Vec<Action> {
+        if self.work.is_some() {
+            self.flash("Wait for the end of the turn, or press Esc, before the session moves");
+            return Vec::new();
+        }
+        let is_kept = self.session.has_turns && self.session.is_persistent;
+        let session = self.session.id.clone().filter(|_| is_kept);
+        self.exit(ExitReason::Asked);
+        vec![Action::GoElsewhere(Elsewhere { cwd, session, at: None, is_moved: true })]
     }
 
     /// Lets a prompt be chosen to go back to.
@@ -98,6 +114,7 @@ impl App {
         self.sent.clear();
         self.log.clear();
         self.background.clear();
+        self.recap = RecapClock::default();
         match self.switching.take() {
             Some(switching) => self.show_switched(switching, left.as_deref()),
             None => {
@@ -120,6 +137,9 @@ impl App {
         }
         if let Some(rewind) = &target.rewind {
             let text = match rewind.prompt {
+                Some(_) if rewind.summary.is_some() => {
+                    "What came after that prompt is a summary now; `/rewind` can undo it"
+                }
                 Some(_) => "The conversation is back before that prompt; `/rewind` can undo it",
                 None => "The rewind is undone",
             };

@@ -37,7 +37,9 @@ impl App {
     /// at.
     pub(super) fn call_person(&self, notice: &Command) -> Option<Action> {
         match notice {
-            Command::Notify { message, .. } if !self.is_focused => Some(Action::CallPerson(message.clone())),
+            Command::Notify { message, .. } if self.focus != Some(true) => {
+                Some(Action::CallPerson(message.clone()))
+            }
             _ => None,
         }
     }

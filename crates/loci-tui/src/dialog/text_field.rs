@@ -22,6 +22,11 @@ impl TextField {
         self.text.get(..self.caret).unwrap_or_default()
     }
 
+    /// Tells whether the caret stands behind all of it.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.caret == self.text.len()
+    }
+
     /// Adds text at the caret; line ends become blanks.
     pub(crate) fn insert(&mut self, text: &str) {
         let line: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).collect();

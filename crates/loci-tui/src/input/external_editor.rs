@@ -1,6 +1,7 @@
 //! The text of the input in the person's own editor (Ctrl+G).
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use loci_stdx::Vars;
@@ -47,26 +48,46 @@ pub fn editor_command(vars: &Vars) -> &str {
 /// Chips stand in the text by their labels and are chips again afterwards, where the labels are still there. The file is
 /// readable by its owner alone and is gone afterwards.
 pub fn edit_draft(terminal: &mut Terminal, vars: &Vars, draft: &Draft) -> Result<Draft, ExternalEditorError> {
-    let edited = edit_text(vars, &draft.display(), |path| lend_to_editor(terminal, vars, path))?;
+    let edited = edit_text(terminal, vars, &draft.display())?;
     Ok(Draft::from_display(draft.mode, &edited, draft.chips()))
+}
+
+/// Lets the person edit a text in the same way.
+pub fn edit_text(terminal: &mut Terminal, vars: &Vars, text: &str) -> Result<String, ExternalEditorError> {
+    edit_copy(vars, text, |path| lend_to_editor(terminal, vars, path))
 }
 
 /// Shows a text in an editor that gets the terminal; what becomes of the text there is not looked at.
 pub fn show_text(terminal: &mut Terminal, vars: &Vars, text: &str) -> Result<(), ExternalEditorError> {
-    edit_text(vars, text, |path| lend_to_editor(terminal, vars, path)).map(drop)
+    edit_text(terminal, vars, text).map(drop)
 }
 
-fn lend_to_editor(terminal: &mut Terminal, vars: &Vars, path: &std::path::Path) -> io::Result<ExitStatus> {
+/// Lets the person edit a file of their own; the directory of one that is not there yet is made.
+pub fn edit_file(terminal: &mut Terminal, vars: &Vars, path: &Path) -> Result<(), ExternalEditorError> {
+    let command = || editor_command(vars).to_owned();
+    if let Some(parent) = path.parent() {
+        let failed = |source| ExternalEditorError::File { directory: parent.display().to_string(), source };
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let status = lend_to_editor(terminal, vars, path)
+        .map_err(|source| ExternalEditorError::Start { command: command(), source })?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(ExternalEditorError::Status { command: command(), status }),
+    }
+}
+
+fn lend_to_editor(terminal: &mut Terminal, vars: &Vars, path: &Path) -> io::Result<ExitStatus> {
     // The shell takes the command apart; the path is an argument of its own.
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{} \"$@\"", editor_command(vars)), "sh"]).arg(path);
     terminal.lend(|| shell.status()).and_then(|status| status)
 }
 
-fn edit_text(
+fn edit_copy(
     vars: &Vars,
     text: &str,
-    run: impl FnOnce(&std::path::Path) -> io::Result<ExitStatus>,
+    run: impl FnOnce(&Path) -> io::Result<ExitStatus>,
 ) -> Result<String, ExternalEditorError> {
     let command = || editor_command(vars).to_owned();
     let directory = vars.non_empty("TMPDIR").unwrap_or("/tmp");
@@ -110,7 +131,7 @@ mod tests {
     fn text_goes_through_a_private_file_that_is_gone_afterwards() {
         let directory = tempfile::tempdir().unwrap();
         let vars = Vars::default().with("TMPDIR", directory.path().to_str().unwrap());
-        let edited = edit_text(&vars, "one\ntwo", |path| {
+        let edited = edit_copy(&vars, "one\ntwo", |path| {
             assert_eq!(std::fs::metadata(path)?.permissions().mode() & 0o777, 0o600);
             assert_eq!(std::fs::read_to_string(path)?, "one\ntwo");
             // As editors do that write beside and rename.
@@ -126,11 +147,11 @@ mod tests {
     fn editor_that_fails_leaves_the_text_alone() {
         let directory = tempfile::tempdir().unwrap();
         let vars = Vars::default().with("TMPDIR", directory.path().to_str().unwrap()).with("EDITOR", "ed");
-        let failed = edit_text(&vars, "text", |_| Ok(ExitStatus::from_raw(256))).unwrap_err();
+        let failed = edit_copy(&vars, "text", |_| Ok(ExitStatus::from_raw(256))).unwrap_err();
         assert!(failed.to_string().contains("`ed`"), "{failed}");
         let missing = Vars::default().with("TMPDIR", "/nonexistent");
         assert!(matches!(
-            edit_text(&missing, "text", |_| Ok(ExitStatus::from_raw(0))),
+            edit_copy(&missing, "text", |_| Ok(ExitStatus::from_raw(0))),
             Err(ExternalEditorError::File { .. })
         ));
     }

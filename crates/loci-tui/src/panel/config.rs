@@ -184,7 +184,7 @@ impl Panel for ConfigPanel {
                 return self.ask_report();
             }
             PanelData::Report { topic, markdown } => self.reports.push((topic, markdown)),
-            PanelData::Settings { rows, note } => {
+            PanelData::Settings { rows, note, .. } => {
                 let is_first = self.settings.is_none();
                 if is_first {
                     self.list = FilteredList::new(rows.len());
@@ -266,6 +266,7 @@ mod tests {
 
     use super::super::testing::{Shown, snapshot};
     use super::*;
+    use crate::interface_settings::InterfaceSettings;
     use crate::keymap::Action as KeyAction;
 
     fn rows() -> Vec<SettingRow> {
@@ -281,7 +282,11 @@ mod tests {
     fn shown(width: u16, height: u16) -> Shown<ConfigPanel> {
         let mut shown = Shown::new(ConfigPanel::new(), width, height);
         assert!(height < 6 || shown.text().contains("Reading…"), "{}", shown.text());
-        shown.receive(PanelData::Settings { rows: rows(), note: None });
+        shown.receive(PanelData::Settings {
+            rows: rows(),
+            note: None,
+            interface: InterfaceSettings::default(),
+        });
         shown
     }
 
@@ -299,7 +304,11 @@ mod tests {
             let change =
                 PanelRequest::ChangeSetting { key: "alwaysThinkingEnabled".into(), value: "false".into() };
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(change)]));
-            shown.receive(PanelData::Settings { rows: rows(), note: Some("Set it".into()) });
+            shown.receive(PanelData::Settings {
+                rows: rows(),
+                note: Some("Set it".into()),
+                interface: InterfaceSettings::default(),
+            });
             shown.assert_clean();
         }
     }

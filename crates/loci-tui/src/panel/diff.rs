@@ -1,6 +1,7 @@
-//! `/diff`: what the working tree has changed since the last commit, file by file.
+//! `/diff`: what the working tree has changed since the last commit, and what each turn changed, file by file.
 
 use loci_app::commands::diff::ChangedFile;
+use loci_app::session_command::TurnChanges;
 
 use super::{
     Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
@@ -14,23 +15,41 @@ use crate::screen::Size;
 use crate::text::{Row, Span, Style, expand_tabs, sanitize_line};
 use crate::theme::Role;
 
-/// The files, or one of them.
+/// Where changes come from, and the files of one of them, or a file.
 #[derive(Debug, Default)]
 pub(crate) struct DiffPanel {
+    /// What changed since the last commit, once it is known.
     files: Option<Vec<ChangedFile>>,
     problem: Option<String>,
+    /// What the turns changed, the newest first.
+    turns: Vec<TurnChanges>,
+    /// Which of them is looked at: none of the turns at first.
+    source: usize,
     marked: usize,
     is_open: bool,
     scroll: Scroll,
 }
 
 impl DiffPanel {
+    /// Returns what is asked for when it is opened.
+    pub(crate) fn begin() -> Vec<Action> {
+        vec![Action::AskPanel(PanelRequest::Diff), Action::AskPanel(PanelRequest::TurnChanges)]
+    }
+
+    /// Returns the files of the source that is looked at.
+    fn shown(&self) -> &[ChangedFile] {
+        match self.source.checked_sub(1) {
+            None => self.files.as_deref().unwrap_or_default(),
+            Some(idx) => self.turns.get(idx).map(|turn| turn.files.as_slice()).unwrap_or_default(),
+        }
+    }
+
     fn file(&self) -> Option<&ChangedFile> {
-        self.files.as_ref()?.get(self.marked)
+        self.shown().get(self.marked)
     }
 
     fn go(&mut self, is_next: bool) {
-        let last = self.files.as_ref().map_or(0, |files| files.len().saturating_sub(1));
+        let last = self.shown().len().saturating_sub(1);
         self.marked = match is_next {
             true if self.marked >= last => 0,
             true => self.marked + 1,
@@ -38,28 +57,45 @@ impl DiffPanel {
         };
         self.scroll = Scroll::default();
     }
+
+    fn go_to_source(&mut self, is_next: bool) {
+        self.source = match is_next {
+            true => (self.source + 1).min(self.turns.len()),
+            false => self.source.saturating_sub(1),
+        };
+        self.marked = 0;
+    }
+
+    fn title(&self) -> String {
+        match self.source.checked_sub(1).and_then(|idx| self.turns.get(idx)) {
+            None => "Changes since the last commit".to_owned(),
+            Some(turn) => format!("Changed by the turn of {}: {}", turn.time, turn.line),
+        }
+    }
 }
 
 impl Panel for DiffPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        if ctx.is_cancel() {
+        if ctx.is_cancel() || ctx.action == Some(KeyAction::DiffBack) {
             return match std::mem::take(&mut self.is_open) {
                 true => PanelStep::Stay,
                 false => PanelStep::Close,
             };
         }
         let InputEvent::Key(key) = event else { return PanelStep::Stay };
-        match (self.is_open, key.code, ctx.action) {
-            (true, KeyCode::Left, _) => self.go(false),
-            (true, KeyCode::Right, _) => self.go(true),
-            (true, ..) if self.scroll.handle(event) => {}
-            (false, _, Some(KeyAction::SelectNext)) => self.go(true),
-            (false, _, Some(KeyAction::SelectPrevious)) => self.go(false),
-            (false, _, Some(KeyAction::SelectAccept)) => {
+        match (self.is_open, ctx.action) {
+            (true, Some(KeyAction::DiffPreviousSource)) => self.go(false),
+            (true, Some(KeyAction::DiffNextSource)) => self.go(true),
+            (true, _) if self.scroll.handle(event) => {}
+            (false, Some(KeyAction::DiffPreviousSource)) => self.go_to_source(false),
+            (false, Some(KeyAction::DiffNextSource)) => self.go_to_source(true),
+            (false, Some(KeyAction::DiffNextFile)) => self.go(true),
+            (false, Some(KeyAction::DiffPreviousFile)) => self.go(false),
+            (false, Some(KeyAction::DiffViewDetails)) => {
                 self.is_open = self.file().is_some();
                 self.scroll = Scroll::default();
             }
-            (_, KeyCode::Char('r'), _) => return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Diff)]),
+            _ if key.code == KeyCode::Char('r') => return PanelStep::Act(Self::begin()),
             _ => {}
         }
         PanelStep::Stay
@@ -67,13 +103,13 @@ impl Panel for DiffPanel {
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
-            PanelData::Diff(Ok(files)) => {
-                self.marked = self.marked.min(files.len().saturating_sub(1));
-                self.files = Some(files);
-            }
+            PanelData::Diff(Ok(files)) => self.files = Some(files),
+            PanelData::TurnChanges(turns) => self.turns = turns,
             PanelData::Diff(Err(why)) | PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
         }
+        self.source = self.source.min(self.turns.len());
+        self.marked = self.marked.min(self.shown().len().saturating_sub(1));
         Vec::new()
     }
 
@@ -89,10 +125,13 @@ impl Panel for DiffPanel {
             view.body = self.scroll.rows(rows, room);
             return view;
         }
-        let mut view =
-            PanelView::new("Changes since the last commit", "Enter look · r read again · Esc close");
+        let hint = match self.turns.is_empty() {
+            true => "Enter look · r read again · Esc close",
+            false => "Enter look · ←→ by turn · r read again · Esc close",
+        };
+        let mut view = PanelView::new(&self.title(), hint);
         let room = view.room(size);
-        let files = self.files.as_deref().unwrap_or_default();
+        let files = self.shown();
         view.body = list_rows(files.len(), self.marked, room, |idx, is_marked| {
             mark_row(files.get(idx).map_or_else(Row::default, file_row), is_marked)
         });
@@ -108,7 +147,7 @@ impl Panel for DiffPanel {
     }
 
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Select, Context::Global]
+        &[Context::DiffDialog, Context::Global]
     }
 }
 
@@ -149,13 +188,13 @@ mod tests {
                 vec![file("a\u{1b}.rs", &["@@ -1 +1 @@", "-old\u{1b}[2J", "+new\t日本"]), file("b.rs", &[])];
             shown.receive(PanelData::Diff(Ok(files)));
             shown.assert_clean();
-            shown.action(KeyAction::SelectAccept);
+            shown.action(KeyAction::DiffViewDetails);
             shown.assert_clean();
             assert!(shown.text().contains("@@ -1 +1 @@"), "{}", shown.text());
-            shown.key(KeyCode::Right, None);
+            shown.action(KeyAction::DiffNextSource);
             assert!(shown.text().contains("b.rs"), "{}", shown.text());
-            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
-            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
+            assert_eq!(shown.action(KeyAction::DiffDismiss), PanelStep::Stay, "back to the list");
+            assert_eq!(shown.action(KeyAction::DiffDismiss), PanelStep::Close);
         }
     }
 
@@ -164,5 +203,51 @@ mod tests {
         let mut shown = Shown::new(DiffPanel::default(), 60, 8);
         shown.receive(PanelData::Diff(Err("no repository".into())));
         assert!(shown.text().contains("no repository"), "{}", shown.text());
+    }
+
+    #[test]
+    fn turns_are_gone_through_with_the_arrows() {
+        let turn = |n: usize| TurnChanges {
+            line: format!("do {n}\u{1b}[2J"),
+            time: "2026-01-01 10:00".into(),
+            files: vec![file(&format!("t{n}.rs"), &["@@ -1 +1 @@", "+x"])],
+        };
+        for (width, height) in [(20, 5), (60, 12), (120, 30)] {
+            let mut shown = Shown::new(DiffPanel::default(), width, height);
+            shown.receive(PanelData::Diff(Ok(vec![file("now.rs", &[])])));
+            shown.receive(PanelData::TurnChanges(vec![turn(2), turn(1)]));
+            assert!(shown.text().contains("now.rs"), "{}", shown.text());
+            for expected in ["t2.rs", "t1.rs", "t1.rs"] {
+                shown.action(KeyAction::DiffNextSource);
+                shown.assert_clean();
+                assert!(shown.text().contains(expected), "{}", shown.text());
+            }
+            shown.action(KeyAction::DiffViewDetails);
+            assert!(shown.text().contains("@@ -1 +1 @@"), "{}", shown.text());
+            shown.action(KeyAction::DiffDismiss);
+            for expected in ["t2.rs", "now.rs", "now.rs"] {
+                shown.action(KeyAction::DiffPreviousSource);
+                assert!(shown.text().contains(expected), "{}", shown.text());
+            }
+        }
+    }
+
+    #[test]
+    fn arrows_and_letters_are_those_of_the_keymap() {
+        let mut keymap = crate::keymap::Keymap::default();
+        let contexts = DiffPanel::default().contexts();
+        for (keys, expected) in [
+            ("left", KeyAction::DiffPreviousSource),
+            ("right", KeyAction::DiffNextSource),
+            ("up", KeyAction::DiffPreviousFile),
+            ("j", KeyAction::DiffNextFile),
+            ("enter", KeyAction::DiffViewDetails),
+            ("escape", KeyAction::DiffDismiss),
+        ] {
+            for key in crate::keymap::parse_chord(keys).unwrap() {
+                let found = keymap.resolve(contexts, key);
+                assert_eq!(found, crate::keymap::Resolution::Action(expected), "{keys}");
+            }
+        }
     }
 }

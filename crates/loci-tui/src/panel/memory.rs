@@ -1,8 +1,9 @@
-//! `/memory`: the files in force, the memories, and the review of those that wait for a word.
+//! `/memory`: instruction files and memories, to be looked at and edited, and the review of those that wait for a word. What
+//! was done to a memory last can be taken back.
 
 use std::sync::Arc;
 
-use loci_app::commands::memory::{MemoryReport, MemoryRow, MemoryVerb};
+use loci_app::commands::memory::{InstructionFile, MemoryReport, MemoryRow, MemoryVerb, MemoryWish};
 use loci_engine::SessionSnapshot;
 
 use super::{
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::app::Action;
 use crate::block::FileDiff;
+use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{code, faint, line, paragraph, warning};
@@ -20,6 +22,8 @@ use crate::text::{Row, Span, Style, sanitize_line};
 const TITLES: &[&str] = &["Files", "Memories", "Review"];
 const MEMORIES: usize = 1;
 const REVIEW: usize = 2;
+/// The most letters of a memory that are shown.
+const MOST_LETTERS: usize = 20_000;
 
 /// Files, memories and proposals.
 #[derive(Debug)]
@@ -34,6 +38,10 @@ pub(crate) struct MemoryPanel {
     note: Option<String>,
     /// The memory that `x` would forget when it is pressed again.
     armed: Option<String>,
+    /// What is to be remembered, while it is typed.
+    adding: Option<TextField>,
+    /// The change that was made last, by which it can be taken back.
+    change: Option<u64>,
 }
 
 impl MemoryPanel {
@@ -48,6 +56,8 @@ impl MemoryPanel {
             scroll: Scroll::default(),
             note: None,
             armed: None,
+            adding: None,
+            change: None,
         }
     }
 
@@ -67,25 +77,35 @@ impl MemoryPanel {
         }
     }
 
-    fn ask(&self, verb: MemoryVerb, file: String) -> PanelStep {
+    fn ask(&self, wish: MemoryWish) -> PanelStep {
         let Some(snapshot) = self.session.clone() else { return PanelStep::Stay };
-        PanelStep::Act(vec![Action::AskPanel(PanelRequest::DecideMemory { verb, file, snapshot })])
+        PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
     }
 
     fn decide(&mut self, key: KeyCode) -> PanelStep {
         let file = self.rows().get(self.marked).map(|row| row.file.clone());
         let armed = self.armed.take();
+        let decide = |verb, file| MemoryWish::Decide(verb, file);
         match (key, self.tabs.shown(), file) {
-            (KeyCode::Char('a'), REVIEW, Some(file)) => self.ask(MemoryVerb::Accept, file),
-            (KeyCode::Char('x'), REVIEW, Some(file)) => self.ask(MemoryVerb::Reject, file),
+            (KeyCode::Char('a'), REVIEW, Some(file)) => self.ask(decide(MemoryVerb::Accept, file)),
+            (KeyCode::Char('x'), REVIEW, Some(file)) => self.ask(decide(MemoryVerb::Reject, file)),
             (KeyCode::Char('x'), MEMORIES, Some(file)) if armed.as_ref() == Some(&file) => {
-                self.ask(MemoryVerb::Forget, file)
+                self.ask(decide(MemoryVerb::Forget, file))
             }
             (KeyCode::Char('x'), MEMORIES, Some(file)) => {
                 self.note = Some(format!("Press x again to forget {file}"));
                 self.armed = Some(file);
                 PanelStep::Stay
             }
+            (KeyCode::Char('e'), MEMORIES, Some(_)) => self.edit(),
+            (KeyCode::Char('n'), MEMORIES, _) => {
+                self.adding = Some(TextField::default());
+                PanelStep::Stay
+            }
+            (KeyCode::Char('u'), ..) => match self.change.take() {
+                Some(change) => self.ask(MemoryWish::Undo(change)),
+                None => PanelStep::Stay,
+            },
             (KeyCode::Char('o'), ..) => {
                 let (Some(report), Some(snapshot)) = (&self.report, self.session.clone()) else {
                     return PanelStep::Stay;
@@ -97,13 +117,61 @@ impl MemoryPanel {
         }
     }
 
+    /// Opens what is marked in the person's editor.
+    fn edit(&self) -> PanelStep {
+        if self.tabs.shown() == 0 {
+            let file = self.report.as_ref().and_then(|report| report.files.get(self.marked));
+            let edit = |file: &InstructionFile| PanelStep::Act(vec![Action::EditFile(file.path.clone())]);
+            return file.map_or(PanelStep::Stay, edit);
+        }
+        let edit = |row: &MemoryRow| {
+            let (name, text) = (row.file.clone(), row.text.clone());
+            PanelStep::Act(vec![Action::EditText { name, text }])
+        };
+        self.rows().get(self.marked).map_or(PanelStep::Stay, edit)
+    }
+
+    /// Keeps what came back from the editor, where it is another text.
+    fn take_edited(&mut self, name: String, text: Result<String, String>) -> Vec<Action> {
+        let before = self.rows().iter().find(|row| row.file == name).map(|row| row.text.trim_end());
+        match text {
+            Err(why) => self.note = Some(why),
+            Ok(text) if before == Some(text.trim_end()) => self.note = Some("Nothing was changed".to_owned()),
+            Ok(text) => {
+                if let PanelStep::Act(actions) = self.ask(MemoryWish::Edit { file: name, text }) {
+                    return actions;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn handle_adding(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let Some(field) = &mut self.adding else { return PanelStep::Stay };
+        match event {
+            _ if ctx.is_cancel() => self.adding = None,
+            InputEvent::Key(key) if key.code == KeyCode::Enter => {
+                let text = field.text().trim().to_owned();
+                self.adding = None;
+                if !text.is_empty() {
+                    return self.ask(MemoryWish::Add(text));
+                }
+            }
+            InputEvent::Key(key) => drop(field.handle(*key)),
+            InputEvent::Paste(text) => field.insert(text),
+            _ => {}
+        }
+        PanelStep::Stay
+    }
+
     fn row(&self, idx: usize) -> Row {
         if self.tabs.shown() == 0 {
             let file = self.report.as_ref().and_then(|report| report.files.get(idx));
-            return file.map_or_else(Row::default, |(path, whose)| {
+            return file.map_or_else(Row::default, |file| {
+                let state = if file.is_in_force { "" } else { ", not in force" };
                 Row::new(vec![
-                    Span::styled(sanitize_line(path), code()),
-                    Span::styled(format!("  {whose}"), faint()),
+                    Span::styled(sanitize_line(&file.shown), code()),
+                    Span::styled(format!("  {}{state}", file.whose), faint()),
                 ])
             });
         }
@@ -124,16 +192,17 @@ impl MemoryPanel {
     fn open_view(&self, row: &MemoryRow, ctx: &RenderContext, size: Size) -> PanelView {
         let hint = match self.tabs.shown() {
             REVIEW => "↑↓ scroll · a accept · x reject · Esc back",
-            _ => "↑↓ scroll · x forget · Esc back",
+            _ => "↑↓ scroll · e edit · x forget · Esc back",
         };
         let mut view = PanelView::new(&row.file, hint);
         view.head.extend(self.note.iter().flat_map(|text| paragraph("", text, warning(), size.width)));
+        let shown = |text: &str| loci_stdx::truncate_chars(text, MOST_LETTERS).to_owned();
         let rows = match &row.replaces {
             Some(before) => {
-                let (before, after) = (before.clone(), row.text.clone());
+                let (before, after) = (shown(before), shown(&row.text));
                 render_diff(&FileDiff { path: row.file.clone(), before, after, first_line: 1 }, ctx)
             }
-            None => paragraph("", &row.text, Style::default(), size.width),
+            None => paragraph("", &shown(&row.text), Style::default(), size.width),
         };
         let room = view.room(size);
         view.body = self.scroll.rows(rows, room);
@@ -143,6 +212,9 @@ impl MemoryPanel {
 
 impl Panel for MemoryPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        if self.adding.is_some() {
+            return self.handle_adding(event, ctx);
+        }
         if ctx.is_cancel() {
             return match std::mem::take(&mut self.is_open) {
                 true => PanelStep::Stay,
@@ -163,6 +235,7 @@ impl Panel for MemoryPanel {
                 self.marked = if self.marked >= last { 0 } else { self.marked + 1 }
             }
             Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            Some(KeyAction::SelectAccept) if self.tabs.shown() == 0 => return self.edit(),
             Some(KeyAction::SelectAccept) => {
                 self.is_open = self.rows().get(self.marked).is_some();
                 self.scroll = Scroll::default();
@@ -182,13 +255,24 @@ impl Panel for MemoryPanel {
                 self.session = Some(Arc::clone(&snapshot));
                 return vec![Action::AskPanel(PanelRequest::Memory { snapshot })];
             }
-            PanelData::Memory { report, note } => {
+            PanelData::Memory { report, note, change } => {
                 self.report = Some(report);
                 self.marked = self.marked.min(self.len().saturating_sub(1));
                 if note.is_some() {
                     self.is_open = false;
                 }
-                self.note = note;
+                let undo = if change.is_some() { " · u takes it back" } else { "" };
+                self.note = note.map(|text| format!("{text}{undo}"));
+                self.change = change;
+            }
+            PanelData::EditedText { name, text } => return self.take_edited(name, text),
+            PanelData::EditedFile(problem) => {
+                self.note = problem;
+                let snapshot = self.session.clone();
+                return snapshot
+                    .map(|snapshot| Action::AskPanel(PanelRequest::Memory { snapshot }))
+                    .into_iter()
+                    .collect();
             }
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
@@ -207,11 +291,15 @@ impl Panel for MemoryPanel {
         };
         let hint = match self.tabs.shown() {
             REVIEW => "Enter look · a accept · x reject · Tab next tab · Esc close",
-            MEMORIES => "Enter look · x forget · o on or off · Tab next tab · Esc close",
-            _ => "o memories on or off · Tab next tab · Esc close",
+            MEMORIES => "Enter look · e edit · n new · x forget · o on or off · Tab next tab · Esc close",
+            _ => "Enter edit · o memories on or off · Tab next tab · Esc close",
         };
         let mut view = PanelView::new(&format!("Memory{state}"), hint);
         view.head.push(self.tabs.row());
+        if let Some(field) = &self.adding {
+            view.push_field("Remember: ", field);
+            view.hint = Some(line("Enter keep it · Esc back", faint()));
+        }
         view.head.extend(self.note.iter().flat_map(|text| paragraph("", text, warning(), size.width)));
         let room = view.room(size);
         view.body =
@@ -228,7 +316,14 @@ impl Panel for MemoryPanel {
     }
 
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Tabs, Context::Select, Context::Global]
+        match self.adding {
+            Some(_) => &[Context::Select, Context::Global],
+            None => &[Context::Tabs, Context::Select, Context::Global],
+        }
+    }
+
+    fn is_typing(&self) -> bool {
+        self.adding.is_some()
     }
 }
 
@@ -249,7 +344,12 @@ mod tests {
 
     fn report() -> MemoryReport {
         MemoryReport {
-            files: vec![("~/.claude/CLAUDE.md".into(), "user")],
+            files: vec![InstructionFile {
+                path: "/h/.claude/CLAUDE.md".into(),
+                shown: "~/.claude/CLAUDE.md".into(),
+                whose: "user",
+                is_in_force: false,
+            }],
             is_on: true,
             dir: "~/m".into(),
             memories: vec![row("port.md", None)],
@@ -262,7 +362,7 @@ mod tests {
         let session = snapshot();
         let ask = Action::AskPanel(PanelRequest::Memory { snapshot: session.clone() });
         assert_eq!(shown.receive(PanelData::Snapshot(session.clone())), [ask]);
-        shown.receive(PanelData::Memory { report: report(), note: None });
+        shown.receive(PanelData::Memory { report: report(), note: None, change: None });
         (shown, session)
     }
 
@@ -282,14 +382,18 @@ mod tests {
             );
             let decide = |verb, file: &str| {
                 let snapshot = session.clone();
-                PanelStep::Act(vec![Action::AskPanel(PanelRequest::DecideMemory {
-                    verb,
-                    file: file.into(),
-                    snapshot,
-                })])
+                let wish = MemoryWish::Decide(verb, file.into());
+                PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
             };
             assert_eq!(shown.key(KeyCode::Char('a'), None), decide(MemoryVerb::Accept, "port.md"));
-            shown.receive(PanelData::Memory { report: report(), note: Some("It counts".into()) });
+            let note = Some("It counts".into());
+            shown.receive(PanelData::Memory { report: report(), note, change: Some(7) });
+            let undo = PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory {
+                wish: MemoryWish::Undo(7),
+                snapshot: session.clone(),
+            })]);
+            assert_eq!(shown.key(KeyCode::Char('u'), None), undo);
+            assert_eq!(shown.key(KeyCode::Char('u'), None), PanelStep::Stay, "once");
             shown.action(KeyAction::SelectNext);
             assert_eq!(shown.key(KeyCode::Char('x'), None), decide(MemoryVerb::Reject, "new.md"));
         }
@@ -302,5 +406,39 @@ mod tests {
         assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Stay);
         assert!(shown.text().contains("Press x again"), "{}", shown.text());
         assert!(matches!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(_)));
+    }
+
+    #[test]
+    fn files_and_memories_are_edited_and_added() {
+        for (width, height) in [(20, 5), (60, 14), (110, 30)] {
+            let (mut shown, session) = shown(width, height);
+            let change =
+                |wish| vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot: session.clone() })];
+            let edit = Action::EditFile("/h/.claude/CLAUDE.md".into());
+            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![edit]));
+            assert!(matches!(
+                &shown.receive(PanelData::EditedFile(None))[..],
+                [Action::AskPanel(PanelRequest::Memory { .. })]
+            ));
+            shown.action(KeyAction::TabsNext);
+            let (name, text) = ("port.md".to_owned(), "The port is 8080\n".to_owned());
+            let edit = Action::EditText { name: name.clone(), text: text.clone() };
+            assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![edit]));
+            let edited = |text: Result<&str, &str>| PanelData::EditedText {
+                name: name.clone(),
+                text: text.map(str::to_owned).map_err(str::to_owned),
+            };
+            assert_eq!(shown.receive(edited(Ok("The port is 8080"))), [], "nothing was changed");
+            let wish = MemoryWish::Edit { file: name.clone(), text: "The port is 9\n".into() };
+            assert_eq!(shown.receive(edited(Ok("The port is 9\n"))), change(wish));
+            shown.receive(edited(Err("no editor")));
+            assert!(shown.text().contains("no editor"), "{}", shown.text());
+            shown.key(KeyCode::Char('n'), None);
+            shown.type_text("never x 日本");
+            shown.assert_clean();
+            assert!(shown.text().contains("never x 日本") || width < 30, "{}", shown.text());
+            let wish = MemoryWish::Add("never x 日本".into());
+            assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Act(change(wish)));
+        }
     }
 }

@@ -24,9 +24,37 @@ pub(crate) struct ModelPanel {
     list: FilteredList,
     /// The one that was chosen and waits for a second Enter.
     confirming: Option<usize>,
+    /// The one that was named, until the models are known.
+    wanted: Option<String>,
 }
 
 impl ModelPanel {
+    /// Asks whether a model that was named is to be asked, though another has what was said in its cache.
+    pub(crate) fn switching_to(name: String, session: Arc<SessionSnapshot>) -> Self {
+        Self { wanted: Some(name), session: Some(session), ..Self::default() }
+    }
+
+    /// Marks the model that was named, and waits for a word; one that is asked already, or cannot be, is left to the session.
+    fn take_wanted(&mut self, name: String) -> Vec<Action> {
+        let models = self.models.get_or_insert_default();
+        let is_it = |row: &ModelRow| row.name.eq_ignore_ascii_case(&name) || row.id == name;
+        let place = models.iter().position(is_it).unwrap_or_else(|| {
+            let facts = loci_core::model::facts(&name);
+            let price = facts.price.map(|price| (price.input, price.output));
+            let is_current = self.session.as_ref().is_some_and(|session| session.model == name);
+            let (id, window) = (name.clone(), facts.window);
+            models.push(ModelRow { name: name.clone(), id, window, price, is_current, is_available: true });
+            models.len() - 1
+        });
+        if models.get(place).is_some_and(|row| row.is_current || !row.is_available) {
+            return vec![Action::ClosePanel, Action::RunInSession(format!("/model {name}"))];
+        }
+        self.list = FilteredList::new(models.len());
+        self.list.mark(place);
+        self.confirming = Some(place);
+        Vec::new()
+    }
+
     fn choose(&mut self, place: usize) -> PanelStep {
         let Some(row) = self.models.as_ref().and_then(|models| models.get(place)) else {
             return PanelStep::Stay;
@@ -44,7 +72,7 @@ impl ModelPanel {
             self.confirming = Some(place);
             return PanelStep::Stay;
         }
-        PanelStep::CloseWith(vec![Action::Submit(format!("/model {}", row.name))])
+        PanelStep::CloseWith(vec![Action::RunInSession(format!("/model {}", row.name))])
     }
 
     fn warning(&self) -> Option<String> {
@@ -93,6 +121,9 @@ impl Panel for ModelPanel {
             PanelData::Models(models) => {
                 self.list = FilteredList::new(models.len());
                 self.models = Some(models);
+                if let Some(name) = self.wanted.take() {
+                    return self.take_wanted(name);
+                }
             }
             PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
@@ -174,7 +205,7 @@ mod tests {
             shown.assert_clean();
             assert!(shown.text().contains("opus (now)"), "{}", shown.text());
             shown.action(KeyAction::SelectNext);
-            let submit = Action::Submit("/model sonnet".to_owned());
+            let submit = Action::RunInSession("/model sonnet".to_owned());
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![submit]));
         }
     }
@@ -187,8 +218,33 @@ mod tests {
         assert!(shown.text().contains("Enter again to switch"), "{}", shown.text());
         assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
-        let submit = Action::Submit("/model sonnet".to_owned());
+        let submit = Action::RunInSession("/model sonnet".to_owned());
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![submit]));
+    }
+
+    #[test]
+    fn model_that_was_named_waits_for_a_word_while_the_cache_is_warm() {
+        let run = |name: &str| Action::RunInSession(format!("/model {name}"));
+        for (name, expected) in [
+            ("Sonnet", None),
+            ("some-model", None),
+            ("opus", Some(vec![Action::ClosePanel, run("opus")])),
+            ("haiku", Some(vec![Action::ClosePanel, run("haiku")])),
+        ] {
+            let mut shown = Shown::new(ModelPanel::switching_to(name.to_owned(), snapshot()), 120, 12);
+            let rows = vec![row("opus", true, true), row("sonnet", false, true), row("haiku", false, false)];
+            let actions = shown.receive(PanelData::Models(rows));
+            let Some(expected) = expected else {
+                assert_eq!(actions, [], "{name}");
+                shown.assert_clean();
+                assert!(shown.text().contains("Enter again to switch"), "{}", shown.text());
+                let step = shown.action(KeyAction::SelectAccept);
+                let named = name.to_lowercase();
+                assert_eq!(step, PanelStep::CloseWith(vec![run(&named)]), "{name}");
+                continue;
+            };
+            assert_eq!(actions, expected, "{name}");
+        }
     }
 
     #[test]

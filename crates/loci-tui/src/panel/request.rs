@@ -6,12 +6,15 @@ use std::sync::Arc;
 use loci_app::UserError;
 use loci_app::commands::config::{self, SettingRow};
 use loci_app::commands::diff::{self, ChangedFile};
-use loci_app::commands::memory::{self, MemoryReport, MemoryVerb};
+use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryWish};
 use loci_app::commands::model::{self, ModelRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
-use loci_app::session_command::{self, CommandContext, RewindPoints, RewindPreview, RewindRequest};
+use loci_app::session_command::{
+    self, CommandContext, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
+};
 use loci_app::session_picker::{
-    FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries, rename_choice,
+    BranchChoice, FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries,
+    recent_choices, rename_choice, session_branches,
 };
 use loci_app::settings_editor::SettingsContext;
 use loci_engine::{BackgroundTask, SessionSnapshot};
@@ -20,6 +23,7 @@ use loci_storage::layout::ConfigHome;
 
 use crate::app::{all_blocks, history_blocks};
 use crate::block::Block;
+use crate::interface_settings::InterfaceSettings;
 
 /// How many entries of a session a preview shows.
 const MOST_PREVIEW: usize = 40;
@@ -47,8 +51,13 @@ pub enum PanelRequest {
     Sessions {
         /// Where.
         scope: PickerScope,
-        /// So many at most.
-        most: usize,
+        /// About so many of those that were written last; all of them, where nothing is said.
+        most: Option<usize>,
+    },
+    /// Find the branches of a session's conversation.
+    Branches {
+        /// Its transcript.
+        file: PathBuf,
     },
     /// Find messages of sessions by their words.
     FindMessages {
@@ -90,12 +99,10 @@ pub enum PanelRequest {
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },
-    /// Decide about a memory.
-    DecideMemory {
+    /// Do something with memories.
+    ChangeMemory {
         /// What.
-        verb: MemoryVerb,
-        /// Which.
-        file: String,
+        wish: MemoryWish,
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },
@@ -108,6 +115,13 @@ pub enum PanelRequest {
     },
     /// Compare the working tree with the last commit.
     Diff,
+    /// Find out what each turn changed.
+    TurnChanges,
+    /// Find out whether the session may move to a directory.
+    MoveTarget {
+        /// The directory, as it was typed.
+        path: String,
+    },
     /// List the settings.
     Settings,
     /// Change a setting in the file that it usually goes to; an empty value removes it.
@@ -151,6 +165,13 @@ pub enum PanelData {
         /// Whether these are all.
         is_whole: bool,
     },
+    /// The branches of a session's conversation.
+    Branches {
+        /// Its transcript.
+        file: PathBuf,
+        /// The newest first.
+        branches: Vec<BranchChoice>,
+    },
     /// Messages that have the words.
     FoundMessages {
         /// The words.
@@ -193,15 +214,32 @@ pub enum PanelData {
         report: MemoryReport,
         /// What became of what was asked for, if anything was.
         note: Option<String>,
+        /// The change that was made, by which it can be taken back.
+        change: Option<u64>,
     },
+    /// A text comes back from the person's editor, or why not.
+    EditedText {
+        /// What it is of.
+        name: String,
+        /// The text.
+        text: Result<String, String>,
+    },
+    /// A file was open in the person's editor; why not, where it was not.
+    EditedFile(Option<String>),
     /// What changed since the last commit, or why that cannot be told.
     Diff(Result<Vec<ChangedFile>, String>),
+    /// What the turns changed, the newest first.
+    TurnChanges(Vec<TurnChanges>),
+    /// The session may move to this directory.
+    MoveTarget(PathBuf),
     /// The settings as they are now.
     Settings {
         /// All of them.
         rows: Vec<SettingRow>,
         /// What became of a change, if one was asked for.
         note: Option<String>,
+        /// What those in force say about the interface.
+        interface: InterfaceSettings,
     },
     /// The models that can be chosen.
     Models(Vec<ModelRow>),
@@ -231,23 +269,26 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let markdown = SessionCommands::from(ctx).report(topic, &snapshot);
             Ok(PanelData::Report { topic, markdown })
         }
-        PanelRequest::Memory { snapshot } => memory_data(ctx, &snapshot, None),
-        PanelRequest::DecideMemory { verb, file, snapshot } => {
-            let said = memory::decide(&SessionCommands::from(ctx), verb, &file);
-            memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())))
+        PanelRequest::Memory { snapshot } => memory_data(ctx, &snapshot, None, None),
+        PanelRequest::ChangeMemory { wish, snapshot } => {
+            match memory::carry_out(&SessionCommands::from(ctx), &wish) {
+                Ok(MemoryNote { text, change }) => memory_data(ctx, &snapshot, Some(text), Some(change)),
+                Err(error) => memory_data(ctx, &snapshot, Some(error.to_string()), None),
+            }
         }
         PanelRequest::SwitchMemory { is_on, snapshot } => {
             let said = memory::switch(&SessionCommands::from(ctx), is_on);
-            memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())))
+            memory_data(ctx, &snapshot, Some(said.unwrap_or_else(|error| error.to_string())), None)
+        }
+        PanelRequest::TurnChanges => session_command::turn_changes(ctx).map(PanelData::TurnChanges),
+        PanelRequest::MoveTarget { path } => {
+            session_command::move_target(ctx, &path).map(PanelData::MoveTarget)
         }
         PanelRequest::Diff => Ok(PanelData::Diff(diff::changed_files(&SessionCommands::from(ctx)))),
-        PanelRequest::Settings => {
-            Ok(PanelData::Settings { rows: config::rows(&SettingsContext::new(&ctx.env)), note: None })
-        }
+        PanelRequest::Settings => Ok(settings_data(ctx, None)),
         PanelRequest::ChangeSetting { key, value } => {
             let changed = config::change(&SettingsContext::new(&ctx.env), &key, &value, None);
-            let note = changed.unwrap_or_else(|error| error.to_string());
-            Ok(PanelData::Settings { rows: config::rows(&SettingsContext::new(&ctx.env)), note: Some(note) })
+            Ok(settings_data(ctx, Some(changed.unwrap_or_else(|error| error.to_string()))))
         }
         PanelRequest::Models { snapshot } => {
             Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
@@ -266,8 +307,16 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
 /// Answers a request that needs no session.
 pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHome) -> PanelData {
     let answer = match request {
-        PanelRequest::Sessions { scope, most } => list_choices(env, home, scope, most)
-            .map(|sessions| PanelData::Sessions { scope, is_whole: sessions.len() < most, sessions }),
+        PanelRequest::Sessions { scope, most } => {
+            let listed = match most {
+                Some(most) => recent_choices(env, home, scope, most),
+                None => list_choices(env, home, scope).map(|sessions| (sessions, true)),
+            };
+            listed.map(|(sessions, is_whole)| PanelData::Sessions { scope, sessions, is_whole })
+        }
+        PanelRequest::Branches { file } => {
+            session_branches(&file).map(|branches| PanelData::Branches { file, branches })
+        }
         PanelRequest::FindMessages { text, scope, limit } => find_messages(env, home, &text, scope, limit)
             .map(|found| PanelData::FoundMessages { text, found }),
         PanelRequest::Preview { file } => preview_entries(&file).map(|entries| {
@@ -288,9 +337,11 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::RewindFiles(_)
         | PanelRequest::Report { .. }
         | PanelRequest::Memory { .. }
-        | PanelRequest::DecideMemory { .. }
+        | PanelRequest::ChangeMemory { .. }
         | PanelRequest::SwitchMemory { .. }
         | PanelRequest::Diff
+        | PanelRequest::TurnChanges
+        | PanelRequest::MoveTarget { .. }
         | PanelRequest::Settings
         | PanelRequest::ChangeSetting { .. }
         | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),
@@ -298,10 +349,18 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
     answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))
 }
 
+fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
+    let settings = SettingsContext::new(&ctx.env);
+    let interface = InterfaceSettings::from_value(&settings.loaded.merged.to_value());
+    PanelData::Settings { rows: config::rows(&settings), note, interface }
+}
+
 fn memory_data(
     ctx: &CommandContext,
     session: &SessionSnapshot,
     note: Option<String>,
+    change: Option<u64>,
 ) -> Result<PanelData, UserError> {
-    MemoryReport::new(&SessionCommands::from(ctx), session).map(|report| PanelData::Memory { report, note })
+    let report = MemoryReport::new(&SessionCommands::from(ctx), session)?;
+    Ok(PanelData::Memory { report, note, change })
 }

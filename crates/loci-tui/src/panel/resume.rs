@@ -1,4 +1,9 @@
-//! `/resume`: sessions to go on with. Letters narrow the list down and search what was said; keys preview and rename.
+//! `/resume`: sessions to go on with. Letters narrow the list down and search what was said; keys preview, rename, and show
+//! the branches within a session.
+
+mod branches;
+#[cfg(test)]
+mod tests;
 
 use loci_app::session_picker::{FoundMessage, PickerScope, SessionChoice};
 
@@ -14,6 +19,7 @@ use crate::layout::{faint, line, warning};
 use crate::render::{RenderContext, render_block};
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line, width};
+use branches::BranchList;
 
 /// What is searched for in messages has at least so many letters.
 const LEAST_SEARCH: usize = 3;
@@ -44,6 +50,7 @@ enum Stage {
     List,
     Preview { choice: SessionChoice, blocks: Option<Vec<Block>>, scroll: Scroll },
     Rename { choice: SessionChoice, name: TextField },
+    Branches(BranchList),
 }
 
 impl ResumePanel {
@@ -62,11 +69,11 @@ impl ResumePanel {
             stage: Stage::List,
             problem: None,
         };
-        let ask = panel.ask_sessions(FIRST);
+        let ask = panel.ask_sessions(Some(FIRST));
         (panel, vec![ask])
     }
 
-    fn ask_sessions(&self, most: usize) -> Action {
+    fn ask_sessions(&self, most: Option<usize>) -> Action {
         Action::AskPanel(PanelRequest::Sessions { scope: self.scope, most })
     }
 
@@ -82,7 +89,7 @@ impl ResumePanel {
         self.is_whole = is_whole;
         match is_whole {
             true => Vec::new(),
-            false => vec![self.ask_sessions(usize::MAX)],
+            false => vec![self.ask_sessions(None)],
         }
     }
 
@@ -177,7 +184,7 @@ impl ResumePanel {
                     PickerScope::Project => PickerScope::All,
                     PickerScope::All => PickerScope::Project,
                 };
-                let mut actions = vec![self.ask_sessions(FIRST)];
+                let mut actions = vec![self.ask_sessions(Some(FIRST))];
                 self.found.clear();
                 actions.extend(self.search());
                 PanelStep::Act(actions)
@@ -186,6 +193,12 @@ impl ResumePanel {
                 let choice = self.marked()?.clone();
                 let ask = Action::AskPanel(PanelRequest::Preview { file: choice.file.clone() });
                 self.stage = Stage::Preview { choice, blocks: None, scroll: Scroll::default() };
+                PanelStep::Act(vec![ask])
+            }
+            (KeyCode::Right, false) if self.list.field().is_at_end() => {
+                let choice = self.marked()?.clone();
+                let ask = Action::AskPanel(PanelRequest::Branches { file: choice.file.clone() });
+                self.stage = Stage::Branches(BranchList::new(choice));
                 PanelStep::Act(vec![ask])
             }
             (KeyCode::Char('r'), true) => {
@@ -231,13 +244,23 @@ impl ResumePanel {
         }
     }
 
+    fn handle_branches(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let Stage::Branches(branches) = &mut self.stage else { return PanelStep::Stay };
+        if matches!(event, InputEvent::Key(key) if key.code == KeyCode::Left) {
+            self.stage = Stage::List;
+            return PanelStep::Stay;
+        }
+        branches.handle(ctx)
+    }
+
     fn list_view(&self, size: Size) -> PanelView {
         let place = match self.scope {
             PickerScope::Project => "this project",
             PickerScope::All => "all projects",
         };
         let count = if self.is_whole { format!("{}", self.sessions.len()) } else { "…".to_owned() };
-        let hint = "Enter resume · Ctrl+V preview · Ctrl+R rename · Ctrl+A all projects · Esc close";
+        let hint =
+            "Enter resume · → branches · Ctrl+V preview · Ctrl+R rename · Ctrl+A all projects · Esc close";
         let mut view = PanelView::new(&format!("Resume a session · {place} ({count})"), hint);
         view.push_field("Search: ", self.list.field());
         let room = view.room(size);
@@ -291,6 +314,7 @@ impl Panel for ResumePanel {
             Stage::List => self.handle_list(event, ctx),
             Stage::Preview { .. } => self.handle_preview(event),
             Stage::Rename { .. } => self.handle_rename(event),
+            Stage::Branches(_) => self.handle_branches(event, ctx),
         }
     }
 
@@ -307,8 +331,14 @@ impl Panel for ResumePanel {
                     *blocks = Some(read);
                 }
             }
-            PanelData::Renamed => return vec![self.ask_sessions(usize::MAX)],
+            PanelData::Branches { file, branches } => {
+                if let Stage::Branches(list) = &mut self.stage {
+                    list.take(&file, branches);
+                }
+            }
+            PanelData::Renamed => return vec![self.ask_sessions(None)],
             PanelData::Failed(why) => {
+                self.stage = Stage::List;
                 self.searching = None;
                 self.is_whole = true;
                 self.problem = Some(why);
@@ -327,6 +357,7 @@ impl Panel for ResumePanel {
                 view.push_field("Name: ", name);
                 view
             }
+            Stage::Branches(branches) => branches.view(size),
             Stage::Preview { choice, blocks, scroll } => {
                 preview_view(choice, blocks.as_deref(), *scroll, ctx, size)
             }
@@ -338,7 +369,7 @@ impl Panel for ResumePanel {
     }
 
     fn is_typing(&self) -> bool {
-        true
+        !matches!(self.stage, Stage::Branches(_))
     }
 }
 
@@ -394,121 +425,4 @@ fn found_row(found: &FoundMessage) -> Row {
         Span::styled(sanitize_line(&format!("{:<9}{}: ", found.session.ago, found.voice)), faint()),
         Span::plain(sanitize_line(&found.snippet)),
     ])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::Shown;
-    use super::*;
-    use crate::keymap::Action as KeyAction;
-
-    pub(super) fn choice(id: &str, title: &str) -> SessionChoice {
-        SessionChoice {
-            id: id.to_owned(),
-            file: format!("/c/{id}.jsonl").into(),
-            title: title.to_owned(),
-            ago: "2 h ago".to_owned(),
-            time: "2026-01-01 10:00".to_owned(),
-            branch: Some("main\u{1b}[2J".to_owned()),
-            n_messages: 3,
-            shown_cwd: Some("~/p".to_owned()),
-            cwd: Some("/home/u/p".into()),
-            is_branch: false,
-            is_here: true,
-        }
-    }
-
-    fn panel(n: usize) -> ResumePanel {
-        let (mut panel, actions) = ResumePanel::new(Some("current".to_owned()));
-        let ask = PanelRequest::Sessions { scope: PickerScope::Project, most: FIRST };
-        assert_eq!(actions, [Action::AskPanel(ask)]);
-        let mut sessions: Vec<SessionChoice> = (0..n)
-            .map(|idx| choice(&format!("id{idx}"), &format!("Title {idx} 日本\u{1b}]0;x\u{7}")))
-            .collect();
-        sessions.push(choice("current", "not offered"));
-        panel.receive(PanelData::Sessions { scope: PickerScope::Project, sessions, is_whole: true });
-        panel
-    }
-
-    #[test]
-    fn sessions_are_listed_filtered_and_chosen_at_every_width() {
-        for width in [20, 50, 80, 120] {
-            let mut shown = Shown::new(panel(10_000), width, 10);
-            shown.assert_clean();
-            assert!(
-                shown.text().contains("Title 0") && !shown.text().contains("not offered"),
-                "{}",
-                shown.text()
-            );
-            shown.type_text("title 4321");
-            assert!(shown.text().contains("❯ 2 h ago  Title 43"), "{}", shown.text());
-            let step = shown.key(KeyCode::Enter, Some(KeyAction::SelectAccept));
-            let PanelStep::CloseWith(actions) = step else { panic!("{step:?}") };
-            assert!(
-                matches!(&actions[..], [Action::Resume(choice, None)] if choice.id == "id4321"),
-                "{actions:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_was_said_is_searched_once_at_a_time_and_can_be_chosen() {
-        let mut shown = Shown::new(panel(3), 80, 12);
-        let press = |shown: &mut Shown<ResumePanel>, c: char| shown.key(KeyCode::Char(c), None);
-        press(&mut shown, 'p');
-        press(&mut shown, 'o');
-        let PanelStep::Act(actions) = press(&mut shown, 'e') else { panic!("a search") };
-        let find = |text: &str| {
-            Action::AskPanel(PanelRequest::FindMessages {
-                text: text.to_owned(),
-                scope: PickerScope::Project,
-                limit: 20,
-            })
-        };
-        assert_eq!(actions, [find("poe")]);
-        assert_eq!(press(&mut shown, 'm'), PanelStep::Act(Vec::new()), "one is under way");
-        let found = FoundMessage {
-            session: choice("other", "Other"),
-            message: Some("m".into()),
-            voice: "user",
-            time: String::new(),
-            snippet: "write a poem\u{1b}[0m".into(),
-        };
-        let answer = |text: &str| PanelData::FoundMessages { text: text.into(), found: vec![found.clone()] };
-        assert_eq!(shown.receive(answer("poe")), [find("poem")], "the answer to an older one asks again");
-        shown.receive(answer("poem"));
-        shown.assert_clean();
-        assert!(
-            shown.text().contains("❯ 2 h ago") && shown.text().contains("write a poem"),
-            "{}",
-            shown.text()
-        );
-        let step = shown.key(KeyCode::Enter, None);
-        assert!(
-            matches!(&step, PanelStep::CloseWith(actions) if matches!(&actions[..], [Action::Resume(choice, None)] if choice.id == "other")),
-            "{step:?}"
-        );
-    }
-
-    #[test]
-    fn preview_and_rename_are_a_key_away_and_escape_comes_back() {
-        let mut shown = Shown::new(panel(3), 60, 12);
-        let ctrl = |c: char| InputEvent::Key(Key { ctrl: true, ..Key::plain(KeyCode::Char(c)) });
-        shown.panel.handle(&ctrl('v'), &PanelContext::default());
-        assert!(shown.text().contains("Reading"), "{}", shown.text());
-        let blocks = vec![Block::Prompt { text: "do\u{1b}[31m it".into(), attachments: Vec::new() }];
-        shown.receive(PanelData::Preview { file: "/c/id0.jsonl".into(), blocks });
-        shown.assert_clean();
-        assert!(shown.text().contains("> do"), "{}", shown.text());
-        assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay);
-        shown.panel.handle(&ctrl('r'), &PanelContext::default());
-        shown.type_text("new name");
-        let PanelStep::Act(actions) = shown.key(KeyCode::Enter, None) else { panic!("kept") };
-        assert!(
-            matches!(&actions[..], [Action::AskPanel(PanelRequest::RenameSession { title, .. })] if title == "new name")
-        );
-        let all = shown.panel.handle(&ctrl('a'), &PanelContext::default());
-        let ask = PanelRequest::Sessions { scope: PickerScope::All, most: FIRST };
-        assert_eq!(all, PanelStep::Act(vec![Action::AskPanel(ask)]));
-    }
 }

@@ -1,14 +1,15 @@
-//! `/rewind`: back to a prompt, with the conversation, the code, or both. What would change is shown first, and it can be
-//! undone.
+//! `/rewind`: back to a prompt, with the conversation, the code, or both; or a summary in the place of all that came after it.
+//! What would change is shown first, and it can be undone.
 
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_command::{RewindPoint, RewindPoints, RewindPreview, RewindRequest};
+use loci_engine::{Command, SideTask};
 
 use super::{
     Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
 };
 use crate::app::Action;
-use crate::dialog::Choices;
+use crate::dialog::{Choices, TextField};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{faint, line, paragraph, warning};
@@ -43,10 +44,25 @@ enum Stage {
         overwrites: bool,
         scroll: Scroll,
     },
+    /// A summary is to take the place of what came after; what it is to be about is typed.
+    Focus {
+        point: RewindPoint,
+        focus: TextField,
+    },
+    /// The model writes it.
+    Summarising {
+        point: RewindPoint,
+    },
 }
 
 /// What can go back, in the order of the answers.
-const WHAT: [&str; 3] = ["Conversation and code", "Conversation only", "Code only"];
+const WHAT: [&str; 4] = ["Conversation and code", "Conversation only", "Code only", "Summarise from here"];
+/// The answer that puts a summary in the place of what came after.
+const SUMMARISE: usize = 3;
+/// What the summary is asked for by.
+pub(crate) const SUMMARY_REQUEST: &str = "summary";
+/// The most letters of the prompt that the model is told.
+const MOST_QUOTED: usize = 2_000;
 
 impl RewindPanel {
     /// Opens the list for the session at hand; returns what is to be found out.
@@ -127,12 +143,76 @@ impl RewindPanel {
             KeyCode::Tab => *overwrites = !*overwrites,
             KeyCode::PageDown | KeyCode::PageUp => drop(scroll.handle(event)),
             _ => {
-                if let Some(idx) = choices.handle(*key) {
-                    return PanelStep::CloseWith(rewind_actions(session, point.as_ref(), idx, *overwrites));
+                let Some(idx) = choices.handle(*key) else { return PanelStep::Stay };
+                if let Some(point) = point.take_if(|_| idx == SUMMARISE) {
+                    self.stage = Stage::Focus { point, focus: TextField::default() };
+                    return PanelStep::Stay;
                 }
+                return PanelStep::CloseWith(rewind_actions(session, point.as_ref(), idx, *overwrites));
             }
         }
         PanelStep::Stay
+    }
+
+    fn handle_focus(&mut self, event: &InputEvent) -> PanelStep {
+        let Stage::Focus { point, focus } = &mut self.stage else { return PanelStep::Stay };
+        match event {
+            InputEvent::Key(key) if key.code == KeyCode::Enter => {
+                let focus = Some(focus.text().trim().to_owned()).filter(|text| !text.is_empty());
+                let prompt = loci_stdx::truncate_chars(&point.text, MOST_QUOTED).to_owned();
+                let task = SideTask::SummaryFrom { prompt, focus };
+                self.stage = Stage::Summarising { point: point.clone() };
+                self.problem = None;
+                let request = SUMMARY_REQUEST.to_owned();
+                return PanelStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })]);
+            }
+            InputEvent::Key(key) => drop(focus.handle(*key)),
+            InputEvent::Paste(text) => focus.insert(text),
+            _ => {}
+        }
+        PanelStep::Stay
+    }
+
+    /// Takes the summary: the conversation goes back, and goes on with it.
+    fn take_summary(&mut self, outcome: Result<String, String>) -> Vec<Action> {
+        let Stage::Summarising { point } = &self.stage else { return Vec::new() };
+        let text = match outcome {
+            Ok(text) => text,
+            Err(why) => {
+                self.problem = Some(format!("There is no summary: {why}"));
+                self.stage = Stage::Focus { point: point.clone(), focus: TextField::default() };
+                return Vec::new();
+            }
+        };
+        let rewind = RewindRequest {
+            prompt: Some(point.prompt.clone()),
+            summary: Some(text),
+            ..RewindRequest::default()
+        };
+        let session = self.session.clone();
+        let target = SwitchTarget { session, rewind: Some(rewind), ..SwitchTarget::default() };
+        vec![Action::ClosePanel, Action::SetPrompt(point.text.clone()), Action::Switch(target)]
+    }
+
+    fn summary_view(&self, point: &RewindPoint, focus: Option<&TextField>, size: Size) -> PanelView {
+        let hint = match focus {
+            Some(_) => "Enter summarise · Esc back",
+            None => "Esc stop waiting",
+        };
+        let mut view = PanelView::new(&format!("Summarise from: {}", point.line), hint);
+        if let Some(focus) = focus {
+            view.push_field("Above all (optional): ", focus);
+        }
+        let text = match (&self.problem, focus) {
+            (Some(problem), _) => problem,
+            (None, Some(_)) => {
+                "The messages from this prompt on give way to a summary; those before it and all files stay as they are"
+            }
+            (None, None) => "The model writes the summary…",
+        };
+        let style = if self.problem.is_some() { warning() } else { faint() };
+        view.body = paragraph("", text, style, size.width);
+        view
     }
 
     fn list_view(&self, size: Size) -> PanelView {
@@ -218,7 +298,12 @@ fn push_more(rows: &mut Vec<Row>, n: usize) {
 /// Returns what carries out an answer.
 fn rewind_actions(session: String, point: Option<&RewindPoint>, idx: usize, overwrites: bool) -> Vec<Action> {
     let prompt = point.map(|point| point.prompt.clone());
-    let request = |takes_files| RewindRequest { prompt: prompt.clone(), takes_files, overwrites };
+    let request = |takes_files| RewindRequest {
+        prompt: prompt.clone(),
+        takes_files,
+        overwrites,
+        ..RewindRequest::default()
+    };
     let switch = |takes_files| {
         let rewind = Some(request(takes_files));
         Action::Switch(SwitchTarget { session: session.clone(), rewind, ..SwitchTarget::default() })
@@ -237,11 +322,13 @@ impl Panel for RewindPanel {
         match self.stage {
             Stage::List if ctx.is_cancel() => PanelStep::Close,
             Stage::List => self.handle_list(ctx),
-            Stage::Choose { .. } if ctx.is_cancel() => {
-                self.stage = Stage::List;
+            Stage::Choose { .. } | Stage::Focus { .. } | Stage::Summarising { .. } if ctx.is_cancel() => {
+                (self.stage, self.problem) = (Stage::List, None);
                 PanelStep::Stay
             }
             Stage::Choose { .. } => self.handle_choose(event),
+            Stage::Focus { .. } => self.handle_focus(event),
+            Stage::Summarising { .. } => PanelStep::Stay,
         }
     }
 
@@ -258,6 +345,9 @@ impl Panel for RewindPanel {
                 self.previews.push((prompt, preview));
                 self.ask_preview()
             }
+            PanelData::SideAnswer { request, outcome } if request == SUMMARY_REQUEST => {
+                self.take_summary(outcome)
+            }
             PanelData::Failed(why) => {
                 self.problem = Some(why);
                 Vec::new()
@@ -266,9 +356,20 @@ impl Panel for RewindPanel {
         }
     }
 
+    fn is_awaiting(&self, request: &str) -> bool {
+        request == SUMMARY_REQUEST
+    }
+
+    fn is_typing(&self) -> bool {
+        matches!(self.stage, Stage::Focus { .. })
+    }
+
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
-        let Stage::Choose { point, choices, overwrites, scroll } = &self.stage else {
-            return self.list_view(size);
+        let (point, choices, overwrites, scroll) = match &self.stage {
+            Stage::List => return self.list_view(size),
+            Stage::Focus { point, focus } => return self.summary_view(point, Some(focus), size),
+            Stage::Summarising { point } => return self.summary_view(point, None, size),
+            Stage::Choose { point, choices, overwrites, scroll } => (point, choices, overwrites, scroll),
         };
         let title = match point {
             Some(point) => format!("Back to before: {}", point.line),
@@ -352,8 +453,12 @@ mod tests {
             shown.key(KeyCode::Tab, None);
             assert!(shown.text().contains("brought back: mine"), "{}", shown.text());
             let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('1'), None) else { panic!("chosen") };
-            let rewind =
-                Some(RewindRequest { prompt: Some("p2".into()), takes_files: true, overwrites: true });
+            let rewind = Some(RewindRequest {
+                prompt: Some("p2".into()),
+                takes_files: true,
+                overwrites: true,
+                summary: None,
+            });
             let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
             assert_eq!(actions, [Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)]);
         }
@@ -364,7 +469,8 @@ mod tests {
         let mut shown = shown(80, 16, false);
         shown.action(KeyAction::SelectAccept);
         let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('3'), None) else { panic!("chosen") };
-        let request = RewindRequest { prompt: Some("p2".into()), takes_files: true, overwrites: false };
+        let request =
+            RewindRequest { prompt: Some("p2".into()), takes_files: true, ..RewindRequest::default() };
         assert_eq!(actions, [Action::AskPanel(PanelRequest::RewindFiles(request))]);
     }
 
@@ -375,9 +481,46 @@ mod tests {
         assert!(shown.text().contains("❯ Undo the last rewind"), "{}", shown.text());
         shown.action(KeyAction::SelectAccept);
         let PanelStep::CloseWith(actions) = shown.key(KeyCode::Enter, None) else { panic!("chosen") };
-        let rewind = Some(RewindRequest { prompt: None, takes_files: true, overwrites: false });
+        let rewind = Some(RewindRequest { takes_files: true, ..RewindRequest::default() });
         let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
         assert_eq!(actions, [Action::Switch(target)]);
+    }
+
+    #[test]
+    fn summary_takes_the_place_of_what_came_after() {
+        for (width, height) in [(20, 5), (80, 16), (120, 30)] {
+            let mut shown = shown(width, height, false);
+            shown.action(KeyAction::SelectAccept);
+            assert_eq!(shown.key(KeyCode::Char('4'), None), PanelStep::Stay);
+            shown.type_text("the 日本 port");
+            shown.assert_clean();
+            let task = |focus: Option<&str>| SideTask::SummaryFrom {
+                prompt: "prompt 2\nmore".into(),
+                focus: focus.map(str::to_owned),
+            };
+            let ask = |focus| {
+                let (request, task) = (SUMMARY_REQUEST.to_owned(), task(focus));
+                PanelStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })])
+            };
+            assert_eq!(shown.key(KeyCode::Enter, None), ask(Some("the 日本 port")));
+            assert!(shown.panel.is_awaiting(SUMMARY_REQUEST));
+            let answer = |outcome: Result<&str, &str>| PanelData::SideAnswer {
+                request: SUMMARY_REQUEST.to_owned(),
+                outcome: outcome.map(str::to_owned).map_err(str::to_owned),
+            };
+            assert_eq!(shown.receive(answer(Err("overloaded"))), []);
+            assert!(height < 10 || shown.text().contains("overloaded"), "{}", shown.text());
+            assert_eq!(shown.key(KeyCode::Enter, None), ask(None), "it can be asked again");
+            let rewind = Some(RewindRequest {
+                prompt: Some("p2".into()),
+                summary: Some("short".into()),
+                ..RewindRequest::default()
+            });
+            let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
+            let expected =
+                [Action::ClosePanel, Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)];
+            assert_eq!(shown.receive(answer(Ok("short"))), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `/btw`: a question beside the conversation, and its answer. Nothing of it is recorded.
 
-use loci_engine::Command;
+use loci_engine::{Command, SideTask};
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll};
 use crate::app::Action;
@@ -46,7 +46,7 @@ impl SideQuestionPanel {
         self.stage = Stage::Waiting;
         vec![Action::Send(Command::AskOnTheSide {
             request: self.request.clone(),
-            question: question.to_owned(),
+            task: SideTask::Question(question.to_owned()),
         })]
     }
 
@@ -149,7 +149,8 @@ mod tests {
             let mut shown = Shown::new(SideQuestionPanel::new("1".into()), width, 8);
             shown.type_text("why?");
             let step = shown.key(KeyCode::Enter, Some(KeyAction::SelectAccept));
-            let command = Command::AskOnTheSide { request: "1".into(), question: "why?".into() };
+            let command =
+                Command::AskOnTheSide { request: "1".into(), task: SideTask::Question("why?".into()) };
             assert_eq!(step, PanelStep::Act(vec![Action::Send(command)]));
             assert!(shown.text().contains("Asking"), "{}", shown.text());
             let other = PanelData::SideAnswer { request: "0".into(), outcome: Ok("no".into()) };

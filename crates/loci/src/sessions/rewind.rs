@@ -99,6 +99,7 @@ pub(super) fn rewind(ctx: &SessionsContext<'_>, args: &RewindArgs) -> Result<(),
         from: Conversation::build(entries.clone()).leaf().cloned(),
         to: prompt.parent.clone(),
         mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
+        summary: None,
     });
     let to = Some(prompt.id.as_str());
     perform(ctx, &place, &scene, plan.unwrap_or_default(), conversation, &args.how, to)
@@ -123,6 +124,7 @@ pub(super) fn undo(ctx: &SessionsContext<'_>, args: &UndoArgs) -> Result<(), Use
         from: Conversation::build(entries).leaf().cloned(),
         to: None,
         mark: EntryId::new(ctx.env.random.uuid_v4().to_string()),
+        summary: None,
     };
     perform(ctx, &place, &scene, plan, Some(conversation), &args.how, None)
 }

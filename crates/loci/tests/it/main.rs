@@ -73,6 +73,7 @@ mod support;
 mod task_list;
 #[cfg(unix)]
 mod team_memory;
+mod terminal_commands;
 mod terminal_interface;
 #[cfg(unix)]
 mod terminal_manners;

@@ -18,7 +18,10 @@ fn runs(command: &str) -> [Step; 2] {
 /// Marks the project as trusted, as the dialog would.
 pub(crate) fn trust(world: &World) {
     let project = world.home.project().display().to_string();
-    let state = json!({"projects": {project: {"hasTrustDialogAccepted": true}}});
+    let state = json!({
+        "projects": {project: {"hasTrustDialogAccepted": true}},
+        "customApiKeyResponses": {"approved": ["sk-ant-test"], "rejected": []},
+    });
     world.home.write_home(".claude.json", state.to_string());
 }
 

@@ -163,6 +163,8 @@ async fn without_a_terminal_nobody_is_asked() {
 async fn the_first_start_at_a_terminal_asks() {
     let world = World::new(Step::text("x")).await;
     world.home.write(".claude/settings.json", r#"{"env": {"PLANTED": "1"}}"#);
+    let approved = r#"{"customApiKeyResponses": {"approved": ["sk-ant-test"]}}"#;
+    world.home.write_home(".claude.json", approved);
     let start = || loci().start_screen(&world.home, world.model.base_url(), (100, 30));
     for (answer, is_trusted) in [("2", false), ("1", true)] {
         let mut screen = start();

@@ -11,7 +11,7 @@ use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{AppendFile, Env, read_regular, rfc3339_millis};
 use serde_json::{Map, Value, json};
 
-use super::journal::{Journal, Turnback};
+use super::journal::{Journal, Turnback, TurnbackSummary};
 use loci_core::file_history::PathText;
 
 /// A wish to take the conversation back, too.
@@ -25,14 +25,21 @@ pub struct ConversationRewind {
     pub to: Option<EntryId>,
     /// A fresh id for the mark.
     pub mark: EntryId,
+    /// What is to stand for all that came after.
+    pub summary: Option<TurnbackSummary>,
 }
 
 impl ConversationRewind {
     /// Returns what is written down; an undo goes where the rewind came from, or nowhere if that took no conversation
     /// back.
     pub(super) fn turnback(self, undoes: Option<&Journal>) -> Option<Turnback> {
-        let turnback =
-            Turnback { file: PathText::from(self.file), from: self.from, to: self.to, mark: self.mark };
+        let turnback = Turnback {
+            file: PathText::from(self.file),
+            from: self.from,
+            to: self.to,
+            mark: self.mark,
+            summary: self.summary,
+        };
         match undoes {
             None => Some(turnback),
             Some(undone) => {
@@ -42,7 +49,7 @@ impl ConversationRewind {
     }
 }
 
-/// Appends the mark, unless it is there.
+/// Appends the mark, and the summary behind it where there is one, unless they are there.
 pub(super) fn mark(turnback: &Turnback, session: &SessionId, env: &Env) -> io::Result<()> {
     let path = turnback.file.as_path();
     let text = read_regular(path)?;
@@ -62,9 +69,18 @@ pub(super) fn mark(turnback: &Turnback, session: &SessionId, env: &Env) -> io::R
     let entry = Draft::system(fields)
         .seal(&stamp(&text, session), &turnback.mark, turnback.to.as_ref(), &now)
         .map_err(io::Error::other)?;
-    let pointer = Metadata::LastPrompt { prompt: None, leaf: turnback.mark.clone() };
+    let mut lines = format!("{}\n", entry.line());
+    let mut leaf = &turnback.mark;
+    if let Some(summary) = &turnback.summary {
+        let entry = Draft::meta(None, json!(summary.text))
+            .seal(&stamp(&text, session), &summary.id, Some(&turnback.mark), &now)
+            .map_err(io::Error::other)?;
+        lines.push_str(&format!("{}\n", entry.line()));
+        leaf = &summary.id;
+    }
+    let pointer = Metadata::LastPrompt { prompt: None, leaf: leaf.clone() };
     let pointer = pointer.seal(session, &now).map_err(io::Error::other)?;
-    let lines = format!("{}\n{}\n", entry.line(), pointer.line());
+    lines.push_str(&format!("{}\n", pointer.line()));
     let append = || -> Result<(), loci_stdx::AppendError> {
         let mut file = AppendFile::open(path, AppendFile::PRIVATE)?;
         file.append_lines(lines.as_bytes())?;

@@ -62,6 +62,18 @@ pub(super) struct Turnback {
     pub(super) to: Option<EntryId>,
     /// The id of the entry that marks it, so that it is written once.
     pub(super) mark: EntryId,
+    /// What stands for all that came after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<TurnbackSummary>,
+}
+
+/// A text in the place of what came after the point that a conversation went back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnbackSummary {
+    /// The id of its entry.
+    pub id: EntryId,
+    /// What it says, for the model.
+    pub text: String,
 }
 
 /// What became of a rewind.

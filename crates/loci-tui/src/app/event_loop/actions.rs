@@ -16,9 +16,10 @@ use super::{EventLoop, size_of};
 use crate::block::{Block, NoticeLevel};
 use crate::input::{
     Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
-    TokenKind, edit_draft, read_picture, show_text,
+    TokenKind, edit_draft, edit_file, edit_text, read_picture, show_text,
 };
 use crate::notification::tmux_passes;
+use crate::panel::PanelData;
 use crate::screen::FullScreen;
 use crate::session::ToSession;
 
@@ -78,9 +79,7 @@ impl EventLoop {
             Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
             Action::Suspend => self.failing(|it| {
-                let bytes = it.writer.leave();
-                it.output.write_all(&bytes)?;
-                it.terminal.set_rows_below(None);
+                it.leave_screen()?;
                 it.terminal.suspend()?;
                 it.repaint()
             }),
@@ -98,9 +97,11 @@ impl EventLoop {
             Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
             Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
             Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
+            Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
+            Action::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
-            Action::ResumeElsewhere { cwd, session } => {
-                self.elsewhere = Some((cwd, session));
+            Action::GoElsewhere(elsewhere) => {
+                self.elsewhere = Some(elsewhere);
                 self.exit = Some(ExitReason::Asked);
             }
             // The application keeps these to itself.
@@ -108,6 +109,8 @@ impl EventLoop {
             | Action::Resume(..)
             | Action::PickerClosed
             | Action::Submit(_)
+            | Action::RunInSession(_)
+            | Action::ClosePanel
             | Action::SetPrompt(_)
             | Action::Notice(..)
             | Action::Titled(_) => {}
@@ -146,15 +149,40 @@ impl EventLoop {
 
     /// Gives the terminal to the person's editor until it ends.
     fn edit_draft(&mut self, draft: &Draft) -> io::Result<()> {
+        self.leave_screen()?;
+        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft);
+        let edited = edited.map_err(|error| UserError::from_error(&error).to_string());
+        self.take_edited(News::Edited(Box::new(edited)))
+    }
+
+    /// Gives the terminal to the person's editor, for a text of the panel that is open.
+    fn edit_panel_text(&mut self, name: String, text: &str) -> io::Result<()> {
+        self.leave_screen()?;
+        let edited = edit_text(&mut self.terminal, &self.env.vars, text);
+        let text = edited.map_err(|error| UserError::from_error(&error).to_string());
+        self.take_edited(News::PanelData(PanelData::EditedText { name, text }))
+    }
+
+    /// The same, for a file of the person's own.
+    fn edit_own_file(&mut self, path: &Path) -> io::Result<()> {
+        self.leave_screen()?;
+        let edited = edit_file(&mut self.terminal, &self.env.vars, path);
+        let problem = edited.err().map(|error| UserError::from_error(&error).to_string());
+        self.take_edited(News::PanelData(PanelData::EditedFile(problem)))
+    }
+
+    /// Leaves the screen to somebody else.
+    fn leave_screen(&mut self) -> io::Result<()> {
         let bytes = self.writer.leave();
         self.output.write_all(&bytes)?;
         self.terminal.set_rows_below(None);
-        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft).map_err(|error| {
-            let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-            format!("{error}{}", source.unwrap_or_default())
-        });
+        Ok(())
+    }
+
+    /// Goes on with what came of an editor.
+    fn take_edited(&mut self, news: News) -> io::Result<()> {
         let now = self.now();
-        let actions = self.app.update(Event::News(News::Edited(Box::new(edited))), now);
+        let actions = self.app.update(Event::News(news), now);
         self.perform(actions);
         self.repaint()
     }

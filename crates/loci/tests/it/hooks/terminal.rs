@@ -17,6 +17,11 @@ fn leave(mut screen: Screen) -> loci_testkit::ScreenEnd {
     screen.finish()
 }
 
+/// The state of somebody who has said that the key of the environment may be used.
+fn approved_key() -> serde_json::Value {
+    json!({"customApiKeyResponses": {"approved": ["sk-ant-test"]}})
+}
+
 /// H-8: not even the user's own hooks run in a folder that nobody has said a word about.
 #[tokio::test]
 async fn no_hook_runs_at_a_terminal_before_the_folder_is_trusted() {
@@ -24,6 +29,7 @@ async fn no_hook_runs_at_a_terminal_before_the_folder_is_trusted() {
     configure(&world, json!({"SessionStart": command("", "touch user-start")}));
     let project = json!({"hooks": {"UserPromptSubmit": command("", "touch project-prompt")}});
     world.home.write(".claude/settings.json", project.to_string());
+    world.home.write_home(".claude.json", approved_key().to_string());
     let made = |name: &str| world.home.project().join(name).exists();
     let start = || {
         let binary = loci().args(["--model", MODEL]);
@@ -123,7 +129,8 @@ async fn prompt_that_waits_is_notified_at_the_terminal_and_without_one() {
     let world = World::new([Step::text("One."), Step::text("Two.")]).await;
     let project = world.home.project().display().to_string();
     let trusted = json!({project: {"hasTrustDialogAccepted": true}});
-    let state = json!({"projects": trusted, "messageIdleNotifThresholdMs": 100});
+    let mut state = approved_key();
+    (state["projects"], state["messageIdleNotifThresholdMs"]) = (trusted, json!(100));
     world.home.write_home(".claude.json", state.to_string());
     configure(&world, json!({"Notification": command("idle_prompt", KEEP)}));
     let binary = loci().args(["--model", MODEL, "hi"]);
