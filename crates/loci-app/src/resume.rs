@@ -16,8 +16,8 @@ use loci_storage::foreign::find_rollout;
 use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
-    FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live, newest_session,
-    recover_unsaved, resolve_session, session_summary, session_totals,
+    ConversationTail, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live,
+    load_tail, newest_session, recover_unsaved, resolve_session, session_summary, session_totals,
 };
 
 use crate::options::{RunOptions, SessionSource};
@@ -42,8 +42,21 @@ pub struct Resume {
     pub lease: Option<Lease>,
 }
 
+/// How many entries of a session's end are shown before the rest of it is read, and the most bytes that are read for that.
+const TAIL: (usize, u64) = (200, 1024 * 1024);
+
 /// Finds what the arguments ask for.
 pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
+    find_showing(env, home, options, |_| {})
+}
+
+/// Does the same; `show` gets the end of a session that goes on as soon as it is ours, before the rest of it is read.
+pub fn find_showing(
+    env: &Env,
+    home: &ConfigHome,
+    options: &RunOptions,
+    show: impl FnOnce(ConversationTail),
+) -> Result<Resume, UserError> {
     // What an earlier run could not save belongs to what is looked for now.
     let completed = match options.is_persistent {
         true => recover_unsaved(home, env),
@@ -58,6 +71,12 @@ pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
             let lease = lease(env, home, options, place.id())?;
+            // What is not read here is told by whoever reads all of it.
+            if options.session.at.is_none()
+                && let Ok(tail) = load_tail(place.file(), TAIL.0, TAIL.1)
+            {
+                show(tail);
+            }
             Resume { lease, ..open(env, home, place, options)? }
         }
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,

@@ -14,6 +14,7 @@ use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::config::store_api_key;
 use loci_storage::layout::ConfigHome;
+use loci_storage::sessions::ConversationTail;
 use serde_json::Value;
 
 use crate::approvals::{
@@ -148,7 +149,12 @@ pub struct SessionStart {
     trace: Option<TraceOptions>,
     /// Whether nothing of the user's settings counts, and nothing is asked.
     is_demo: bool,
+    /// Shows the end of a session that goes on before the rest of it is read.
+    show_tail: Option<ShowTail>,
 }
+
+/// Takes the end of a session that goes on.
+pub type ShowTail = Box<dyn FnOnce(ConversationTail) + Send>;
 
 impl SessionStart {
     /// Prepares to start; `client` stands in for the environment's own provider, `started` is when the process did.
@@ -165,7 +171,13 @@ impl SessionStart {
             is_in_worktree: false,
             trace: None,
             is_demo: false,
+            show_tail: None,
         }
+    }
+
+    /// Has the end of a session that goes on shown as soon as it is read: long before the session is there.
+    pub fn show_tail(&mut self, show: ShowTail) {
+        self.show_tail = Some(show);
     }
 
     /// Has what loci does traced.
@@ -281,7 +293,13 @@ impl SessionStart {
             let read = resume::read_named(&env, &home, &self.options)?;
             return Ok(StartStep::View(read.map(|read| read.history.path).unwrap_or_default()));
         }
-        let resume = match resume::find(&env, &home, &self.options) {
+        let show_tail = self.show_tail.take();
+        let show = |tail| {
+            if let Some(show) = show_tail {
+                show(tail);
+            }
+        };
+        let resume = match resume::find_showing(&env, &home, &self.options, show) {
             Ok(resume) => resume,
             Err(error) => {
                 return match resume::holder(&env, &home, &self.options) {

@@ -213,6 +213,10 @@ impl Entry {
 
     /// Returns the attachment object of an attachment entry.
     pub fn attachment(&self) -> Option<Value> {
+        // Most entries are none, and reading all fields of each is what a long session would wait for.
+        if self.head.kind != EntryKind::Attachment {
+            return None;
+        }
         self.fields().read("attachment")
     }
 

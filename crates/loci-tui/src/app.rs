@@ -37,7 +37,7 @@ mod window;
 pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
-pub(crate) use history::{all_blocks, history_blocks};
+pub(crate) use history::{all_blocks, history_blocks, tail_blocks};
 pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
@@ -47,6 +47,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::task_list::Task;
 use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
@@ -174,6 +175,8 @@ pub struct App {
     switching: Option<Switching>,
     /// The person's own status line.
     status_line: StatusLine,
+    /// The last entries of the session that were shown before it was there.
+    tail: Option<Vec<EntryId>>,
     /// Whether it is time to say what the session is about.
     recap: RecapClock,
     /// The model that is to be asked, until it is known how the session stands.
@@ -247,6 +250,7 @@ impl App {
             background: Vec::new(),
             switching: None,
             status_line: StatusLine::default(),
+            tail: None,
             recap: RecapClock::default(),
             model_wanted: None,
             options,
@@ -373,6 +377,7 @@ impl App {
             News::Engine(event) => return self.runner_event(*event),
             News::Asked(question) => return self.ask_at_start(question),
             News::Started(facts) => return self.started(*facts),
+            News::Tail { blocks, entries } => self.show_tail(blocks, entries),
             News::Viewing(blocks) => self.view_only(blocks),
             News::StartFailed(problem) => return self.start_failed(&problem),
             News::Ended { troubles, has_failed } => {

@@ -19,7 +19,9 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::app::{News, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path};
+use crate::app::{
+    News, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path, tail_blocks,
+};
 use crate::block::FileDiff;
 use crate::input::Mention;
 use crate::interface_settings::InterfaceSettings;
@@ -103,6 +105,12 @@ fn find_session(
     waiting: &mut VecDeque<Command>,
     mailbox: &Mailbox<News>,
 ) -> Option<StartedSession> {
+    let (tail_mailbox, cwd) = (mailbox.clone(), start.world().0.cwd.clone());
+    start.show_tail(Box::new(move |tail| {
+        let last = tail.entries.iter().filter_map(|entry| entry.head().uuid.clone()).collect();
+        let blocks = tail_blocks(&tail, &cwd);
+        tail_mailbox.put(News::Tail { blocks, entries: last });
+    }));
     loop {
         match start.proceed() {
             StartStep::Ready(started) => return Some(*started),

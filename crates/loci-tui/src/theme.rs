@@ -295,6 +295,26 @@ mod tests {
     }
 
     #[test]
+    fn changed_words_have_a_background_that_fits_the_terminal() {
+        let style = |depth, background, role| Theme::new(depth, background).style(role);
+        let cases = [
+            (ColorDepth::Indexed, Background::Dark, Color::Indexed(28), Color::Indexed(88)),
+            (ColorDepth::Indexed, Background::Light, Color::Indexed(157), Color::Indexed(217)),
+            (ColorDepth::True, Background::Dark, Color::Rgb(0, 80, 30), Color::Rgb(110, 20, 25)),
+            (ColorDepth::True, Background::Light, Color::Rgb(172, 242, 189), Color::Rgb(255, 190, 190)),
+        ];
+        for (depth, background, added, removed) in cases {
+            assert_eq!(style(depth, background, Role::AddedWord).bg, added, "{depth:?} {background:?}");
+            assert_eq!(style(depth, background, Role::RemovedWord).bg, removed, "{depth:?} {background:?}");
+        }
+        for background in [Background::Dark, Background::Light] {
+            let word = style(ColorDepth::Ansi, background, Role::AddedWord);
+            assert_eq!((word.fg, word.bg, word.is_underlined), (Color::Ansi(2), Color::Default, true));
+            assert_eq!(style(ColorDepth::Ansi, background, Role::Removed).fg, Color::Ansi(1));
+        }
+    }
+
+    #[test]
     fn theme_without_colours_has_none() {
         let theme = Theme::new(ColorDepth::None, Background::Light);
         for role in [Role::Error, Role::AddedWord, Role::Link, Role::Keyword, Role::Selected] {

@@ -165,7 +165,15 @@ mod tests {
 
     #[test]
     fn cd_rules_say_where_a_session_may_move() {
-        let cases: &[(&[&str], &[&str], &str, &str, Option<&str>)] = &[
+        /// Rules that allow, rules that deny, what is asked for, what that is; what refuses it.
+        type Case = (
+            &'static [&'static str],
+            &'static [&'static str],
+            &'static str,
+            &'static str,
+            Option<&'static str>,
+        );
+        let cases: &[Case] = &[
             (&[], &[], "/x/a", "/x/a", None),
             (&[], &["Cd"], "/x/a", "/x/a", Some("Cd")),
             (&[], &["Cd(//x/**)"], "/x/a", "/x/a", Some("Cd(//x/**)")),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::{StartAnswer, StartQuestion};
+use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
 
@@ -40,6 +41,13 @@ pub enum News {
     Asked(StartQuestion),
     /// The session is there.
     Started(Box<SessionFacts>),
+    /// The end of a session that goes on, before it is there.
+    Tail {
+        /// What was said last.
+        blocks: Vec<Block>,
+        /// The entries of it, oldest first.
+        entries: Vec<EntryId>,
+    },
     /// The session is only looked at: what was said in it.
     Viewing(Vec<Block>),
     /// There is no session, and why.

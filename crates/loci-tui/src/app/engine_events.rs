@@ -1,13 +1,16 @@
 //! What the session says, as changes of what is shown.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::entry::Entry;
+use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, RunnerEvent, TurnReport,
-    TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, ResumedHistory,
+    RunnerEvent, TurnReport, TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -63,9 +66,12 @@ impl App {
         match event {
             EngineEvent::Resumed(history) => {
                 self.session.has_turns = true;
-                let blocks = history_blocks(&history.entries, &self.options.cwd);
                 // What came before the last compaction, too, is on disk alone.
                 self.log.leave_out(1);
+                if self.has_shown(&history) {
+                    return Vec::new();
+                }
+                let blocks = history_blocks(&history.entries, &self.options.cwd);
                 blocks.into_iter().for_each(|block| self.conversation.push(block));
             }
             EngineEvent::Agent { agent, event } => return self.agent_event(&agent, *event),
@@ -174,6 +180,28 @@ impl App {
             | EngineEvent::FilesRewound { .. } => {}
         }
         Vec::new()
+    }
+
+    /// Shows the end of a session that goes on, before it is there.
+    pub(super) fn show_tail(&mut self, blocks: Vec<Block>, entries: Vec<EntryId>) {
+        self.tail = Some(entries);
+        blocks.into_iter().for_each(|block| self.conversation.push(block));
+    }
+
+    /// Tells whether the end of what was said before is shown already. Where the session goes on with another branch than the
+    /// one that the end of its file has, that is told, and the right one is shown.
+    fn has_shown(&mut self, history: &ResumedHistory) -> bool {
+        let Some(shown) = self.tail.take() else { return false };
+        let ids = |entries: &[Arc<Entry>]| -> Vec<EntryId> {
+            entries.iter().filter_map(|entry| entry.head().uuid.clone()).collect()
+        };
+        let whole = ids(&history.entries);
+        if whole.ends_with(&shown) || shown.ends_with(&whole) {
+            return true;
+        }
+        let text = "The session goes on with another branch than the one above, with this one:";
+        self.notice(NoticeLevel::Info, text);
+        false
     }
 
     /// What a hook wanted shown while it ran goes with it.

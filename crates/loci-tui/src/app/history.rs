@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use loci_app::transcript::{Call, Part, PartKind, parts};
 use loci_core::entry::Entry;
+use loci_storage::sessions::ConversationTail;
 
 use super::call_summary::{asked_diff, call_summary, is_read_only};
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
@@ -21,6 +22,17 @@ pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
     if first > 0 {
         let text =
             format!("{first} earlier entries are not shown here; Ctrl+O and then Ctrl+E shows all of them");
+        blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
+    }
+    blocks
+}
+
+/// Returns the blocks of a session's end, before the rest of it was read.
+pub(crate) fn tail_blocks(tail: &ConversationTail, cwd: &Path) -> Vec<Block> {
+    let first = tail.entries.len().saturating_sub(MOST_ENTRIES);
+    let mut blocks = all_blocks(tail.entries.get(first..).unwrap_or_default(), cwd);
+    if first > 0 || !tail.is_whole {
+        let text = "Earlier entries are not shown here; Ctrl+O and then Ctrl+E shows all of them".to_owned();
         blocks.insert(0, Block::Notice { level: NoticeLevel::Info, text });
     }
     blocks

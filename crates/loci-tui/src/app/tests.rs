@@ -321,6 +321,53 @@ fn status_of_a_hook_is_seen_while_it_runs() {
 }
 
 #[test]
+fn recap_is_asked_for_once_when_nobody_is_there() {
+    let mut it = Playing::new(80, 12);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    for _ in 0..3 {
+        it.app.recap.turn_ended(it.now);
+    }
+    it.event(Event::Input(InputEvent::Focus(true))).wait(200_000);
+    assert_eq!(it.sent(), [], "somebody looks");
+    it.event(Event::Input(InputEvent::Focus(false)));
+    let request = "recap-away".to_owned();
+    let ask = Command::AskOnTheSide { request: request.clone(), task: loci_engine::SideTask::Recap };
+    assert_eq!(it.sent(), [Action::Send(ask)]);
+    it.wait(200_000);
+    assert_eq!(it.sent(), [], "once");
+    it.news(EngineEvent::SideAnswered { request, outcome: Ok("The port\u{1b}[2J is\nfixed.".into()) });
+    assert!(it.seen().contains("Recap: The port"), "{}", it.seen());
+    let mut it = Playing::new(80, 12);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::SettingsChanged(json!({"awaySummaryEnabled": false})));
+    for _ in 0..3 {
+        it.app.recap.turn_ended(it.now);
+    }
+    it.wait(200_000);
+    assert_eq!(it.sent(), [], "settings that change are followed");
+}
+
+#[test]
+fn tail_of_a_session_is_shown_before_the_session_and_not_twice() {
+    let entry = |uuid: &str| {
+        let line = json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": uuid}});
+        Arc::new(loci_core::entry::Entry::parse(line.to_string()).unwrap())
+    };
+    for (whole, n_shown, is_told) in
+        [(vec!["first", "last"], 1, false), (vec!["first", "last", "other"], 2, true)]
+    {
+        let mut it = Playing::new(80, 24);
+        let blocks = vec![Block::Prompt { text: "last".into(), attachments: Vec::new() }];
+        it.event(Event::News(News::Tail { blocks, entries: vec!["last".into()] }));
+        assert!(it.seen().contains("> last"), "{}", it.seen());
+        let entries = whole.iter().map(|uuid| entry(uuid)).collect();
+        it.news(EngineEvent::Resumed(loci_engine::ResumedHistory { entries }));
+        assert_eq!(it.seen().matches("> last").count(), n_shown, "{}", it.seen());
+        assert_eq!(it.seen().contains("another branch"), is_told, "{}", it.seen());
+    }
+}
+
+#[test]
 fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
     let mut it = Playing::new(60, 12);
     it.wait(100_000);

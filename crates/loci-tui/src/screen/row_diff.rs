@@ -32,6 +32,10 @@ pub(super) fn write_difference(pen: &mut Pen, old: &Row, new: &Row, width: usize
     if old == new {
         return;
     }
+    let is_plain = |row: &Row| row.spans.iter().all(|span| text::is_plain_ascii(&span.text));
+    if old.spans.is_empty() && is_plain(new) {
+        return write_plain(pen, new, width);
+    }
     let (old_cells, new_cells) = (cells_of(old), cells_of(new));
     let mut is_changed = changes(&old_cells, &new_cells);
     if is_whole && is_changed.contains(&true) {
@@ -46,6 +50,18 @@ pub(super) fn write_difference(pen: &mut Pen, old: &Row, new: &Row, width: usize
     if end < old_end {
         pen.move_to_column(end);
         pen.erase_to_row_end();
+    }
+}
+
+/// Writes a row of plain letters where nothing is shown: the same bytes, without looking at every cell.
+fn write_plain(pen: &mut Pen, row: &Row, width: usize) {
+    let mut column = 0;
+    for span in row.spans.iter().filter(|span| !span.text.is_empty()) {
+        pen.move_to_column(column);
+        pen.write(&span.text, span.style, span.link.as_ref());
+        column += span.text.len();
+        // In the last column terminals wait with the wrap.
+        pen.column = (column < width).then_some(column);
     }
 }
 

@@ -5,7 +5,42 @@ use unicode_width::UnicodeWidthStr;
 
 /// Returns the clusters of a text: what people take for one sign.
 pub fn clusters(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    text.graphemes(true)
+    Clusters { rest: text }
+}
+
+/// Clusters from both ends. Between two letters of ASCII there always is a boundary, so only other text is asked about.
+struct Clusters<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Clusters<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let n_bytes = match self.rest.as_bytes() {
+            [] => return None,
+            [b'\r', b'\n', ..] => 2,
+            [first] | [first, ..=0x7f, ..] if first.is_ascii() => 1,
+            _ => self.rest.graphemes(true).next().map_or(1, str::len),
+        };
+        let (cluster, rest) = self.rest.split_at_checked(n_bytes)?;
+        self.rest = rest;
+        Some(cluster)
+    }
+}
+
+impl DoubleEndedIterator for Clusters<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let n_bytes = match self.rest.as_bytes() {
+            [] => return None,
+            [.., b'\r', b'\n'] => 2,
+            [last] | [.., ..=0x7f, last] if last.is_ascii() => 1,
+            _ => self.rest.graphemes(true).next_back().map_or(1, str::len),
+        };
+        let (rest, cluster) = self.rest.split_at_checked(self.rest.len() - n_bytes)?;
+        self.rest = rest;
+        Some(cluster)
+    }
 }
 
 /// Returns how many cells a cluster takes on the screen.
@@ -79,6 +114,40 @@ mod tests {
         }
         for cluster in ["a", "é", "e\u{301}", "漢", "👍", "—", "─"] {
             assert!(!is_uncertain(cluster), "{cluster:?}");
+        }
+    }
+
+    #[test]
+    fn clusters_are_those_of_the_standard_from_both_ends() {
+        for text in [
+            "",
+            "plain text",
+            "a\r\nb\n\rc\r\n",
+            "e\u{301}a\u{301}\u{301}b",
+            "漢字a漢b",
+            "x👨‍👩‍👧y🇩🇪🇫🇷z👍🏽",
+            "\u{301}a",
+            "\u{600}1a",
+            "1\u{FE0F}\u{20E3}2",
+            "क्षि a",
+            "\t\u{200B}x",
+        ] {
+            let expected: Vec<&str> = text.graphemes(true).collect();
+            assert_eq!(clusters(text).collect::<Vec<_>>(), expected, "{text:?}");
+            let mut back: Vec<&str> = clusters(text).rev().collect();
+            back.reverse();
+            assert_eq!(back, expected, "{text:?} backwards");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn clusters_of_any_text_are_those_of_the_standard(text in "[a-z \\r\\n\u{301}\u{200d}👍🏽🇩🇪漢क\u{94d}\u{600}]{0,12}") {
+            let expected: Vec<&str> = text.graphemes(true).collect();
+            proptest::prop_assert_eq!(clusters(&text).collect::<Vec<_>>(), expected.clone());
+            let mut back: Vec<&str> = clusters(&text).rev().collect();
+            back.reverse();
+            proptest::prop_assert_eq!(back, expected);
         }
     }
 }

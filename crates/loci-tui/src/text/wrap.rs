@@ -10,29 +10,28 @@ use super::{Row, Span, cells, clusters, width};
 /// The text is clean and has no tabs; a newline in it starts a row.
 pub fn wrap(spans: &[Span], row_width: usize, first: &[Span], rest: &[Span]) -> Vec<Row> {
     let mut wrapping = Wrapping::new(row_width, first, rest);
-    let mut word = Vec::new();
     let mut last: Option<char> = None;
     for span in spans {
         for cluster in clusters(&span.text) {
             let c = cluster.chars().next().unwrap_or(' ');
             if c == '\n' {
-                wrapping.end_word(&mut word);
+                wrapping.end_word();
                 wrapping.break_row();
                 last = None;
             } else if c == ' ' {
-                wrapping.end_word(&mut word);
-                wrapping.blanks.push(piece(span, " "));
+                wrapping.end_word();
+                wrapping.blanks.add(span, " ");
                 last = None;
             } else {
                 if last.is_some_and(|last| may_break(last, c)) {
-                    wrapping.end_word(&mut word);
+                    wrapping.end_word();
                 }
-                word.push(piece(span, cluster));
+                wrapping.word.add(span, cluster);
                 last = cluster.chars().next_back();
             }
         }
     }
-    wrapping.end_word(&mut word);
+    wrapping.end_word();
     wrapping.finish()
 }
 
@@ -68,6 +67,34 @@ fn piece(span: &Span, text: &str) -> Span {
     Span { text: text.to_owned(), style: span.style, link: span.link.clone() }
 }
 
+/// Text that waits for its row, and how many cells it takes.
+#[derive(Default)]
+struct Pending {
+    text: Row,
+    cells: usize,
+}
+
+impl Pending {
+    fn add(&mut self, span: &Span, cluster: &str) {
+        self.cells += cells(cluster);
+        match self.text.spans.last_mut() {
+            Some(last) if last.style == span.style && last.link == span.link => last.text.push_str(cluster),
+            _ => self.text.spans.push(piece(span, cluster)),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.spans.clear();
+        self.cells = 0;
+    }
+
+    /// Puts it at the end of a row.
+    fn move_to(&mut self, row: &mut Row) {
+        self.text.spans.drain(..).for_each(|span| row.push(span));
+        self.cells = 0;
+    }
+}
+
 struct Wrapping<'a> {
     row_width: usize,
     rest: &'a [Span],
@@ -78,41 +105,36 @@ struct Wrapping<'a> {
     /// Whether `row` has more than its prefix.
     has_text: bool,
     /// Blanks before the next word; those at the end of a row are left out.
-    blanks: Vec<Span>,
+    blanks: Pending,
+    /// The word that is being read.
+    word: Pending,
 }
 
 impl<'a> Wrapping<'a> {
     fn new(row_width: usize, first: &[Span], rest: &'a [Span]) -> Self {
         let row = Row::new(first.to_vec());
         let used = row.width();
-        Self { row_width, rest, rows: Vec::new(), row, used, has_text: false, blanks: Vec::new() }
+        let (blanks, word) = (Pending::default(), Pending::default());
+        Self { row_width, rest, rows: Vec::new(), row, used, has_text: false, blanks, word }
     }
 
-    fn end_word(&mut self, word: &mut Vec<Span>) {
-        if word.is_empty() {
+    fn end_word(&mut self) {
+        if self.word.text.spans.is_empty() {
             return;
         }
-        let word_width: usize = word.iter().map(|piece| cells(&piece.text)).sum();
-        let needed = self.blanks.len() + word_width;
-        if self.has_text && self.used + needed > self.row_width {
-            self.blanks.clear();
+        let word_width = self.word.cells;
+        if self.has_text && self.used + self.blanks.cells + word_width > self.row_width {
             self.break_row();
         }
         // Blanks at the start of a text are kept, as far as they leave room.
-        if self.used + self.blanks.len() + word_width > self.row_width {
+        if self.used + self.blanks.cells + word_width > self.row_width {
             self.blanks.clear();
         }
-        for blank in std::mem::take(&mut self.blanks) {
-            self.row.push(blank);
-            self.used += 1;
-        }
-        let is_overlong = self.used + word_width > self.row_width;
-        for piece in word.drain(..) {
-            self.row.push(piece);
-        }
-        self.used += word_width;
+        self.used += self.blanks.cells + word_width;
+        self.blanks.move_to(&mut self.row);
+        self.word.move_to(&mut self.row);
         self.has_text = true;
-        if is_overlong {
+        if self.used > self.row_width {
             self.row.is_overlong = true;
         }
     }

@@ -151,8 +151,9 @@ async fn transcript_is_read_searched_and_left_on_its_own_screen() {
     gate.release();
     screen.wait_for("Later words.");
     screen.type_text("\x0f");
-    screen.wait_for("for shortcuts");
-    assert_eq!(screen.contents().matches("Later words.").count(), 1, "{}", screen.contents());
+    screen.wait_until("Later words. once", |seen| {
+        seen.contains("for shortcuts") && seen.matches("Later words.").count() == 1
+    });
     leave(screen);
 }
 

@@ -47,6 +47,30 @@ pub fn load_at(path: &Path, leaf: &EntryId) -> Result<Option<LiveLoad>, LoadErro
     read_file(path, Goal::Entry(leaf))
 }
 
+/// Reads the end of the conversation that a resume goes on with, for somebody who looks: so many entries at least, as far as
+/// so many bytes of the file have them. What comes before is not looked at, so this costs the same for every session.
+///
+/// The branch is the one that the end of the file names. [`load_live`] has the last word: where a pointer far before names
+/// another branch, its path ends otherwise.
+pub fn load_tail(path: &Path, least_entries: usize, most_bytes: u64) -> Result<ConversationTail, LoadError> {
+    let failed = |source| LoadError { path: path.to_owned(), source };
+    let file = open_regular(path).map_err(failed)?;
+    let mut window = Window::new(&file, Sizes::default()).map_err(failed)?;
+    window.extend_by(least_entries, most_bytes).map_err(failed)?;
+    let is_whole = window.is_whole();
+    let entries = window.into_loaded().entries;
+    Ok(ConversationTail { entries: Conversation::build(entries).into_path(), is_whole })
+}
+
+/// The end of a conversation.
+#[derive(Debug, Default)]
+pub struct ConversationTail {
+    /// Its last entries, oldest first.
+    pub entries: Vec<Arc<Entry>>,
+    /// Whether these are all.
+    pub is_whole: bool,
+}
+
 /// Where the conversation is to end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Goal<'a> {

@@ -100,6 +100,14 @@ impl<R: Read + Seek> Window<R> {
         Ok(())
     }
 
+    /// Reads back until there are so many entries, or so many bytes were read.
+    pub(super) fn extend_by(&mut self, n_entries: usize, n_bytes: u64) -> io::Result<()> {
+        while !self.is_whole && self.entries.len() < n_entries && self.end - self.start < n_bytes {
+            self.read_line()?;
+        }
+        Ok(())
+    }
+
     /// Reads back to the line that holds the byte at `offset`.
     pub(super) fn extend_to(&mut self, offset: u64) -> io::Result<()> {
         while !self.is_whole && self.start > offset {
