@@ -72,7 +72,9 @@ fn millis(env: &Env, name: &str) -> Option<Duration> {
 /// The model of background work: the one of the haiku class, unless the environment names another.
 fn small_model(env: &Env) -> String {
     let named = env.vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL");
-    resolve_model(&env.vars, named.unwrap_or("haiku"))
+    // Not every account of Bedrock has the small one.
+    let usual = if env.vars.is_truthy("CLAUDE_CODE_USE_BEDROCK") { "sonnet" } else { "haiku" };
+    resolve_model(&env.vars, named.unwrap_or(usual))
 }
 
 fn extraction(options: &RunOptions, settings: &Settings, is_reviewed: bool) -> Option<ExtractionConfig> {

@@ -48,6 +48,7 @@ pub fn choose(
             .map_err(|failure: Failure| UserError::from(failure))?,
         wants_wire_events: asked.wants_wire_events,
         tool_search: ToolSearchMode::Off,
+        catalog: loci_core::model::ModelCatalog::default(),
         main,
     })
 }

@@ -18,8 +18,8 @@ use loci_core::hooks::{HookConfig, HookEvent};
 use loci_core::model::facts;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig, PlanConfig,
-    SessionConfig, SessionMemory, SessionSkills, SettingsReload, TurnLimits,
+    BackgroundConfig, CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig,
+    PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
@@ -34,7 +34,7 @@ use crate::commands::{PluginReload, SessionCommands};
 use crate::compaction::compaction_config;
 use crate::mcp;
 use crate::memory::{Memory, open_memory};
-use crate::options::RunOptions;
+use crate::options::{RunOptions, ToolChoice};
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
 use crate::resume::{self, Resume};
@@ -48,12 +48,16 @@ use crate::user_error::UserError;
 use crate::worktree::worktree_options;
 
 use permissions::may_bypass;
-use provider::{Provider, provider};
+use provider::{Provider, declared_window, provider};
 
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
 pub use provider::needs_credentials;
+pub(crate) use provider::provider_of_run;
 pub use tools::toolbox;
+
+/// Models of named providers with less than this are offered few tools: each takes room that the work needs.
+const SMALL_WINDOW: u64 = 32_768;
 
 /// How often hooks may make a turn go on, unless somebody says otherwise.
 const MOST_OBJECTIONS: u32 = 8;
@@ -112,7 +116,7 @@ impl Composed {
 /// Makes the configuration of a session.
 pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
-    let provider = provider(&run, client)?;
+    let mut provider = provider(options, &run, client);
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
     let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
     let settings_reload = reload(&mut run, &access, &provider);
@@ -125,6 +129,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let asked = agents.model_options(&options.model);
     let mut model = choose_model::choose(&run.env, &asked, &run.settings, resume.model.as_deref())?;
     let unavailable = choose_model::keep_available(&run.env.vars, &run.in_force, &mut model);
+    provider.settle(&mut model, &run)?;
     check_budget(options, &model)?;
     model.user_id = loci_storage::config::known_user_id(&run.home);
     let mut prefetched = prefetch.join();
@@ -132,22 +137,36 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let instructions = instructions.map(|found| format!("{}: {}", found.path.display(), found.message));
     let mut warnings = std::mem::take(&mut resume.warnings);
     warnings.extend(unavailable);
+    warnings.extend(provider.warnings(&run));
     let skills = std::mem::take(&mut prefetched.skills);
     warnings.extend(skills.warnings());
     warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
     let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
-    compaction.window = compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main));
+    let is_named = model.catalog.facts(&model.main).is_named;
+    compaction.window = match is_named {
+        // A window of the whole session would count for its other models, too.
+        true => compaction.window.filter(|window| Some(*window) != declared_window(&run)),
+        false => compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main)),
+    };
     let (mcp, problems) = mcp::servers_of_run(options, &run, resume.place.id().as_str())?;
     warnings.extend(problems);
-    let window = compaction.window.unwrap_or(facts(&model.main).window);
+    let window = compaction.window.unwrap_or(model.catalog.facts(&model.main).window);
     let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
     agents.preload_skills(&skills.registry());
     warnings.append(&mut agents.warnings);
     let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     agents.offer(&mut toolbox, &access.rulebook);
     let (search, warning) = tool_search(options, &run, &access.rulebook, &model.main);
-    model.tool_search = search;
+    // What was found is told in a kind of block that only the Messages API knows.
+    model.tool_search = if is_named { ToolSearchMode::Off } else { search };
     warnings.extend(warning);
+    if is_named && window < SMALL_WINDOW && options.tools == ToolChoice::Usual {
+        toolbox.retain(|tool| tool.facts.is_bare);
+        warnings.push(format!(
+            "`{}` can read {window} tokens at once, so it is offered the tools of a bare run alone; name others with --tools",
+            model.main
+        ));
+    }
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
     let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
@@ -326,7 +345,11 @@ fn assemble(
         skills,
         plans,
         worktree: worktree_options(&settings.worktree),
-        background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
+        background: background_of(
+            &env,
+            &model,
+            background_config(&env, options, &settings, is_bare, memory.as_ref()),
+        ),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),
         instructions: prefetched.instructions,
@@ -342,6 +365,17 @@ fn assemble(
         env,
         home,
     })
+}
+
+/// Has work beside the conversation ask a model that is there.
+fn background_of(env: &Env, model: &ModelConfig, background: BackgroundConfig) -> BackgroundConfig {
+    // At Foundry a model is a deployment, and only the main one is known to be there.
+    let is_foundry = env.vars.is_truthy("CLAUDE_CODE_USE_FOUNDRY");
+    let small_model = background.small_model.map(|name| match is_foundry {
+        true => model.main.clone(),
+        false => model.catalog.stand_in(name),
+    });
+    BackgroundConfig { small_model, ..background }
 }
 
 /// Returns how long a session may wait for its user before hooks hear of it.
@@ -383,7 +417,7 @@ fn server_window(env: &Env, client: &Client, model: &str) -> Option<u64> {
 fn check_budget(options: &RunOptions, model: &ModelConfig) -> Result<(), UserError> {
     let Some(limit) = options.max_budget_usd else { return Ok(()) };
     let mut models = std::iter::once(&model.main).chain(&model.fallbacks);
-    match models.find(|name| facts(name).price.is_none()) {
+    match models.find(|name| model.catalog.facts(name).price.is_none()) {
         None => Ok(()),
         Some(name) => Err(UserError::new(format!(
             "The price of `{name}` is unknown, so a budget of ${limit} cannot be kept"

@@ -5,7 +5,7 @@
 //! five minutes (`CLAUDE_CODE_API_KEY_HELPER_TTL_MS`), until the server refuses it, or until settings change,
 //! whichever comes first. The files are read anew for each request, since another program renews them.
 
-mod helper;
+pub(crate) mod helper;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -121,7 +121,7 @@ impl Credentials {
         let from_vars = match Auth::from_vars(&configured.env.vars) {
             Auth::Bearer(_) => Some("ANTHROPIC_AUTH_TOKEN"),
             Auth::ApiKey(_) => Some("ANTHROPIC_API_KEY"),
-            Auth::Both(_) | Auth::None => None,
+            Auth::Both(_) | Auth::Google { .. } | Auth::Aws(_) | Auth::None => None,
         };
         let helper = configured.helper.is_some().then_some("apiKeyHelper");
         let token = configured.env.vars.non_empty(LOGIN_TOKEN).map(|_| LOGIN_TOKEN);

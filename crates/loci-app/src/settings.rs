@@ -14,9 +14,11 @@ use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 
+use crate::child_env::with_secret_names;
 use crate::mcp::McpSources;
 use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins};
+use crate::providers::ProviderEntry;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -324,7 +326,10 @@ pub fn with_settings_vars(env: &Env, settings: &Settings) -> Env {
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     let usable = settings.env.iter().filter(|(name, value)| is_name(name) && !value.contains('\0'));
     let vars = usable.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
-    Env { vars, ..env.clone() }
+    let keys = settings.providers.iter();
+    let keys: Vec<String> =
+        keys.flat_map(|(name, value)| ProviderEntry::parse(name, value).secret_variables()).collect();
+    Env { vars: with_secret_names(vars, &keys), ..env.clone() }
 }
 
 #[cfg(test)]

@@ -284,9 +284,6 @@ impl SessionStart {
             true => RunSettings::none(&self.inherited),
             false => RunSettings::load(&self.inherited, &self.options)?,
         };
-        if self.client.is_none() && needs_credentials(&run)? {
-            return Ok(StartStep::Ask(StartQuestion::NoCredentials));
-        }
         let prefetch = Prefetch::start(&self.options, &run);
         let (env, home) = (run.env.clone(), run.home.clone());
         if self.is_viewing {
@@ -308,6 +305,9 @@ impl SessionStart {
                 };
             }
         };
+        if self.client.is_none() && needs_credentials(&run, &self.options, resume.model.as_deref())? {
+            return Ok(StartStep::Ask(StartQuestion::NoCredentials));
+        }
         if !self.is_in_worktree
             && let Some(worktree) = worktree_of_session(&env, &self.options, &resume)
         {

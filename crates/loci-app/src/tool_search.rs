@@ -9,6 +9,7 @@ use loci_llm::ProviderConfig;
 use loci_stdx::Vars;
 use loci_tools::TOOL_SEARCH;
 
+use crate::cloud::Cloud;
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
 
@@ -41,7 +42,10 @@ pub(crate) fn tool_search(
     if !is_usual || rulebook.is_tool_denied(TOOL_SEARCH) {
         return (ToolSearchMode::Off, None);
     }
-    let base_url = ProviderConfig::from_env(&run.env).map(|config| config.base_url).unwrap_or_default();
+    let config = ProviderConfig::from_env(&run.env).ok();
+    // A cloud is asked elsewhere, whatever the address would be.
+    let config = config.filter(|_| matches!(Cloud::from_env(&run.env), Ok(None)));
+    let base_url = config.map(|config| config.base_url).unwrap_or_default();
     tool_search_mode(&run.env.vars, &base_url, model)
 }
 

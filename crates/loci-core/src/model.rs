@@ -4,9 +4,13 @@
 //! contains the pattern, so dated ids, cloud prefixes and deployment names find their row. An unknown id is
 //! not an error: it gets cautious limits and no price.
 
+mod catalog;
+
 use std::sync::OnceLock;
 
 use serde::Deserialize;
+
+pub use catalog::{ModelCatalog, NamedModels};
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +30,18 @@ pub struct Price {
 }
 
 impl Price {
+    /// Prices a model whose provider writes no cache for money; without a price of their own, cache reads cost what input does.
+    pub fn from_parts(input: f64, output: f64, cache_read: Option<f64>) -> Self {
+        Self {
+            input,
+            output,
+            cache_write_5m: input,
+            cache_write_1h: input,
+            cache_read: cache_read.unwrap_or(input),
+            web_search: 0.0,
+        }
+    }
+
     /// Derives all prices from the two that are quoted, by the API's published multipliers.
     fn from_quote([input, output]: [f64; 2]) -> Self {
         Self {
@@ -70,10 +86,34 @@ pub struct ModelFacts {
     pub thinking: ThinkingStyle,
     /// Whether it takes an effort level.
     pub has_effort: bool,
-    /// The level it is asked for when nobody chose one.
+    /// The levels it takes; all there are, if none are named.
+    pub effort_levels: Vec<String>,
+    /// The level it is asked for when nobody chose one; none, if it is empty.
     pub default_effort: &'static str,
     /// What it costs, if known.
     pub price: Option<Price>,
+    /// Whether a provider that settings name has it.
+    pub is_named: bool,
+}
+
+/// The levels of effort, the least first.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+impl ModelFacts {
+    /// Returns the level to ask for when `chosen` is wanted: the next lower that the model takes, or its least.
+    pub fn effort(&self, chosen: Option<&str>) -> Option<String> {
+        let wanted = chosen.unwrap_or(self.default_effort);
+        if !self.has_effort || wanted.is_empty() {
+            return None;
+        }
+        if self.effort_levels.is_empty() || self.effort_levels.iter().any(|level| level == wanted) {
+            return Some(wanted.to_owned());
+        }
+        let rank = |level: &str| EFFORTS.iter().position(|it| *it == level).unwrap_or(EFFORTS.len());
+        let lower = self.effort_levels.iter().filter(|level| rank(level) < rank(wanted));
+        let least = || self.effort_levels.iter().min_by_key(|level| rank(level));
+        lower.max_by_key(|level| rank(level)).or_else(least).cloned()
+    }
 }
 
 /// The effort level of models that say nothing else.
@@ -113,7 +153,7 @@ pub const MODEL_ALIASES: [&str; 5] = ["default", "opus", "sonnet", "haiku", "fab
 
 /// Tells whether what a model used could not be priced; a cost that somebody else recorded is one.
 pub fn is_price_unknown(model: &str, usage: &crate::usage::ModelUsage) -> bool {
-    facts(model).price.is_none() && usage.cost_usd == 0.0
+    usage.price_unknown.unwrap_or_else(|| facts(model).price.is_none() && usage.cost_usd == 0.0)
 }
 
 /// Splits a `[1m]` suffix, which asks for the large window, from a model name.
@@ -138,6 +178,11 @@ pub fn resolve_alias(name: &str, overrides: impl Fn(&str) -> Option<String>) -> 
     }
 }
 
+/// Returns the models that the built-in table has, by the name that stands for each.
+pub fn built_in_models() -> impl Iterator<Item = &'static str> {
+    table().models.iter().map(|row| row.pattern.as_str())
+}
+
 /// Returns the facts about a model id, with or without `[1m]`.
 pub fn facts(name: &str) -> ModelFacts {
     let (id, wants_large) = split_window_suffix(name);
@@ -152,8 +197,10 @@ pub fn facts(name: &str) -> ModelFacts {
             default_output: row.default_output,
             thinking: row.thinking,
             has_effort: row.effort,
+            effort_levels: Vec::new(),
             default_effort: row.default_effort.as_deref().unwrap_or(USUAL_EFFORT),
             price: row.price.map(Price::from_quote),
+            is_named: false,
         },
         None => ModelFacts {
             id: id.to_owned(),
@@ -164,8 +211,10 @@ pub fn facts(name: &str) -> ModelFacts {
             default_output: 32_000,
             thinking: ThinkingStyle::None,
             has_effort: false,
+            effort_levels: Vec::new(),
             default_effort: USUAL_EFFORT,
             price: None,
+            is_named: false,
         },
     }
 }
@@ -202,6 +251,28 @@ mod tests {
         for target in table().aliases.values() {
             assert!(facts(target).price.is_some(), "{target} has no row");
         }
+    }
+
+    #[test]
+    fn effort_falls_to_the_next_lower_level_that_a_model_takes() {
+        let model = |levels: &[&str]| ModelFacts {
+            has_effort: true,
+            effort_levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            default_effort: "",
+            ..facts("x")
+        };
+        for (levels, chosen, expected) in [
+            (&["low", "high"][..], Some("high"), Some("high")),
+            (&["low", "high"], Some("medium"), Some("low")),
+            (&["low", "high"], Some("max"), Some("high")),
+            (&["medium", "high"], Some("low"), Some("medium")),
+            (&["low", "high"], None, None),
+            (&[], Some("max"), Some("max")),
+        ] {
+            assert_eq!(model(levels).effort(chosen).as_deref(), expected, "{levels:?} {chosen:?}");
+        }
+        assert_eq!(facts("x").effort(Some("high")), None);
+        assert_eq!(facts("claude-opus-5-5").effort(None).as_deref(), Some("medium"));
     }
 
     #[test]

@@ -107,7 +107,9 @@ impl Totals {
 
     /// Adds one response.
     pub fn add(&mut self, model: &str, facts: &ModelFacts, usage: &Usage) {
-        self.by_model.entry(model.to_owned()).or_default().add(usage, facts.price.as_ref());
+        let used = self.by_model.entry(model.to_owned()).or_default();
+        used.add(usage, facts.price.as_ref());
+        used.keep_facts(facts);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::model::Price;
+use crate::model::{ModelFacts, Price};
 
 /// Token counts of one response; fields we do not know are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -129,6 +129,15 @@ pub struct ModelUsage {
     /// Cost at list price.
     #[serde(rename = "costUSD")]
     pub cost_usd: f64,
+    /// How much the model can read, for one that the built-in table does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// How much it may write, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Whether what it costs is unknown, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_unknown: Option<bool>,
 }
 
 impl ModelUsage {
@@ -140,6 +149,15 @@ impl ModelUsage {
         self.cache_creation_input_tokens += usage.cache_creation_input_tokens;
         self.web_search_requests += usage.web_searches();
         self.cost_usd += price.map_or(0.0, |price| usage.cost_usd(price));
+    }
+
+    /// Keeps the facts about a model that nobody could look up later.
+    pub fn keep_facts(&mut self, facts: &ModelFacts) {
+        if facts.is_named {
+            self.context_window = Some(facts.window);
+            self.max_output_tokens = Some(facts.default_output);
+            self.price_unknown = Some(facts.price.is_none()).filter(|is_unknown| *is_unknown);
+        }
     }
 
     /// Returns by how much each figure is more than another's.
@@ -156,12 +174,17 @@ impl ModelUsage {
                 .saturating_sub(other.cache_creation_input_tokens),
             web_search_requests: self.web_search_requests.saturating_sub(other.web_search_requests),
             cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
+            ..self.clone()
         }
     }
 
     /// Tells whether nothing was used; what it cost does not matter.
     pub fn is_unused(&self) -> bool {
-        Self { cost_usd: 0.0, ..self.clone() } == Self::default()
+        let tokens = self.input_tokens
+            + self.output_tokens
+            + self.cache_read_input_tokens
+            + self.cache_creation_input_tokens;
+        tokens + self.web_search_requests == 0
     }
 
     /// Adds the totals of another run.
@@ -172,6 +195,9 @@ impl ModelUsage {
         self.cache_creation_input_tokens += other.cache_creation_input_tokens;
         self.web_search_requests += other.web_search_requests;
         self.cost_usd += other.cost_usd;
+        self.context_window = other.context_window.or(self.context_window);
+        self.max_output_tokens = other.max_output_tokens.or(self.max_output_tokens);
+        self.price_unknown = other.price_unknown.or(self.price_unknown);
     }
 }
 

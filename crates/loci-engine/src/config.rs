@@ -12,7 +12,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::hooks::HookConfig;
 use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::ToolUse;
-use loci_core::model::facts;
+use loci_core::model::{ModelCatalog, ModelFacts};
 use loci_core::permission::{Rulebook, Update};
 use loci_core::plugin::PluginList;
 use loci_core::session::SessionIdentity;
@@ -300,6 +300,8 @@ pub struct ModelConfig {
     pub wants_wire_events: bool,
     /// Whether it looks for tools that it rarely needs.
     pub tool_search: ToolSearchMode,
+    /// What is known of models.
+    pub catalog: ModelCatalog,
 }
 
 /// Whether the model looks for tools instead of being told of all.
@@ -339,6 +341,7 @@ impl ModelConfig {
             extra_body: None,
             wants_wire_events: false,
             tool_search: ToolSearchMode::Off,
+            catalog: ModelCatalog::default(),
         }
     }
 }
@@ -371,6 +374,11 @@ pub struct CompactionConfig {
     pub collapses: bool,
 }
 
+/// Models of named providers with less than this are compacted early: an answer and a result take more of it.
+const SMALL_WINDOW: u64 = 32_768;
+/// How full their context may be, in percent.
+const SMALL_PERCENT: u8 = 70;
+
 impl CompactionConfig {
     /// Leaves conversations as they are, however long.
     pub(crate) fn off() -> Self {
@@ -386,8 +394,10 @@ impl CompactionConfig {
     }
 
     /// Returns what bounds a conversation with a model that may write so much.
-    pub fn window(&self, model: &str, max_output: u64) -> Window {
-        Window { tokens: self.window.unwrap_or(facts(model).window), max_output, percent: self.percent }
+    pub fn window(&self, facts: &ModelFacts, max_output: u64) -> Window {
+        let percent =
+            self.percent.or_else(|| (facts.is_named && facts.window < SMALL_WINDOW).then_some(SMALL_PERCENT));
+        Window { tokens: self.window.unwrap_or(facts.window), max_output, percent }
     }
 }
 

@@ -50,7 +50,6 @@ use std::time::Duration;
 use loci_context::join_messages;
 use loci_core::entry::Entry;
 use loci_core::message::Message;
-use loci_core::model::facts;
 use loci_core::permission::Mode;
 use loci_core::tool::PathEffect;
 use loci_stdx::Env;
@@ -136,6 +135,8 @@ pub(crate) struct Conversation {
     has_told_begin: bool,
     /// Prompts since the model last read what its output style is.
     n_prompts_in_style: u32,
+    /// Whether somebody was told that the server cuts prompts.
+    has_warned_of_cuts: bool,
     /// What skills change about the turn at hand.
     grants: TurnGrants,
     run: RunningTurn,
@@ -211,6 +212,7 @@ impl Conversation {
             told_cwd: None,
             has_told_begin: false,
             n_prompts_in_style: 0,
+            has_warned_of_cuts: false,
             grants: TurnGrants::default(),
         }
     }
@@ -286,7 +288,7 @@ impl Conversation {
 
     /// Tells whether what a model costs can be held against the budget, if there is one.
     pub(crate) fn can_keep_budget(&self, model: &str) -> bool {
-        self.limits.max_budget_usd.is_none() || facts(model).price.is_some()
+        self.limits.max_budget_usd.is_none() || self.model.catalog.facts(model).price.is_some()
     }
 
     /// Sees to one message of the inbox.

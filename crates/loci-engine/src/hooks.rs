@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
 use loci_core::hooks::{CommonInput, EffortLevel, EventInput, HookConfig, HookEntry, HookEvent, HookInput};
+use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
 use loci_llm::Client;
 use loci_stdx::Store;
@@ -96,6 +97,8 @@ pub(crate) struct HookWorld {
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) events: UnboundedSender<EngineEvent>,
     pub(crate) tmp: SessionTmp,
+    /// What is known of models.
+    pub(crate) models: ModelCatalog,
     /// The way to the client that drives the session.
     pub(crate) client_requests: ClientRequests,
     /// The model provider, for handlers that ask one.

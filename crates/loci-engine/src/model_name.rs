@@ -14,8 +14,22 @@ pub fn resolve_model(vars: &Vars, name: &str) -> String {
             "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
             _ => return None,
         };
-        vars.non_empty(variable).map(str::to_owned)
+        vars.non_empty(variable).map(str::to_owned).or_else(|| on_cloud(vars, alias).map(str::to_owned))
     })
+}
+
+/// Returns the model that an alias means on the cloud that the environment chooses: each has them at its own time.
+fn on_cloud(vars: &Vars, alias: &str) -> Option<&'static str> {
+    let is_foundry = vars.is_truthy("CLAUDE_CODE_USE_FOUNDRY");
+    let is_cloud = is_foundry
+        || ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"].iter().any(|it| vars.is_truthy(it));
+    match alias {
+        _ if !is_cloud => None,
+        "opus" | "default" if is_foundry => Some("claude-opus-4-6"),
+        "opus" | "default" => Some("claude-opus-5"),
+        "sonnet" => Some("claude-sonnet-4-5"),
+        _ => None,
+    }
 }
 
 /// Tells whether settings let a model be chosen: one of `availableModels`, by name or by id. The default may always be,

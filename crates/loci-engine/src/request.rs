@@ -8,7 +8,7 @@ use loci_context::{
 };
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
-use loci_core::model::{ModelFacts, ThinkingStyle, facts};
+use loci_core::model::{ModelFacts, ThinkingStyle};
 use loci_core::raw::RawJson;
 use loci_core::stream::Failure;
 use loci_llm::{ClearResults, Request, SystemBlock, Thinking, ToolSpec};
@@ -138,10 +138,11 @@ impl RequestBase {
 
     /// Returns what the server is to clear, where it may and the model is one of those it does that for.
     fn clear_results(&self, plan: &RequestPlan, model: &ModelConfig) -> Option<ClearResults> {
-        let can = facts(&plan.model).thinking != ThinkingStyle::None;
+        let facts = model.catalog.facts(&plan.model);
+        let can = facts.thinking != ThinkingStyle::None && !facts.is_named;
         (self.compaction.server_clears && can).then(|| {
             let usual = RequestPlan { output: OutputLimit::Usual, ..plan.clone() };
-            let window = self.compaction.window(&plan.model, self.max_tokens(&usual, model));
+            let window = self.compaction.window(&facts, self.max_tokens(&usual, model));
             let ServerClearing { above_tokens, keep, at_least } = ServerClearing::of(&window);
             ClearResults { above_tokens, keep, at_least, except: Arc::clone(&self.lasting) }
         })
@@ -149,7 +150,7 @@ impl RequestBase {
 
     /// Returns how much a plan lets the model write.
     pub(crate) fn max_tokens(&self, plan: &RequestPlan, model: &ModelConfig) -> u64 {
-        let facts = facts(&plan.model);
+        let facts = model.catalog.facts(&plan.model);
         let usual = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
         plan.output.tokens(usual, facts.max_output)
     }
@@ -161,15 +162,13 @@ impl RequestBase {
 
     /// Makes the request that a plan asks for.
     pub(crate) fn request(&self, plan: &RequestPlan, model: &ModelConfig, messages: Vec<Message>) -> Request {
-        let facts = facts(&plan.model);
+        let facts = model.catalog.facts(&plan.model);
         let max_tokens = self.max_tokens(plan, model);
         Request {
             system: self.system.clone(),
             tools: Arc::clone(&self.tools),
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
-            effort: facts
-                .has_effort
-                .then(|| model.effort.clone().unwrap_or_else(|| facts.default_effort.to_owned())),
+            effort: facts.effort(model.effort.as_deref()),
             clear_results: self.clear_results(plan, model),
             edits_context: !self.refuses_edits.load(Ordering::Relaxed),
             betas: model.betas.clone(),
@@ -261,6 +260,7 @@ fn thinking(facts: &ModelFacts, budget: Option<u64>, max_tokens: u64) -> Thinkin
 
 #[cfg(test)]
 mod tests {
+    use loci_core::model::facts;
     use loci_core::stream::FailureKind;
     use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts};
     use loci_tools::{Host, Tool, ToolCall, ToolFuture, Workspace};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use loci_core::message::Block;
-use loci_core::model::facts;
+use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use loci_llm::{Client, Request};
@@ -17,6 +17,7 @@ use crate::state::change_identity;
 /// Sends a request and returns the blocks of the answer.
 pub(crate) async fn ask_model(
     client: &Client,
+    models: &ModelCatalog,
     identity: &Store<SessionIdentity>,
     request: Request,
     cancel: &CancellationToken,
@@ -28,8 +29,9 @@ pub(crate) async fn ask_model(
         match event? {
             StreamEvent::BlockDone { block, .. } => blocks.push(block),
             StreamEvent::Ended(ended) => {
+                let facts = models.facts(&model);
                 change_identity(identity, |identity| {
-                    identity.totals.add(&model, &facts(&model), &ended.usage);
+                    identity.totals.add(&model, &facts, &ended.usage);
                 });
                 return Ok(blocks);
             }

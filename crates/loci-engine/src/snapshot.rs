@@ -8,7 +8,7 @@ use loci_context::{ContextRoom, ContextUsage, Window};
 use loci_core::app_state::Denial;
 use loci_core::hooks::HookConfig;
 use loci_core::ids::{PromptId, SessionId};
-use loci_core::model::facts;
+use loci_core::model::{ModelCatalog, facts};
 use loci_core::permission::{Mode, Rulebook};
 use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
@@ -47,6 +47,8 @@ pub struct SessionSnapshot {
     pub model: String,
     /// The model that was chosen at the start.
     pub start_model: String,
+    /// What is known of models.
+    pub catalog: ModelCatalog,
     /// The effort that was chosen, where one was.
     pub effort: Option<String>,
     /// The most tokens it may think with, where somebody says so; zero means that it does not think.
@@ -109,6 +111,7 @@ impl SessionSnapshot {
             has_messages: false,
             model: model.to_owned(),
             start_model: model.to_owned(),
+            catalog: ModelCatalog::default(),
             effort: None,
             max_thinking_tokens: None,
             is_cache_warm: false,

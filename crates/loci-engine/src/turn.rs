@@ -12,6 +12,7 @@
 //! 4. An event that comes too late (after an interrupt, from a cancelled request) changes nothing.
 
 mod calls;
+mod clumsy_calls;
 mod effect;
 mod event;
 mod recovery;
@@ -24,6 +25,7 @@ use loci_core::stream::{Ended, StreamEvent};
 use loci_core::tool::ToolOutcome;
 
 use calls::{Calls, Progress};
+use clumsy_calls::ClumsyCalls;
 pub use effect::{CompactionRequest, Effect, Interruption, Notice, Outcome, Record, RequestPlan, TurnEnd};
 pub use event::{CallPermission, CompactionOutcome, Concurrency, Event, Objection, Preparation};
 use recovery::Recovery;
@@ -50,6 +52,8 @@ pub struct Limits {
     pub max_objections: u32,
     /// Whether somebody wants to see the results of a response before the model does.
     pub shows_batches: bool,
+    /// Whether the model may not know well how to call tools, and is told.
+    pub mends_calls: bool,
 }
 
 /// One turn.
@@ -62,6 +66,7 @@ pub struct Turn {
     stop_reason: Option<String>,
     /// How often an objection has made it go on.
     n_objections: u32,
+    clumsy: ClumsyCalls,
 }
 
 #[derive(Debug)]
@@ -96,6 +101,7 @@ impl Turn {
             round_trips: 0,
             stop_reason: None,
             n_objections: 0,
+            clumsy: ClumsyCalls::default(),
         }
     }
 
@@ -190,9 +196,13 @@ impl Turn {
         self.stop_reason.clone_from(&ended.stop_reason);
         let stop = ended.stop_reason.as_deref().unwrap_or("end_turn").to_owned();
         let is_silent = response.is_silent();
+        let is_written_call = self.limits.mends_calls && response.has_written_call();
         let (mut effects, calls) = record_response(response, Some(ended), &stop);
         match self.over_budget(spent_usd) {
             Some(limit) => effects.extend(self.stop_at_budget(calls, limit)),
+            None if is_written_call && calls.is_empty() && stop == "end_turn" => {
+                effects.extend(self.remind_of_calls());
+            }
             None => effects.extend(self.go_on(calls, &stop, is_silent)),
         }
         effects
@@ -200,6 +210,11 @@ impl Turn {
 
     /// Decides what a recorded response leads to.
     fn go_on(&mut self, calls: Vec<ToolUse>, stop: &str, is_silent: bool) -> Vec<Effect> {
+        if self.limits.mends_calls
+            && let Some(effects) = self.stop_bad_arguments(&calls)
+        {
+            return effects;
+        }
         if !calls.is_empty() {
             return self.prepare(calls);
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use loci_core::app_state::AppState;
 use loci_core::message::{Block, Message, Role};
+use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Failure, FailureKind};
 use loci_core::web::{PageAnswer, PageRequest, WebFindings, WebQuery};
@@ -49,6 +50,8 @@ pub(crate) struct WebService {
 /// What the service shares with the session.
 pub(crate) struct WebWorld {
     pub(crate) client: Client,
+    /// What is known of models.
+    pub(crate) models: ModelCatalog,
     pub(crate) identity: Arc<Store<SessionIdentity>>,
     pub(crate) state: Arc<Store<AppState>>,
     /// The world around the session; settings change it.
@@ -87,11 +90,11 @@ impl WebService {
             system: vec![SystemBlock { text: READER.to_owned(), is_cached: false }],
             ..Request::new(model, ANSWER_TOKENS, vec![Message::new(Role::User, content.clone())])
         };
-        let (client, identity) = (&self.world.client, &self.world.identity);
-        let small = small_model(&self.env().vars, None);
-        let answer = match ask_model(client, identity, request(&small), cancel).await {
+        let WebWorld { client, models, identity, .. } = &self.world;
+        let small = models.stand_in(small_model(&self.env().vars, None));
+        let answer = match ask_model(client, models, identity, request(&small), cancel).await {
             Err(failure) if failure.kind == FailureKind::NotFound && small != self.world.main_model => {
-                ask_model(client, identity, request(&self.world.main_model), cancel).await
+                ask_model(client, models, identity, request(&self.world.main_model), cancel).await
             }
             answer => answer,
         };

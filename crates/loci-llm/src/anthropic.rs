@@ -7,6 +7,8 @@ mod cache;
 mod decode;
 mod features;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, StreamEvent};
@@ -19,14 +21,31 @@ use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 
 pub use self::block::UNPARSED_INPUT;
+pub(crate) use self::block::input_object;
 
 pub(crate) const API_VERSION: &str = "2023-06-01";
+
+/// Whom a body is for: each takes it with a few changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Addressee {
+    /// The Anthropic API.
+    Api,
+    /// A provider of this name, which stands before the ids of its models.
+    Named(String),
+    /// Bedrock: the model is in the address, the beta features are in the body.
+    Bedrock,
+    /// Vertex: the model is in the address.
+    Vertex,
+}
 
 /// The protocol of `POST /v1/messages`.
 #[derive(Debug)]
 pub(crate) struct Anthropic {
     features: Features,
     extra_betas: Vec<String>,
+    addressee: Addressee,
+    /// Whether requests say who asks, for gateways that attribute usage.
+    tells_ids: bool,
 }
 
 impl Anthropic {
@@ -34,13 +53,39 @@ impl Anthropic {
     pub(crate) fn new(config: &ProviderConfig) -> Self {
         let features =
             if config.allows_experimental_betas { Features::Experimental } else { Features::StableOnly };
-        Self { features, extra_betas: config.extra_betas.clone() }
+        Self { features, extra_betas: config.extra_betas.clone(), addressee: Addressee::Api, tells_ids: true }
+    }
+
+    /// Speaks to another host of the same protocol.
+    pub(crate) fn addressed_to(self, addressee: Addressee) -> Self {
+        Self { addressee, ..self }
+    }
+
+    /// Speaks to a provider of the settings: what the environment wants of the first one does not concern it.
+    pub(crate) fn named(provider: &str) -> Self {
+        Self {
+            features: Features::StableOnly,
+            extra_betas: Vec::new(),
+            addressee: Addressee::Named(provider.to_owned()),
+            tells_ids: false,
+        }
+    }
+}
+
+impl Anthropic {
+    /// Returns what a model is called in the transcript, where that is not what the server calls it.
+    fn full_name(&self, request: &Request) -> Option<String> {
+        matches!(self.addressee, Addressee::Named(_)).then(|| request.model.trim().to_owned())
     }
 }
 
 impl Protocol for Anthropic {
     fn headers(&self, request: &Request) -> Vec<(&'static str, String)> {
-        let mut headers = vec![("anthropic-version", API_VERSION.to_owned()), ("x-app", "cli".to_owned())];
+        let mut headers = vec![("anthropic-version", API_VERSION.to_owned())];
+        if !self.tells_ids {
+            return headers;
+        }
+        headers.push(("x-app", "cli".to_owned()));
         let betas = self.features.betas(request, &self.extra_betas);
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
@@ -55,15 +100,31 @@ impl Protocol for Anthropic {
     }
 
     fn body(&self, request: &Request) -> Bytes {
-        body::write(request, self.features)
+        let betas = match self.addressee {
+            Addressee::Bedrock => self.features.betas(request, &self.extra_betas),
+            Addressee::Api | Addressee::Named(_) | Addressee::Vertex => Vec::new(),
+        };
+        body::write(request, self.features, &self.addressee, &betas)
     }
 
-    fn decoder(&self, request: &Request, request_id: Option<RequestId>) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(request.wants_wire_events, request_id))
+    fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {
+        let decoder = decode::Decoder::new(request.wants_wire_events, request_id);
+        Box::new(decoder.called(self.full_name(request)))
     }
 
-    fn read_whole(&self, body: &[u8], request_id: Option<RequestId>) -> Result<Vec<StreamEvent>, Failure> {
-        answer::read(body, request_id)
+    fn read_whole(
+        &self,
+        request: &Arc<Request>,
+        body: &[u8],
+        request_id: Option<RequestId>,
+    ) -> Result<Vec<StreamEvent>, Failure> {
+        let mut events = answer::read(body, request_id)?;
+        if let (Some(name), Some(StreamEvent::Started(started))) =
+            (self.full_name(request), events.first_mut())
+        {
+            started.model = name;
+        }
+        Ok(events)
     }
 
     fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure {

@@ -11,6 +11,7 @@ use loci_core::stream::{Failure, FailureKind};
 use loci_stdx::Vars;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::aws::AwsSigner;
 use crate::secret::Secret;
 
 /// How we prove who we are.
@@ -22,6 +23,15 @@ pub enum Auth {
     Bearer(Secret),
     /// Both headers with one credential, for it is not known which of them the server looks at.
     Both(Secret),
+    /// A Google access token, and the project that pays for its use where another does than the one that is asked.
+    Google {
+        /// The token.
+        token: Secret,
+        /// The project.
+        quota_project: Option<String>,
+    },
+    /// Amazon's signature over the whole request.
+    Aws(Box<AwsSigner>),
     /// Not at all: a gateway does it, or a custom header.
     None,
 }
@@ -60,11 +70,15 @@ impl Auth {
         }
     }
 
-    /// Returns the credential, for masking it in texts.
-    pub(crate) fn secret(&self) -> Option<&Secret> {
+    /// Returns what must be masked in texts.
+    pub(crate) fn secrets(&self) -> Vec<&Secret> {
         match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Both(secret) => Some(secret),
-            Self::None => None,
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Both(secret) => vec![secret],
+            Self::Google { token, .. } => vec![token],
+            Self::Aws(signer) => {
+                std::iter::once(&signer.keys.secret_key).chain(&signer.keys.session_token).collect()
+            }
+            Self::None => Vec::new(),
         }
     }
 
@@ -78,7 +92,14 @@ impl Auth {
             Self::ApiKey(secret) => vec![key(secret)?],
             Self::Bearer(secret) => vec![bearer(secret)?],
             Self::Both(secret) => vec![key(secret)?, bearer(secret)?],
-            Self::None => Vec::new(),
+            Self::Google { token, quota_project } => {
+                let project = quota_project
+                    .as_ref()
+                    .map(|project| Ok((HeaderName::from_static("x-goog-user-project"), value(project)?)));
+                std::iter::once(bearer(token)).chain(project).collect::<Result<_, Failure>>()?
+            }
+            // It needs the whole request: see `Provider::prepare`.
+            Self::Aws(_) | Self::None => Vec::new(),
         };
         Ok(HeaderMap::from_iter(headers))
     }

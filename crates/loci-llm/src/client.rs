@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::AuthSource;
 use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
-use crate::model_list;
+use crate::model_list::{self, ListedModel};
 use crate::provider::Provider;
 use crate::request::Request;
+use crate::router::Router;
 use crate::scripted::{Played, Scripted};
 use crate::transport::Transport;
 
@@ -30,6 +31,7 @@ pub struct Client {
 enum Kind {
     Remote(Arc<Shared>),
     Scripted(Scripted),
+    Routed(Arc<Router>),
 }
 
 impl Client {
@@ -45,6 +47,11 @@ impl Client {
         let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
         let shared = Shared { provider, transport, timeouts: config.timeouts };
         Ok(Self { kind: Kind::Remote(Arc::new(shared)) })
+    }
+
+    /// Makes a client that asks whichever provider a model belongs to.
+    pub fn routed(router: Router) -> Self {
+        Self { kind: Kind::Routed(Arc::new(router)) }
     }
 
     /// Makes a client whose answers come from a script, a word at a time.
@@ -66,25 +73,57 @@ impl Client {
         match &self.kind {
             Kind::Remote(shared) => EventStream(Box::pin(exchange::events(shared.clone(), request, cancel))),
             Kind::Scripted(scripted) => EventStream(Box::pin(scripted.events(&request, cancel))),
+            Kind::Routed(router) => match router.client(&request.model) {
+                Ok(client) => client.stream(request, cancel),
+                Err(failure) => {
+                    EventStream(Box::pin(futures_util::stream::once(std::future::ready(Err(failure)))))
+                }
+            },
         }
     }
 
-    /// Asks a server that is spoken to in the clear how much a model can read at once; `None` when it does not say. Must be awaited inside a tokio
-    /// runtime.
+    /// Asks a server how much a model can read at once; `None` when it does not say, or is the first provider and far away.
+    /// Must be awaited inside a tokio runtime.
     pub async fn context_window(&self, model: &str) -> Option<u64> {
-        match &self.kind {
-            // What is reached by TLS is hardly here, and far is slow.
-            Kind::Remote(shared) if !shared.transport.uses_tls() => {
-                model_list::context_window(shared.clone(), model.to_owned()).await
+        let shared = self.shared(model)?;
+        // What is reached by TLS is hardly here, and far is slow; a named provider was asked for by name.
+        if shared.transport.uses_tls() && shared.provider.name().is_none() {
+            return None;
+        }
+        model_list::context_window(shared, model.to_owned()).await
+    }
+
+    /// Asks a provider which models it has: their full names, and how much each can read. `provider` ends with a slash, or is
+    /// any model of it. Must be awaited inside a tokio runtime.
+    pub async fn model_list(&self, provider: &str) -> Result<Vec<ListedModel>, Failure> {
+        let shared = match &self.kind {
+            Kind::Routed(router) => {
+                return Box::pin(router.client(provider)?.clone().model_list(provider)).await;
             }
-            Kind::Remote(_) | Kind::Scripted(_) => None,
+            Kind::Remote(shared) => shared.clone(),
+            Kind::Scripted(_) => return Ok(Vec::new()),
+        };
+        model_list::model_list(shared).await
+    }
+
+    fn shared(&self, model: &str) -> Option<Arc<Shared>> {
+        match &self.kind {
+            Kind::Remote(shared) => Some(shared.clone()),
+            Kind::Routed(router) => router.client(model).ok()?.shared(model),
+            Kind::Scripted(_) => None,
         }
     }
 
     /// Starts reading certificates on a thread of its own, if the server is reached by TLS.
     pub fn warm_up(&self) {
-        if let Kind::Remote(shared) = &self.kind {
-            shared.transport.warm_up();
+        match &self.kind {
+            Kind::Remote(shared) => shared.transport.warm_up(),
+            Kind::Routed(router) => {
+                if let Some(client) = router.first() {
+                    client.warm_up();
+                }
+            }
+            Kind::Scripted(_) => {}
         }
     }
 }

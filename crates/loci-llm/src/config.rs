@@ -3,6 +3,7 @@
 //! [`ProviderConfig::from_env`] turns environment variables into values once; it touches no file and no
 //! network, and a value it cannot use is a failure that names the variable.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use loci_stdx::{Env, Vars};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::auth::Auth;
+use crate::clouds::{BedrockConfig, VertexConfig, vertex_base};
+use crate::model_traits::ModelTraits;
 use crate::proxy::ProxySettings;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -42,6 +45,56 @@ pub struct ProviderConfig {
     pub client_identity: Option<ClientIdentity>,
     /// How long we wait for what.
     pub timeouts: Timeouts,
+    /// Whom we speak to.
+    pub dialect: Dialect,
+}
+
+/// Whom we speak to, and what is special about it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Dialect {
+    /// The Anthropic API, or a gateway that speaks like it.
+    Anthropic,
+    /// A provider of the settings, whose models are called `name/id`.
+    Named(NamedProvider),
+    /// Amazon Bedrock.
+    Bedrock(BedrockConfig),
+    /// Google Vertex AI.
+    Vertex(VertexConfig),
+}
+
+/// A provider that has a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedProvider {
+    /// The name.
+    pub name: String,
+    /// What it speaks.
+    pub protocol: WireProtocol,
+    /// What its models can do, as far as somebody says so.
+    pub models: BTreeMap<String, ModelTraits>,
+    /// What people set to change its key, for hints.
+    pub key_setting: String,
+}
+
+/// What a named provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireProtocol {
+    /// Chat Completions.
+    Chat,
+    /// Responses.
+    Responses,
+    /// The Messages API.
+    Messages,
+}
+
+impl WireProtocol {
+    /// Returns the name that settings have for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
 }
 
 /// Which built-in sets of certificate authorities are trusted.
@@ -94,7 +147,66 @@ impl ProviderConfig {
             cert_store: CertStore::Both,
             client_identity: None,
             timeouts,
+            dialect: Dialect::Anthropic,
         }
+    }
+
+    /// Makes the configuration of Bedrock; `region` is where it is unless a variable names another address.
+    pub fn bedrock(env: &Env, region: &str, overrides: BTreeMap<String, String>) -> Result<Self, Failure> {
+        let vars = &env.vars;
+        let usual = format!("https://bedrock-runtime.{region}.amazonaws.com");
+        let base_url =
+            vars.non_empty("ANTHROPIC_BEDROCK_BASE_URL").map_or(usual, |url| url.trim().to_owned());
+        let bedrock = BedrockConfig {
+            region: region.to_owned(),
+            prefix: vars.non_empty("ANTHROPIC_BEDROCK_REGION_PREFIX").map(|it| it.trim().to_owned()),
+            overrides,
+            service_tier: vars.non_empty("ANTHROPIC_BEDROCK_SERVICE_TIER").map(|it| it.trim().to_owned()),
+        };
+        Ok(Self { base_url, auth: Auth::None, dialect: Dialect::Bedrock(bedrock), ..Self::from_env(env)? })
+    }
+
+    /// Makes the configuration of Vertex for a project.
+    pub fn vertex(env: &Env, project: &str, overrides: BTreeMap<String, String>) -> Result<Self, Failure> {
+        let vars = &env.vars;
+        let region = vars.non_empty("CLOUD_ML_REGION").map_or("us-east5", str::trim).to_owned();
+        let own = vars.non_empty("ANTHROPIC_VERTEX_BASE_URL");
+        let base_url = own.map_or_else(|| vertex_base(&region), |url| url.trim().to_owned());
+        let named = vars.iter().filter_map(|(name, value)| {
+            let name = name.strip_prefix("VERTEX_REGION_CLAUDE_")?;
+            (!value.trim().is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
+        });
+        let vertex = VertexConfig {
+            project: project.to_owned(),
+            region,
+            model_regions: named.collect(),
+            overrides,
+            has_own_address: own.is_some(),
+        };
+        Ok(Self { base_url, auth: Auth::None, dialect: Dialect::Vertex(vertex), ..Self::from_env(env)? })
+    }
+
+    /// Makes the configuration of a named provider: of the environment it has what concerns the connection alone.
+    pub fn named(
+        env: &Env,
+        named: NamedProvider,
+        base_url: &str,
+        custom_headers: Vec<(String, String)>,
+    ) -> Result<Self, Failure> {
+        let vars = &env.vars;
+        let base = Self::new(base_url, Auth::None);
+        Ok(Self {
+            custom_headers,
+            allows_experimental_betas: false,
+            user_agent: user_agent_from_vars(vars),
+            proxy: ProxySettings::from_vars(vars)?,
+            extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
+            cert_store: cert_store_from_vars(vars)?,
+            client_identity: client_identity_from_vars(env)?,
+            timeouts: base.timeouts.with_vars(vars)?,
+            dialect: Dialect::Named(named),
+            ..base
+        })
     }
 
     /// Reads the variables that concern the provider; see each helper for its names.

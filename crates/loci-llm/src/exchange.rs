@@ -46,6 +46,7 @@ pub(crate) fn events(
     request: Arc<Request>,
     cancel: CancellationToken,
 ) -> impl Stream<Item = Result<StreamEvent, Failure>> + Send + 'static {
+    let request = shared.provider.fit(&request);
     let exchange =
         Exchange { shared, request, cancel, auth: Auth::None, phase: Phase::Unsent, queue: VecDeque::new() };
     let events = futures_util::stream::unfold(exchange, |mut exchange| async move {
@@ -98,8 +99,10 @@ impl Exchange {
                 Phase::Failed(failure) => return Some(Err(failure)),
                 Phase::Over => return None,
             };
-            self.phase = result
-                .unwrap_or_else(|failure| Phase::Failed(self.shared.provider.redacted(failure, &self.auth)));
+            self.phase = result.unwrap_or_else(|failure| {
+                let provider = &self.shared.provider;
+                Phase::Failed(provider.redacted(provider.explained(failure), &self.auth))
+            });
         }
     }
 
@@ -117,7 +120,8 @@ impl Exchange {
             BodyError::Broken(how) => Failure::new(FailureKind::Cut, format!("The answer broke off: {how}")),
             BodyError::Late => self.late(),
         })?;
-        self.queue.extend(self.shared.provider.protocol.read_whole(&body, request_id)?);
+        let protocol = &self.shared.provider.protocol;
+        self.queue.extend(protocol.read_whole(&self.request, &body, request_id)?);
         Ok(Phase::Over)
     }
 
@@ -128,7 +132,10 @@ impl Exchange {
         tracing::debug!(target: "loci::api", "credential asked for");
         self.auth = source.current().await?;
         let response = self.post(deadline).await?;
-        if response.status() != StatusCode::UNAUTHORIZED || !source.refused(&self.auth) {
+        // Amazon says 403 of keys that have expired.
+        let is_refused = response.status() == StatusCode::UNAUTHORIZED
+            || response.status() == StatusCode::FORBIDDEN && matches!(self.auth, Auth::Aws(_));
+        if !is_refused || !source.refused(&self.auth) {
             return Ok(response);
         }
         let fresh = source.current().await?;
@@ -236,6 +243,7 @@ impl Reading {
         if let Some(frame) = self.frames.last_frame() {
             self.decoder.decode(&frame, queue)?;
         }
+        self.decoder.end_of_stream(queue)?;
         if self.decoder.has_ended() { Ok(()) } else { Err(self.decoder.cut("the stream ended early")) }
     }
 }

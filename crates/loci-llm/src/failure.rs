@@ -4,6 +4,7 @@
 //! counts, dates, links). They are cut to a screenful, and the client masks credentials in them.
 
 pub(crate) mod connection;
+mod context_words;
 mod retry_after;
 mod words;
 
@@ -15,6 +16,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::context_words::StatedOverflow;
 use crate::auth::Auth;
 pub(crate) use words::hint;
 
@@ -90,7 +92,7 @@ pub fn overflow(failure: &Failure) -> Option<Overflow> {
     if !matches!(failure.kind, FailureKind::PromptTooLong | FailureKind::OutputTooLong) {
         return None;
     }
-    let (left, right) = failure.message.split_once('>')?;
+    let (left, right) = failure.message.rsplit_once('>')?;
     let mut sum = numbers(left.rsplit(':').next()?);
     Some(Overflow { input: sum.next()?, output: sum.next(), limit: numbers(right).next()? })
 }
@@ -136,35 +138,30 @@ impl WireError {
     /// Gateways spell errors in several ways: an object, a bare string, or a message beside it.
     fn from_json(json: JsonError) -> Self {
         let (kind, message) = match &json.error {
-            Value::Object(error) => (text(error.get("type")), text(error.get("message"))),
+            Value::Object(error) => (error_kind(error), text(error.get("message"))),
             Value::String(message) => (String::new(), message.clone()),
             _ => (String::new(), String::new()),
         };
         let beside =
             || [&json.message, &json.detail].into_iter().map(|it| text(Some(it))).find(|it| !it.is_empty());
         let message = if message.is_empty() { beside().unwrap_or_default() } else { message };
-        let overflow = local_overflow(&json.error, &message);
+        // The Messages API says it so itself.
+        let is_plain = message.contains("prompt is too long") || message.contains("exceed context limit");
+        let overflow = StatedOverflow::read(&json.error, &message).filter(|_| !is_plain);
         let message = match overflow {
-            Some((input, limit)) => {
-                format!("{} (prompt is too long: {input} tokens > {limit} maximum)", shorten(&message))
-            }
+            Some(overflow) => format!("{} ({})", shorten(&message), overflow.plain_words()),
             None => shorten(&message),
         };
         Self { kind, message, request_id: json.request_id, is_json: true }
     }
 }
 
-/// Reads how much was sent and how much fits off the errors of local servers: llama.cpp has both as fields, vLLM says
-/// them in words.
-fn local_overflow(error: &Value, message: &str) -> Option<(u64, u64)> {
-    let field = |name: &str| error.get(name).and_then(Value::as_u64);
-    if let (Some(input), Some(limit)) = (field("n_prompt_tokens"), field("n_ctx")) {
-        return Some((input, limit));
-    }
-    let (_, rest) = message.split_once("maximum context length is ")?;
-    let mut counts = numbers(rest);
-    let limit = counts.next()?;
-    Some((counts.next().unwrap_or(limit + 1), limit))
+/// Returns what kind of error it is: OpenAI's codes say more than its types.
+fn error_kind(error: &serde_json::Map<String, Value>) -> String {
+    let code = text(error.get("code"));
+    let is_telling =
+        ["insufficient_quota", "rate_limit_exceeded", "invalid_api_key", "model_not_found", "server_error"];
+    if is_telling.contains(&code.as_str()) { code } else { text(error.get("type")) }
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! How an answer's bytes are cut into frames: the part of a provider between the connection and its protocol.
 //!
-//! Anthropic's API streams server-sent events (`sse`). A cloud with a framing of its own, such as the binary event streams
-//! of AWS, adds a reader in a file of its own and names it where its provider is put together.
+//! Anthropic's API streams server-sent events (`sse`), and so do most; Bedrock has binary event streams
+//! (`aws::event_stream`). A framing is a reader in a file of its own, named where its provider is put together.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ pub(crate) trait FrameReader: Debug + Send + Sync {
     /// Takes in more bytes; ask for frames until there are none before taking in the next.
     fn push(&mut self, bytes: &[u8]);
     /// Returns the next whole frame, or `None` until more bytes come.
-    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge>;
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError>;
     /// Returns what is left when the bytes have ended.
     fn last_frame(&mut self) -> Option<Frame<'_>>;
 }
@@ -28,10 +28,16 @@ pub(crate) struct Frame<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// Says that one event grew past the cap.
+/// Why there is no frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("One event of the stream has more than {cap} bytes")]
-pub(crate) struct FrameTooLarge {
-    /// The cap that was met.
-    pub(crate) cap: usize,
+pub(crate) enum FrameError {
+    /// One event grew past the cap.
+    #[error("One event of the stream has more than {cap} bytes")]
+    TooLarge {
+        /// The cap that was met.
+        cap: usize,
+    },
+    /// The bytes are no frame.
+    #[error("The answer's stream is broken: {0}")]
+    Corrupt(&'static str),
 }

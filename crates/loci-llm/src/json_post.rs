@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use loci_stdx::Env;
-use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 
 use crate::config::ProviderConfig;
 use crate::failure::connection::root_words;
@@ -27,6 +27,33 @@ pub struct JsonPost {
     pub max_bytes: usize,
 }
 
+/// A small request to an address that is no model's: for a token, say.
+#[derive(Debug, Clone)]
+pub struct HttpCall {
+    /// `GET`, `POST` or `PUT`.
+    pub method: &'static str,
+    /// The address.
+    pub url: String,
+    /// All headers but the body's type.
+    pub headers: Vec<(String, String)>,
+    /// The body and its type.
+    pub body: Option<(&'static str, String)>,
+    /// How long it may take in all.
+    pub limit: Duration,
+}
+
+/// The most of an answer to a small request.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// Makes a small request; returns the status and the body of the answer.
+pub async fn http_call(env: &Env, call: HttpCall) -> Result<(u16, String), JsonPostError> {
+    let limit = call.limit;
+    match tokio::time::timeout(limit, send(env.clone(), call, MOST_BYTES)).await {
+        Ok(answer) => answer.map_err(JsonPostError::Failed),
+        Err(_) => Err(JsonPostError::TimedOut),
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum JsonPostError {
@@ -38,14 +65,21 @@ pub enum JsonPostError {
 
 /// Sends it; returns the status and the body of the answer.
 pub async fn post_json(env: &Env, post: JsonPost) -> Result<(u16, String), JsonPostError> {
-    let limit = post.limit;
-    match tokio::time::timeout(limit, send(env.clone(), post)).await {
+    let (limit, max_bytes) = (post.limit, post.max_bytes);
+    let call = HttpCall {
+        method: "POST",
+        url: post.url,
+        headers: post.headers,
+        body: Some(("application/json", post.body)),
+        limit,
+    };
+    match tokio::time::timeout(limit, send(env.clone(), call, max_bytes)).await {
         Ok(answer) => answer.map_err(JsonPostError::Failed),
         Err(_) => Err(JsonPostError::TimedOut),
     }
 }
 
-async fn send(env: Env, post: JsonPost) -> Result<(u16, String), String> {
+async fn send(env: Env, post: HttpCall, max_bytes: usize) -> Result<(u16, String), String> {
     let url = Url::parse(&post.url).map_err(|error| format!("`{}` is no address: {error}", post.url))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{}` is no address of the web", post.url));
@@ -58,7 +92,9 @@ async fn send(env: Env, post: JsonPost) -> Result<(u16, String), String> {
             value.parse().map_err(|_| format!("the value of the header `{name}` cannot be sent"))?;
         headers.insert(name, value);
     }
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some((kind, _)) = &post.body {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
     let server = url.clone();
     // With TLS certificates are read, which is not for an async thread.
     let client = tokio::task::spawn_blocking(move || {
@@ -66,14 +102,16 @@ async fn send(env: Env, post: JsonPost) -> Result<(u16, String), String> {
         http_client(&config, &server)
     });
     let client = client.await.map_err(|error| error.to_string())?.map_err(|failure| failure.message)?;
-    let sent = client.post(url).headers(headers).body(post.body).send().await;
+    let method = Method::from_bytes(post.method.as_bytes()).map_err(|error| error.to_string())?;
+    let body = post.body.map(|(_, body)| body).unwrap_or_default();
+    let sent = client.request(method, url).headers(headers).body(body).send().await;
     let mut response = sent.map_err(|error| format!("the address did not answer: {}", root_words(&error)))?;
     let status = response.status().as_u16();
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() <= post.max_bytes => body.extend_from_slice(&chunk),
-            Ok(Some(_)) => return Err(format!("the answer is larger than {} KiB", post.max_bytes / 1024)),
+            Ok(Some(chunk)) if body.len() + chunk.len() <= max_bytes => body.extend_from_slice(&chunk),
+            Ok(Some(_)) => return Err(format!("the answer is larger than {} KiB", max_bytes / 1024)),
             Ok(None) => return Ok((status, String::from_utf8_lossy(&body).into_owned())),
             Err(error) => return Err(format!("the answer broke off: {}", root_words(&error))),
         }

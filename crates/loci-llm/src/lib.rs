@@ -11,37 +11,54 @@
 //! 3. Credentials appear in no `Debug` output, no error and no hint.
 //! 4. Dropping the stream, or cancelling it, aborts the request.
 
+mod answer_builder;
 mod anthropic;
 mod auth;
+mod aws;
+mod chat;
 mod client;
+mod clouds;
 mod config;
 mod endpoint;
 mod exchange;
 mod failure;
 mod framing;
+mod google;
 mod json_post;
+mod kept_wire;
+mod lenient_json;
 mod model_list;
+mod model_traits;
 mod page_fetch;
 mod provider;
 mod proxy;
 mod request;
+mod responses;
 mod retry;
+mod router;
 mod scripted;
 mod secret;
 mod sse;
 mod tls;
 mod transport;
+mod wire_names;
 
 pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
+pub use aws::{AwsKeys, AwsSigner, sha1_hex};
 pub use client::{Client, EventStream};
-pub use config::{CertStore, ClientIdentity, ProviderConfig, Timeouts};
+pub use clouds::{BedrockConfig, VertexConfig};
+pub use config::{CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol};
 pub use failure::{Overflow, overflow};
-pub use json_post::{JsonPost, JsonPostError, post_json};
+pub use google::service_account_jwt;
+pub use json_post::{HttpCall, JsonPost, JsonPostError, http_call, post_json};
+pub use model_list::ListedModel;
+pub use model_traits::ModelTraits;
 pub use page_fetch::fetch_page;
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{ClearResults, Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};
+pub use router::Router;
 pub use scripted::{Played, PlayedResponse};
 pub use secret::Secret;
 pub use transport::http_client;

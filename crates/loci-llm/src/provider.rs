@@ -21,12 +21,16 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::anthropic::{API_VERSION, Anthropic};
 use crate::auth::{Auth, AuthSource};
-use crate::config::ProviderConfig;
+use crate::aws::event_stream::EventStreamReader;
+use crate::chat::Chat;
+use crate::clouds::{BedrockConfig, Cloud, VertexConfig, bedrock_path, vertex_base, vertex_path};
+use crate::config::{Dialect, NamedProvider, ProviderConfig, WireProtocol};
 use crate::endpoint::Endpoint;
 use crate::failure::RequestFacts;
 use crate::framing::{Frame, Framing};
 use crate::model_list::list_url;
 use crate::request::Request;
+use crate::responses::Responses;
 use crate::secret::Secret;
 use crate::sse::SseReader;
 
@@ -37,9 +41,14 @@ pub(crate) trait Protocol: Debug + Send + Sync {
     /// Writes the request.
     fn body(&self, request: &Request) -> Bytes;
     /// Makes a decoder for one streamed answer.
-    fn decoder(&self, request: &Request, request_id: Option<RequestId>) -> Box<dyn Decode>;
+    fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode>;
     /// Reads an answer that came whole.
-    fn read_whole(&self, body: &[u8], request_id: Option<RequestId>) -> Result<Vec<StreamEvent>, Failure>;
+    fn read_whole(
+        &self,
+        request: &Arc<Request>,
+        body: &[u8],
+        request_id: Option<RequestId>,
+    ) -> Result<Vec<StreamEvent>, Failure>;
     /// Classifies an answer whose status is not a success.
     fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure;
 }
@@ -48,6 +57,10 @@ pub(crate) trait Protocol: Debug + Send + Sync {
 pub(crate) trait Decode: Debug + Send + Sync {
     /// Decodes one frame and adds what it says to `out`.
     fn decode(&mut self, frame: &Frame<'_>, out: &mut VecDeque<StreamEvent>) -> Result<Pulse, Failure>;
+    /// Hears that no more frames come; an answer that only lacks a word of farewell is complete then.
+    fn end_of_stream(&mut self, _out: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Tells whether the answer is complete.
     fn has_ended(&self) -> bool;
     /// Says that the stream ended before the answer did.
@@ -70,6 +83,10 @@ pub(crate) struct Provider {
     pub(crate) endpoint: Endpoint,
     pub(crate) source: Arc<dyn AuthSource>,
     pub(crate) framing: Framing,
+    /// The provider's name and what it says of its models, if it has one.
+    named: Option<NamedProvider>,
+    /// Whether it is a cloud that does not edit conversations.
+    is_cloud: bool,
     user_agent: HeaderValue,
     custom_headers: HeaderMap,
     /// Whatever must not show up in a message.
@@ -87,11 +104,73 @@ pub(crate) struct Prepared {
 impl Provider {
     /// Puts together the provider that a configuration asks for: the one place to choose between several.
     pub(crate) fn from_config(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
-        Self::anthropic(config, source)
+        match &config.dialect {
+            Dialect::Anthropic => Self::anthropic(config, source),
+            Dialect::Named(named) => Self::named(config, named, source),
+            Dialect::Bedrock(bedrock) => Self::bedrock(config, bedrock, source),
+            Dialect::Vertex(vertex) => Self::vertex(config, vertex, source),
+        }
+    }
+
+    fn bedrock(
+        config: &ProviderConfig,
+        bedrock: &BedrockConfig,
+        source: Arc<dyn AuthSource>,
+    ) -> Result<Self, Failure> {
+        let own = bedrock.clone();
+        let path = move |request: &Request| bedrock_path(&own, request);
+        let endpoint = Endpoint::with_path("ANTHROPIC_BEDROCK_BASE_URL", &config.base_url, path)?;
+        let protocol = Box::new(Cloud::bedrock(config, bedrock));
+        let framing: Framing = || Box::new(EventStreamReader::default());
+        Ok(Self { framing, is_cloud: true, ..Self::assembled(config, protocol, endpoint, source)? })
+    }
+
+    fn vertex(
+        config: &ProviderConfig,
+        vertex: &VertexConfig,
+        source: Arc<dyn AuthSource>,
+    ) -> Result<Self, Failure> {
+        let own = vertex.clone();
+        let endpoint = Endpoint::with_path("ANTHROPIC_VERTEX_BASE_URL", &config.base_url, move |request| {
+            vertex_path(&own, request).1
+        })?;
+        let own = vertex.clone();
+        let endpoint = endpoint.with_host(move |request| {
+            let region = vertex_path(&own, request).0;
+            (!own.has_own_address && region != own.region).then(|| vertex_base(&region))
+        });
+        let protocol = Box::new(Cloud::vertex(config));
+        Ok(Self { is_cloud: true, ..Self::assembled(config, protocol, endpoint, source)? })
+    }
+
+    /// Puts together a provider of the settings.
+    fn named(
+        config: &ProviderConfig,
+        named: &NamedProvider,
+        source: Arc<dyn AuthSource>,
+    ) -> Result<Self, Failure> {
+        let setting = format!("providers.{}.baseUrl", named.name);
+        let (protocol, path): (Box<dyn Protocol>, _) = match named.protocol {
+            WireProtocol::Chat => (Box::new(Chat::new(named, &config.base_url)), "/chat/completions"),
+            WireProtocol::Responses => (Box::new(Responses::new(named)), "/responses"),
+            WireProtocol::Messages => (Box::new(Anthropic::named(&named.name)), "/messages"),
+        };
+        let endpoint = Endpoint::below(&setting, &config.base_url, path)?;
+        Ok(Self { named: Some(named.clone()), ..Self::assembled(config, protocol, endpoint, source)? })
     }
 
     /// Puts together the Anthropic API, or a gateway that speaks like it.
     fn anthropic(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
+        let endpoint = Endpoint::messages(&config.base_url)?;
+        Self::assembled(config, Box::new(Anthropic::new(config)), endpoint, source)
+    }
+
+    fn assembled(
+        config: &ProviderConfig,
+        protocol: Box<dyn Protocol>,
+        endpoint: Endpoint,
+        source: Arc<dyn AuthSource>,
+    ) -> Result<Self, Failure> {
         let custom_headers = config
             .custom_headers
             .iter()
@@ -99,9 +178,11 @@ impl Provider {
             .collect::<Result<_, Failure>>()?;
         config.auth.headers()?;
         Ok(Self {
-            protocol: Box::new(Anthropic::new(config)),
-            endpoint: Endpoint::messages(&config.base_url)?,
+            protocol,
+            endpoint,
             source,
+            named: None,
+            is_cloud: false,
             framing: || Box::new(SseReader::default()),
             user_agent: header_value("user-agent", &config.user_agent)?,
             custom_headers,
@@ -122,7 +203,11 @@ impl Provider {
         for (name, value) in &self.custom_headers {
             headers.insert(name, value.clone());
         }
-        Ok(Prepared { url: self.endpoint.url(request), headers, body: self.protocol.body(request) })
+        let (url, body) = (self.endpoint.url(request), self.protocol.body(request));
+        if let Auth::Aws(signer) = auth {
+            signer.sign(&url, &mut headers, &body)?;
+        }
+        Ok(Prepared { url, headers, body })
     }
 
     /// Returns the address and headers of a request for the list of models.
@@ -130,17 +215,60 @@ impl Provider {
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(reqwest::header::USER_AGENT, self.user_agent.clone());
-        headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
+        if self.named.as_ref().is_none_or(|it| it.protocol == WireProtocol::Messages) {
+            headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
+        }
         headers.extend(auth.headers()?);
         for (name, value) in &self.custom_headers {
             headers.insert(name, value.clone());
         }
-        Ok((list_url(self.endpoint.base()), headers))
+        let path = if self.named.is_some() { "/models" } else { "/v1/models" };
+        Ok((list_url(self.endpoint.base(), path), headers))
+    }
+
+    /// Returns the provider's name, if it has one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.named.as_ref().map(|named| named.name.as_str())
+    }
+
+    /// Returns the request as this provider's model takes it.
+    pub(crate) fn fit(&self, request: &Arc<Request>) -> Arc<Request> {
+        if self.is_cloud && request.edits_context {
+            return Arc::new(Request { edits_context: false, ..Request::clone(request) });
+        }
+        let Some(named) = &self.named else { return Arc::clone(request) };
+        let traits = named.models.get(request.model_in(&named.name)).copied().unwrap_or_default();
+        let request = traits.fit(request);
+        let has_more = request.extra_body.is_some() || request.user_id.is_some() || !request.betas.is_empty();
+        if named.protocol != WireProtocol::Messages || !has_more {
+            return request;
+        }
+        // What is meant for the first provider.
+        Arc::new(Request { extra_body: None, user_id: None, betas: Vec::new(), ..Request::clone(&request) })
+    }
+
+    /// Says the next step in the words of this provider.
+    pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
+        let Some(named) = &self.named else { return failure };
+        failure.hint = failure.hint.map(|hint| match failure.kind {
+            FailureKind::Unauthenticated => format!(
+                "Check {}: the key may be mistyped, revoked, or meant for another server.",
+                named.key_setting
+            ),
+            FailureKind::EditingRefused | FailureKind::InvalidRequest if !hint.contains("BASE_URL") => {
+                format!(
+                    "Check `providers.{}` in your settings: its protocol, and what it says of the model.",
+                    named.name
+                )
+            }
+            _ => hint.replace("ANTHROPIC_BASE_URL", &format!("`providers.{}.baseUrl`", named.name)),
+        });
+        failure
     }
 
     /// Masks credentials that a server or library repeated in its words; `auth` is what was sent.
     pub(crate) fn redacted(&self, mut failure: Failure, auth: &Auth) -> Failure {
-        for secret in self.secrets.iter().chain(auth.secret()) {
+        for secret in self.secrets.iter().chain(auth.secrets()) {
             failure.message = secret.redact(&failure.message);
         }
         failure
@@ -153,7 +281,7 @@ fn secrets(config: &ProviderConfig) -> Vec<Secret> {
     let custom = custom.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
     let password = config.proxy.as_ref().and_then(|proxy| proxy.url.password());
     let others = custom.chain(password).filter(|value| value.len() >= 8).map(Secret::new);
-    config.auth.secret().cloned().into_iter().chain(others).collect()
+    config.auth.secrets().into_iter().cloned().chain(others).collect()
 }
 
 fn header_name(name: &str) -> Result<HeaderName, Failure> {
@@ -165,7 +293,7 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(value).map_err(|_| bad_header(name))
 }
 
-fn bad_header(name: &str) -> Failure {
+pub(crate) fn bad_header(name: &str) -> Failure {
     Failure::new(FailureKind::InvalidRequest, format!("Not a header that can be sent: `{name}`"))
         .with_hint("Header names are letters, digits and dashes; values have no line breaks.")
 }

@@ -71,6 +71,12 @@ impl Request {
         }
     }
 
+    /// Returns the model's id as the provider of this name knows it.
+    pub(crate) fn model_in(&self, provider: &str) -> &str {
+        let model = self.model.trim();
+        model.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(model)
+    }
+
     /// Returns the model's id as it is sent, and whether the large window was asked for.
     pub(crate) fn model_and_window(&self) -> (&str, bool) {
         match self.model.trim().strip_suffix("[1m]") {

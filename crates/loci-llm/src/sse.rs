@@ -13,7 +13,7 @@
 
 use memchr::memchr2;
 
-use crate::framing::{Frame, FrameReader, FrameTooLarge};
+use crate::framing::{Frame, FrameError, FrameReader};
 
 /// The most bytes one event may have: far above the longest answer, far below what would hurt.
 pub(crate) const EVENT_CAP: usize = 64 * 1024 * 1024;
@@ -53,7 +53,7 @@ impl FrameReader for SseReader {
     }
 
     /// Returns the next whole event, or `None` until more bytes come.
-    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge> {
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         self.forget_lent();
         if !self.skip_byte_order_mark() {
             return Ok(None);
@@ -177,9 +177,9 @@ impl SseReader {
         Frame { event: String::from_utf8_lossy(&self.event), data: &self.data }
     }
 
-    fn check_cap(&self) -> Result<(), FrameTooLarge> {
+    fn check_cap(&self) -> Result<(), FrameError> {
         let held = self.data.len() + self.event.len() + (self.scanned - self.start);
-        if held > self.cap { Err(FrameTooLarge { cap: self.cap }) } else { Ok(()) }
+        if held > self.cap { Err(FrameError::TooLarge { cap: self.cap }) } else { Ok(()) }
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         {
             let mut reader = SseReader::with_cap(8);
             reader.push(stream.as_bytes());
-            assert_eq!(reader.next_frame(), Err(FrameTooLarge { cap: 8 }), "{stream:?}");
+            assert_eq!(reader.next_frame(), Err(FrameError::TooLarge { cap: 8 }), "{stream:?}");
         }
         let mut reader = SseReader::with_cap(8);
         reader.push(&b"data: 12\n\n".repeat(100));

@@ -477,7 +477,11 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
 /// Returns what each model used; the window of one that we know nothing of is the one in force.
 fn usage_in_window(report: &TurnReport) -> Value {
     let mut usage = usage_by_model(&report.by_model);
-    for model in report.by_model.keys().filter(|model| !facts(model).is_known) {
+    let unknown = report
+        .by_model
+        .iter()
+        .filter(|(model, used)| used.context_window.is_none() && !facts(model).is_known);
+    for (model, _) in unknown {
         usage[model]["contextWindow"] = json!(report.context.window);
     }
     usage
@@ -488,8 +492,8 @@ pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
     let row = |model: &str, usage: &ModelUsage| {
         let facts = facts(model);
         let mut value = serde_json::to_value(usage).unwrap_or_default();
-        value["contextWindow"] = json!(facts.window);
-        value["maxOutputTokens"] = json!(facts.default_output);
+        value["contextWindow"] = json!(usage.context_window.unwrap_or(facts.window));
+        value["maxOutputTokens"] = json!(usage.max_output_tokens.unwrap_or(facts.default_output));
         if is_price_unknown(model, usage) {
             value["priceUnknown"] = json!(true);
         }

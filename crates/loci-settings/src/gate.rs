@@ -127,6 +127,12 @@ fn variable(name: &str) -> Variable {
         "CLAUDE_CODE_PLUGIN_CACHE_DIR",
         "CLAUDE_CODE_PLUGIN_SEED_DIR",
         "LOCI_PASS_PROVIDER_KEYS",
+        "LOCI_PROVIDER_KEY_NAMES",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY",
+        "OLLAMA_HOST",
         "IS_SANDBOX",
     ];
     const NETWORK: &[&str] = &[

@@ -55,6 +55,16 @@ pub struct Settings {
     pub read_agents_md: bool,
     /// The command that prints an API key.
     pub api_key_helper: Option<String>,
+    /// Model providers that have names.
+    pub providers: serde_json::Map<String, Value>,
+    /// What a provider calls our ids of models.
+    pub model_overrides: Vec<(String, String)>,
+    /// The command that renews a login at Amazon.
+    pub aws_auth_refresh: Option<String>,
+    /// The command that prints keys for Amazon.
+    pub aws_credential_export: Option<String>,
+    /// The command that renews a login at Google.
+    pub gcp_auth_refresh: Option<String>,
     /// The only way to log in.
     pub force_login_method: Option<String>,
     /// Whether only some organisations may be logged in to.
@@ -177,6 +187,7 @@ impl From<&MergedSettings> for Settings {
         let flag = |path: &str| merged.value(path).and_then(Value::as_bool);
         let number = |path: &str| merged.value(path).and_then(Value::as_u64);
         let texts = |path: &str| merged.value(path).map(texts_of);
+        let command = |path: &str| text(path).filter(|command| !command.trim().is_empty());
         let variables = merged.value("env").and_then(Value::as_object);
         Self {
             model: text("model").filter(|name| !name.trim().is_empty()),
@@ -249,7 +260,18 @@ impl From<&MergedSettings> for Settings {
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
             claude_md: text("claudeMd"),
             read_agents_md: flag("readAgentsMd") != Some(false),
-            api_key_helper: text("apiKeyHelper").filter(|command| !command.trim().is_empty()),
+            api_key_helper: command("apiKeyHelper"),
+            providers: merged.value("providers").and_then(Value::as_object).cloned().unwrap_or_default(),
+            model_overrides: merged
+                .value("modelOverrides")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+                .filter_map(|(id, own)| Some((id.clone(), own.as_str()?.to_owned())))
+                .collect(),
+            aws_auth_refresh: command("awsAuthRefresh"),
+            aws_credential_export: command("awsCredentialExport"),
+            gcp_auth_refresh: command("gcpAuthRefresh"),
             force_login_method: text("forceLoginMethod"),
             forces_login_org: merged.value("forceLoginOrgUUID").is_some(),
         }

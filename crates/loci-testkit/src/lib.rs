@@ -24,6 +24,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test kit fails loudly")]
 
+mod aws;
 mod gate;
 mod home;
 mod node;
@@ -36,6 +37,7 @@ mod script;
 mod server;
 mod wire;
 
+pub use aws::check_aws_signature;
 pub use gate::Gate;
 pub use home::TestHome;
 pub use node::NodePackages;

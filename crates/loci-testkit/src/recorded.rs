@@ -27,6 +27,21 @@ pub struct Recorded {
     pub violations: Vec<String>,
 }
 
+/// The protocols that the scripted model speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// Anthropic's Messages.
+    Messages,
+    /// OpenAI's Chat Completions.
+    Chat,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages, in Amazon's frames.
+    Bedrock,
+    /// Anthropic's Messages, at Google's address.
+    Vertex,
+}
+
 /// The HTTP version a request came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpVersion {
@@ -58,9 +73,29 @@ impl Recorded {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// Whether it is a `POST` to the Messages API itself.
+    /// Whether it asks a model, by whichever protocol.
     pub fn is_messages(&self) -> bool {
-        self.method == "POST" && self.route().ends_with("/v1/messages")
+        let routes = [
+            "/v1/messages",
+            "/chat/completions",
+            "/responses",
+            "/invoke-with-response-stream",
+            "/invoke",
+            ":streamRawPredict",
+            ":rawPredict",
+        ];
+        self.method == "POST" && routes.iter().any(|route| self.route().ends_with(route))
+    }
+
+    /// Returns the protocol it speaks.
+    pub(crate) fn face(&self) -> Face {
+        match self.route() {
+            route if route.ends_with("/chat/completions") => Face::Chat,
+            route if route.ends_with("/responses") => Face::Responses,
+            route if route.contains("/invoke") => Face::Bedrock,
+            route if route.ends_with("awPredict") => Face::Vertex,
+            _ => Face::Messages,
+        }
     }
 
     /// Whether it belongs to the main conversation: it offers tools.
@@ -70,7 +105,7 @@ impl Recorded {
 
     /// Whether it asks for a stream.
     pub fn is_streaming(&self) -> bool {
-        self.json["stream"] == true
+        self.route().ends_with("/invoke-with-response-stream") || self.json["stream"] == true
     }
 
     /// Returns the `messages`.

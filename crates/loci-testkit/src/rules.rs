@@ -3,6 +3,8 @@
 //! The scripted model holds every request to them, so that any test that drives a turn also shows that
 //! the conversation it sent was one the real API takes. Words follow the API's own messages.
 
+pub(crate) mod chat;
+
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -3,13 +3,15 @@
 //! A reply is a head and a list of [`Act`]s; a transport performs them one by one. Faults are acts too, so
 //! that what goes wrong, and where, is decided here and not in the code that owns the socket.
 
+mod chat;
 mod events;
 mod ids;
+mod responses;
 
 pub(crate) use ids::Ids;
 
 use crate::gate::Gate;
-use crate::recorded::Recorded;
+use crate::recorded::{Face, Recorded};
 use crate::script::{Break, GateAt, Step, StreamPosition};
 use bytes::Bytes;
 use events::Event;
@@ -126,12 +128,22 @@ fn default_error(status: u16) -> (&'static str, &'static str) {
 }
 
 fn stream_reply(step: &Step, request: &Recorded, ids: &mut Ids) -> Reply {
-    let events = events::of_step(step, request, ids);
+    let events = match request.face() {
+        Face::Messages => events::of_step(step, request, ids),
+        Face::Chat => chat::of_step(step, request, ids),
+        Face::Responses => responses::of_step(step, request, ids),
+        Face::Vertex => events::of_step(step, request, ids),
+        Face::Bedrock => events::of_step(step, request, ids).into_iter().map(Event::framed).collect(),
+    };
+    let kind = match request.face() {
+        Face::Bedrock => "application/vnd.amazon.eventstream",
+        Face::Messages | Face::Chat | Face::Responses | Face::Vertex => "text/event-stream; charset=utf-8",
+    };
     Reply {
         before: Vec::new(),
         status: 200,
         headers: vec![
-            ("content-type".into(), "text/event-stream; charset=utf-8".into()),
+            ("content-type".into(), kind.into()),
             ("cache-control".into(), "no-cache".into()),
             ("request-id".into(), ids.request()),
         ],
@@ -215,7 +227,12 @@ fn message_reply(step: &Step, request: &Recorded, ids: &mut Ids) -> Reply {
     if let Some(Break::ErrorEvent { kind, message, .. }) = &step.broken {
         return api_error(status_of(kind), kind, message, ids);
     }
-    let whole = Bytes::from(events::message(step, request, ids).to_string());
+    let whole = match request.face() {
+        Face::Messages | Face::Bedrock | Face::Vertex => events::message(step, request, ids),
+        Face::Chat => chat::whole(step, request, ids),
+        Face::Responses => responses::whole(step, request, ids),
+    };
+    let whole = Bytes::from(whole.to_string());
     let keep = whole.len() / 2;
     let (length, body) = match &step.broken {
         Some(Break::Cut(_) | Break::CutInside(_)) => {

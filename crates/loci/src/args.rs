@@ -262,6 +262,8 @@ pub(crate) enum Subcommand {
     Mcp(crate::mcp::McpArgs),
     /// Look at what is remembered between sessions, review it, change it, take changes back.
     Memory(crate::memory::MemoryArgs),
+    /// List the models of all providers, and see whether one answers.
+    Models(crate::models::ModelsArgs),
     /// List hooks, each with its file and line, and try them.
     Hooks(crate::hooks::HooksArgs),
     /// Keep an API key, readable by you alone: typed unseen, or read from standard input.

@@ -19,6 +19,7 @@ mod login;
 mod man;
 mod mcp;
 mod memory;
+mod models;
 mod options;
 mod parse_time;
 mod permission_prompter;
@@ -74,6 +75,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Hooks(hooks)) => hooks::run(&env, hooks),
         Some(Subcommand::Mcp(mcp)) => mcp::run(&env, mcp),
         Some(Subcommand::Memory(memory)) => memory::run(&env, memory),
+        Some(Subcommand::Models(models)) => models::run(&env, models),
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Plugin(plugin)) => plugin::run(&env, plugin),
         Some(Subcommand::ResetTerminal(_)) => login::reset_terminal(),

@@ -1,6 +1,5 @@
 //! `/effort [level]`: how hard the model thinks.
 
-use loci_core::model::facts;
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
 
@@ -16,7 +15,7 @@ const VARIABLE: &str = "CLAUDE_CODE_EFFORT_LEVEL";
 pub fn current(session: &SessionSnapshot) -> (String, bool) {
     match &session.effort {
         Some(level) => (level.clone(), true),
-        None => (facts(&session.model).default_effort.to_owned(), false),
+        None => (session.catalog.facts(&session.model).default_effort.to_owned(), false),
     }
 }
 
@@ -26,7 +25,7 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
         return LocalOutcome::text(describe(session));
     }
     let level = argument.to_ascii_lowercase();
-    if !facts(&session.model).has_effort {
+    if !session.catalog.facts(&session.model).has_effort {
         return LocalOutcome::error(format!("`{}` takes no effort level", session.model));
     }
     if level != "auto" && !LEVELS.contains(&level.as_str()) {
@@ -46,7 +45,7 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
 }
 
 fn describe(session: &SessionSnapshot) -> String {
-    if !facts(&session.model).has_effort {
+    if !session.catalog.facts(&session.model).has_effort {
         return format!("`{}` takes no effort level", session.model);
     }
     let (level, is_chosen) = current(session);

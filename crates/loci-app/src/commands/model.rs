@@ -1,6 +1,6 @@
 //! `/model [name]`: which models there are, which one is asked, and asking another.
 
-use loci_core::model::{MODEL_ALIASES, facts};
+use loci_core::model::MODEL_ALIASES;
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, is_model_available, resolve_model};
 use loci_settings::Scope;
 
@@ -28,7 +28,7 @@ pub struct ModelRow {
 impl ModelRow {
     fn new(commands: &SessionCommands, session: &SessionSnapshot, name: &str) -> Self {
         let id = resolve_model(&commands.env.vars, name);
-        let facts = facts(&id);
+        let facts = session.catalog.facts(&id);
         Self {
             name: name.to_owned(),
             window: facts.window,
@@ -54,7 +54,13 @@ pub fn rows(commands: &SessionCommands, session: &SessionSnapshot) -> Vec<ModelR
     let custom = commands.env.vars.non_empty("ANTHROPIC_CUSTOM_MODEL_OPTION");
     let listed = session.settings["availableModels"].as_array().into_iter().flatten();
     let listed = listed.filter_map(serde_json::Value::as_str);
-    let names = MODEL_ALIASES.iter().copied().chain(custom).chain(listed);
+    let described = session.settings["providers"].as_object().into_iter().flatten();
+    let described: Vec<String> = described
+        .filter_map(|(provider, entry)| Some((provider, entry["models"].as_object()?)))
+        .flat_map(|(provider, models)| models.keys().map(move |id| format!("{provider}/{id}")))
+        .collect();
+    let described = described.iter().map(String::as_str);
+    let names = MODEL_ALIASES.iter().copied().chain(custom).chain(listed).chain(described);
     let mut rows: Vec<ModelRow> = Vec::new();
     for name in names {
         if !rows.iter().any(|row| row.name.eq_ignore_ascii_case(name)) {
@@ -117,8 +123,11 @@ fn choose(
             format!(", kept in {}{}", change.file, no_effect.unwrap_or_default())
         }
     };
-    let unknown =
-        if facts(&id).is_known { "" } else { ". Nothing is known of it: window and price are assumed" };
+    let unknown = if session.catalog.facts(&id).is_known {
+        ""
+    } else {
+        ". Nothing is known of it: window and price are assumed"
+    };
     Ok(LocalOutcome::text(format!("The model is `{id}` now{kept}{unknown}"))
         .with(LocalEffect::SetModel(Some(name.to_owned()))))
 }

@@ -40,7 +40,7 @@ impl StatusReport {
         let transcript = session.transcript.as_deref().map_or("not kept".to_owned(), shown);
         of_session.push(row("Transcript", transcript));
         of_session.push(row("Model", session.model.clone()));
-        if loci_core::model::facts(&session.model).has_effort {
+        if session.catalog.facts(&session.model).has_effort {
             of_session.push(row("Effort", level));
         }
         let thinking = if session.max_thinking_tokens == Some(0) { "off" } else { "on" };

@@ -1,14 +1,26 @@
-//! The model provider of a session, and where its credentials come from.
+//! The model providers of a session, and where the credentials of the first come from.
+//!
+//! The first provider is the environment's: the Anthropic API, or whatever speaks like it. Those that have names stand beside
+//! it and are put together when they are first asked. A session whose models are all theirs needs no key for the first.
 
 use std::sync::Arc;
 
+use loci_core::model::ModelCatalog;
+use loci_core::stream::{Failure, FailureKind};
+use loci_engine::ModelConfig;
 use loci_llm::{AuthSource, Client, ProviderConfig};
 
+use crate::cloud::Cloud;
 use crate::credentials::Credentials;
+use crate::options::RunOptions;
+use crate::providers::{self, KeySource, ProviderModels, ProviderTable};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
-/// The provider of a session.
+/// The least that a session can work in: a system prompt, a few tools, and a little of what they say.
+const LEAST_WINDOW: u64 = 8_192;
+
+/// The providers of a session.
 pub(super) struct Provider {
     pub(super) client: Client,
     /// Where the credentials come from, for people.
@@ -16,24 +28,155 @@ pub(super) struct Provider {
     pub(super) credentials: Arc<Credentials>,
     /// Whether a script plays the model.
     pub(super) is_scripted: bool,
+    /// What is known of the models.
+    pub(super) catalog: ModelCatalog,
+    table: Arc<ProviderTable>,
+    /// Why the first provider cannot be asked.
+    first_problem: Option<UserError>,
 }
 
-/// Makes the provider of the environment, unless there is a client already, which plays a script.
-pub(super) fn provider(run: &RunSettings, scripted: Option<Client>) -> Result<Provider, UserError> {
+/// Makes the providers of a run, unless there is a client already, which plays a script.
+pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option<Client>) -> Provider {
     let credentials = Arc::new(Credentials::new(&run.home, &run.env, &run.settings));
-    let is_scripted = scripted.is_some();
-    let (client, api_key_source) = match scripted {
-        Some(client) => (client, "none"),
-        None => connect(run, &credentials)?,
+    if let Some(client) = scripted {
+        return Provider {
+            client,
+            api_key_source: "none".to_owned(),
+            credentials,
+            is_scripted: true,
+            catalog: ModelCatalog::default(),
+            table: Arc::default(),
+            first_problem: None,
+        };
+    }
+    let table = Arc::new(ProviderTable::new(&run.settings.providers, &run.env.vars));
+    let (first, api_key_source, first_problem) = match connect(run, &credentials) {
+        Ok((client, source)) => (Ok(client), source, None),
+        Err(error) => (Err(as_failure(&error)), "none", Some(error)),
     };
-    Ok(Provider { client, api_key_source: api_key_source.to_owned(), credentials, is_scripted })
+    let client = Client::routed(table.router(first, &run.env));
+    let asked = options.model.model.as_deref().or_else(|| run.env.vars.non_empty("ANTHROPIC_MODEL"));
+    if asked.or(run.settings.model.as_deref()).is_none_or(|model| table.find(model).is_none()) {
+        client.warm_up();
+    }
+    let models = Arc::new(ProviderModels::new(Arc::clone(&table), declared_window(run)));
+    models.ask_through(client.clone());
+    Provider {
+        client,
+        api_key_source: api_key_source.to_owned(),
+        credentials,
+        is_scripted: false,
+        catalog: ModelCatalog::new(models),
+        table,
+        first_problem,
+    }
 }
 
-/// Tells whether a run has nothing to authenticate with, where it needs something.
-pub fn needs_credentials(run: &RunSettings) -> Result<bool, UserError> {
+/// Makes the providers of a run that has no session: whom to ask, and what is known of the models.
+pub(crate) fn provider_of_run(options: &RunOptions, run: &RunSettings) -> (Client, ModelCatalog) {
+    let Provider { client, catalog, .. } = provider(options, run, None);
+    (client, catalog)
+}
+
+impl Provider {
+    /// Takes up the models that were chosen: whoever cannot be asked is said now, and what only the first provider has is
+    /// asked of the main model where that provider is not there.
+    pub(super) fn settle(&mut self, model: &mut ModelConfig, run: &RunSettings) -> Result<(), UserError> {
+        model.catalog = self.catalog.clone();
+        if self.is_scripted {
+            return Ok(());
+        }
+        let named = self.table.find(&model.main);
+        if let Some((entry, _)) = named {
+            providers::connect(entry, &run.env)?;
+            self.api_key_source = match &entry.key {
+                KeySource::None => "none".to_owned(),
+                KeySource::Variable(variable) => variable.clone(),
+                KeySource::Helper(_) => "apiKeyHelper".to_owned(),
+            };
+        }
+        let mut models = std::iter::once(&model.main).chain(&model.fallbacks);
+        let needs_first = models.any(|name| self.table.find(name).is_none());
+        if let Some(problem) = self.first_problem.take() {
+            if needs_first {
+                return Err(self.without_first(problem, model));
+            }
+            self.catalog = self.catalog.clone().standing_in(&model.main);
+            model.catalog = self.catalog.clone();
+        }
+        if named.is_some() { check_window(model) } else { Ok(()) }
+    }
+}
+
+impl Provider {
+    /// Returns what the user should know about them.
+    pub(super) fn warnings(&self, run: &RunSettings) -> Vec<String> {
+        let cloud = Cloud::from_env(&run.env).ok().flatten().filter(|_| !self.is_scripted);
+        cloud.map(|cloud| cloud.warnings(&run.env)).unwrap_or_default()
+    }
+
+    /// Says that a name which looks like a provider's is none, where that is why nobody can be asked.
+    fn without_first(&self, problem: UserError, model: &ModelConfig) -> UserError {
+        let named = std::iter::once(&model.main).chain(&model.fallbacks);
+        let named = named.filter(|name| self.table.find(name).is_none());
+        match named.filter_map(|name| name.split_once('/')).next() {
+            Some((name, _)) => problem.hint(format!(
+                "`{name}` is no provider: add it to the `providers` setting of your own settings file. As an id of the first \
+                 provider it needs ANTHROPIC_API_KEY."
+            )),
+            None => problem,
+        }
+    }
+}
+
+/// Refuses a model that can hardly read the system prompt.
+fn check_window(model: &ModelConfig) -> Result<(), UserError> {
+    let window = model.catalog.facts(&model.main).window;
+    if window >= LEAST_WINDOW {
+        return Ok(());
+    }
+    Err(UserError::new(format!(
+        "`{}` can read {window} tokens at once, and a session needs at least {LEAST_WINDOW}",
+        model.main
+    ))
+    .hint(
+        "Start the server with more: llama.cpp `-c 32768`, Ollama `OLLAMA_CONTEXT_LENGTH=32768`, vLLM `--max-model-len 32768`, \
+         LM Studio its context length; or correct `window` in the `providers` setting.",
+    ))
+}
+
+/// Returns the window that the environment declares for models that are not ours to know.
+pub(super) fn declared_window(run: &RunSettings) -> Option<u64> {
+    let said = run.env.vars.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS")?;
+    said.trim().parse().ok().filter(|tokens| *tokens > 0)
+}
+
+fn as_failure(error: &UserError) -> Failure {
+    let failure = Failure::new(FailureKind::Unauthenticated, error.message());
+    match error.to_string().split_once('\n') {
+        Some((_, hint)) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+/// Tells whether a run has nothing to authenticate with, where it needs something; `before` is the model that the session
+/// used last.
+pub fn needs_credentials(
+    run: &RunSettings,
+    options: &RunOptions,
+    before: Option<&str>,
+) -> Result<bool, UserError> {
+    if Cloud::from_env(&run.env)?.is_some() {
+        return Ok(false);
+    }
     let config = ProviderConfig::from_env(&run.env)?;
     let credentials = Credentials::new(&run.home, &run.env, &run.settings);
-    Ok(!is_custom(run, &config) && matches!(credentials.source(), Ok(None)))
+    if is_custom(run, &config) || !matches!(credentials.source(), Ok(None)) {
+        return Ok(false);
+    }
+    let model = crate::choose_model::choose(&run.env, &options.model, &run.settings, before)?;
+    let table = ProviderTable::new(&run.settings.providers, &run.env.vars);
+    Ok(std::iter::once(&model.main).chain(&model.fallbacks).any(|name| table.find(name).is_none()))
 }
 
 /// Tells whether requests go to a server of the user's own choice, which may want no credentials.
@@ -42,6 +185,9 @@ fn is_custom(run: &RunSettings, config: &ProviderConfig) -> bool {
 }
 
 fn connect(run: &RunSettings, credentials: &Arc<Credentials>) -> Result<(Client, &'static str), UserError> {
+    if let Some(cloud) = Cloud::from_env(&run.env)? {
+        return Ok((cloud.connect(&run.env, &run.settings)?, cloud.name()));
+    }
     let config = ProviderConfig::from_env(&run.env)?;
     let is_custom = is_custom(run, &config);
     let source = match credentials.source() {
@@ -58,6 +204,5 @@ fn connect(run: &RunSettings, credentials: &Arc<Credentials>) -> Result<(Client,
         }
     };
     let client = Client::with_auth_source(config, Arc::clone(credentials) as Arc<dyn AuthSource>)?;
-    client.warm_up();
     Ok((client, source))
 }

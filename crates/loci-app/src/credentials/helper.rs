@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// Returns the key that the command prints.
-pub(super) async fn key(command: &str, env: &Env) -> Result<Secret, Failure> {
+pub(crate) async fn key(command: &str, env: &Env) -> Result<Secret, Failure> {
     let mut problem = String::new();
     for attempt in 1..=ATTEMPTS {
         match patiently(command, env).await {
@@ -56,22 +56,39 @@ async fn patiently(command: &str, env: &Env) -> Result<Secret, String> {
     outcome.unwrap_or_else(|_| Err(format!("the command did not end within {} s", LIMIT.as_secs())))
 }
 
+/// Returns what a command prints that gives or renews credentials; what it says on standard error is thrown away.
+pub(crate) async fn output_of(command: &str, env: &Env, limit: Duration) -> Result<String, String> {
+    let ended = tokio::time::timeout(limit, output(command, env)).await;
+    let (status, text) =
+        ended.unwrap_or_else(|_| Err(format!("the command did not end within {} s", limit.as_secs())))?;
+    match status.code() {
+        Some(0) => Ok(text),
+        Some(code) => Err(format!("the command ended with code {code}")),
+        None => Err("the command was killed".to_owned()),
+    }
+}
+
 async fn once(command: &str, env: &Env) -> Result<Secret, String> {
+    let (status, text) = output(command, env).await?;
+    secret(status, &text)
+}
+
+async fn output(command: &str, env: &Env) -> Result<(ExitStatus, String), String> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(child_env(env));
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     own_group(shell.as_std_mut());
     let mut child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
     let _group = Group(child.id());
-    tracing::debug!(target: "loci::process", pid = child.id(), "apiKeyHelper started");
+    tracing::debug!(target: "loci::process", pid = child.id(), "a command for credentials started");
     let mut text = String::new();
     if let Some(stdout) = child.stdout.take() {
         let read = stdout.take(MOST_BYTES).read_to_string(&mut text).await;
         read.map_err(|_| "what the command prints is not text".to_owned())?;
     }
     let status = child.wait().await.map_err(|error| format!("the command cannot be waited for: {error}"))?;
-    tracing::debug!(target: "loci::process", %status, "apiKeyHelper ended");
-    secret(status, &text)
+    tracing::debug!(target: "loci::process", %status, "a command for credentials ended");
+    Ok((status, text))
 }
 
 fn secret(status: ExitStatus, text: &str) -> Result<Secret, String> {

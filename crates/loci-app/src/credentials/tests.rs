@@ -53,6 +53,7 @@ async fn show(credentials: &Credentials) -> String {
         Ok(Auth::Bearer(secret)) => format!("token {}", secret.expose()),
         Ok(Auth::Both(secret)) => format!("both {}", secret.expose()),
         Ok(Auth::None) => "none".to_owned(),
+        Ok(other) => format!("{other:?}"),
         Err(failure) => failure.message,
     }
 }

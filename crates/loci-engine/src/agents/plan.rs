@@ -6,7 +6,6 @@ use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, agent_mod
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
 use loci_core::message::Block;
-use loci_core::model::facts;
 use loci_core::permission::Mode;
 use loci_stdx::Env;
 use loci_storage::sessions::{AgentMeta, find_agent_file, list_agent_files, load_agent};
@@ -251,8 +250,9 @@ impl AgentService {
             ));
         }
         let chosen = chosen.filter(|name| may(name));
-        let main = chosen.map_or_else(|| parent.main.clone(), |name| resolve_model(&vars, name));
-        if self.deps.max_budget_usd.is_some() && facts(&main).price.is_none() {
+        let main = chosen
+            .map_or_else(|| parent.main.clone(), |name| parent.catalog.stand_in(resolve_model(&vars, name)));
+        if self.deps.max_budget_usd.is_some() && parent.catalog.facts(&main).price.is_none() {
             return Err(format!(
                 "The price of `{main}` is unknown, so the budget of this run could not be kept"
             ));

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use loci_core::model::{Price, facts};
+use loci_core::model::{ModelCatalog, Price};
 use loci_core::usage::Usage;
 
 use crate::conversation::host::lock;
@@ -34,6 +34,8 @@ pub(crate) struct BackgroundBudget {
     share: Option<f64>,
     /// A model that costs little.
     small_model: Option<String>,
+    /// What is known of models.
+    models: ModelCatalog,
     /// Held to count.
     spending: Mutex<Spending>,
 }
@@ -60,13 +62,13 @@ pub(crate) struct Reservation {
 }
 
 impl BackgroundBudget {
-    pub(crate) fn new(share: Option<f64>, small_model: Option<String>) -> Self {
-        Self { share, small_model, spending: Mutex::default() }
+    pub(crate) fn new(share: Option<f64>, small_model: Option<String>, models: ModelCatalog) -> Self {
+        Self { share, small_model, models, spending: Mutex::default() }
     }
 
     /// Counts a response.
     pub(crate) fn record(&self, is_background: bool, model: &str, usage: &Usage) {
-        let usd = usage.cost_usd(&price(model));
+        let usd = usage.cost_usd(&self.price(model));
         let mut spending = lock(&self.spending);
         match is_background {
             true => spending.background += usd,
@@ -76,12 +78,16 @@ impl BackgroundBudget {
 
     /// Finds the cheaper model for an agent that sees so many tokens of a conversation with `main`.
     pub(crate) fn quote(&self, main: &str, tokens: u64) -> Quote {
-        let cached = Quote { model: main.to_owned(), usd: cached_cost(&price(main), tokens) };
+        let cached = Quote { model: main.to_owned(), usd: cached_cost(&self.price(main), tokens) };
         let Some(small) = &self.small_model else { return cached };
-        let (known, theirs) = (facts(small), facts(main));
+        let (known, theirs) = (self.models.facts(small), self.models.facts(main));
         let (Some(price), true) = (known.price, theirs.price.is_some()) else { return cached };
         let fresh = Quote { model: small.clone(), usd: fresh_cost(&price, tokens) };
         if tokens + ROOM <= known.window && fresh.usd < cached.usd { fresh } else { cached }
+    }
+
+    fn price(&self, model: &str) -> Price {
+        self.models.facts(model).price.unwrap_or(GUESS)
     }
 
     /// Sets aside what an agent is expected to cost; nothing, when that would be too much.
@@ -103,10 +109,6 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         lock(&self.budget.spending).reserved -= self.usd;
     }
-}
-
-fn price(model: &str) -> Price {
-    facts(model).price.unwrap_or(GUESS)
 }
 
 /// The conversation comes from the cache each time.
@@ -136,7 +138,11 @@ mod tests {
     #[test]
     fn agents_stay_below_a_twentieth_of_what_a_growing_conversation_costs() {
         for model in ["claude-opus-4-8", "claude-sonnet-4-5", "a-model-nobody-knows"] {
-            let budget = Arc::new(BackgroundBudget::new(Some(0.05), Some("claude-haiku-4-5".to_owned())));
+            let budget = Arc::new(BackgroundBudget::new(
+                Some(0.05),
+                Some("claude-haiku-4-5".to_owned()),
+                ModelCatalog::default(),
+            ));
             let mut n_sent = 0;
             for request in 0..400_u64 {
                 let tokens = 20_000 + request * 350;
@@ -171,7 +177,7 @@ mod tests {
 
     #[test]
     fn two_agents_at_once_share_what_is_left() {
-        let budget = Arc::new(BackgroundBudget::new(Some(0.05), None));
+        let budget = Arc::new(BackgroundBudget::new(Some(0.05), None, ModelCatalog::default()));
         let quote = budget.quote("claude-sonnet-4-5", 20_000);
         // Enough for one of them and a bit.
         let n_tokens = (2.4 * quote.usd / 0.05 / GUESS.output * 1e6) as u64;
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn small_model_is_asked_only_where_it_is_cheaper_and_large_enough() {
         let small = "claude-haiku-4-5";
-        let budget = BackgroundBudget::new(None, Some(small.to_owned()));
+        let budget = BackgroundBudget::new(None, Some(small.to_owned()), ModelCatalog::default());
         for (main, tokens, expected) in [
             ("claude-sonnet-4-5", 100_000, "claude-sonnet-4-5"),
             ("claude-opus-4-1", 100_000, small),
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn agents_that_were_asked_for_are_not_limited() {
-        let budget = Arc::new(BackgroundBudget::new(None, None));
+        let budget = Arc::new(BackgroundBudget::new(None, None, ModelCatalog::default()));
         assert!(budget.reserve(&budget.quote("claude-opus-4-8", 500_000)).is_some());
     }
 }

@@ -13,7 +13,6 @@ use loci_context::{
 use loci_core::entry::Entry;
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
-use loci_core::model::facts;
 use loci_core::stream::{Ended, Failure, FailureKind};
 use loci_core::task_list;
 use loci_core::tool::{ToolContent, ToolOutcome};
@@ -125,7 +124,8 @@ impl Conversation {
         let Some(message) = &request.refusal else { return self.room(&plan) };
         let estimated = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
         let window = self.window(&plan);
-        let own = Window { tokens: window.tokens.max(facts(&request.model).window), ..window };
+        let own =
+            Window { tokens: window.tokens.max(self.model.catalog.facts(&request.model).window), ..window };
         let room = ContextRoom::new(window, self.overhead());
         let room = if room.is_filled() { ContextRoom::new(own, self.overhead()) } else { room };
         room.refused(message, estimated)
@@ -192,7 +192,8 @@ impl Conversation {
     }
 
     pub(super) fn window(&self, plan: &RequestPlan) -> Window {
-        self.compaction.window(&plan.model, self.base.max_tokens(plan, &self.model))
+        let facts = self.model.catalog.facts(&plan.model);
+        self.compaction.window(&facts, self.base.max_tokens(plan, &self.model))
     }
 
     pub(super) fn usual_plan(&self) -> RequestPlan {
@@ -241,7 +242,11 @@ impl Conversation {
             must: request.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
             tokens,
             began: self.env.clock.monotonic(),
-            asking: SummaryRequest::new(self.turn_limits().models, &request.model),
+            asking: SummaryRequest::new(
+                self.turn_limits().models,
+                &request.model,
+                self.model.catalog.clone(),
+            ),
         };
         match step {
             CompactionStep::Ask(messages) => self.ask_for_summary(pending, messages),
@@ -342,8 +347,9 @@ impl Conversation {
         self.run.tally.usage.add(&ended.usage);
         let model = pending.asking.model();
         self.ctx.background_budget.record(self.is_background(), model, &ended.usage);
+        let facts = self.model.catalog.facts(model);
         change_identity(&self.ctx.identity, |identity| {
-            identity.totals.add(model, &facts(model), &ended.usage);
+            identity.totals.add(model, &facts, &ended.usage);
         });
     }
 

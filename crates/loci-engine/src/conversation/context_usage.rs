@@ -41,6 +41,7 @@ impl Conversation {
             has_messages: !self.recorder.path().is_empty(),
             model: self.current_model(),
             start_model: self.model.main.clone(),
+            catalog: self.model.catalog.clone(),
             effort: self.model.effort.clone(),
             max_thinking_tokens: self.model.max_thinking_tokens,
             is_cache_warm: self.is_cache_warm(),

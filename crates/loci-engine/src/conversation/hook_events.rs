@@ -63,7 +63,7 @@ impl Conversation {
 
     /// Returns how things stand, for hooks.
     pub(crate) fn hook_moment(&self) -> HookMoment {
-        let facts = loci_core::model::facts(&self.current_model());
+        let facts = self.model.catalog.facts(&self.current_model());
         HookMoment {
             prompt: self.recorder.prompt_id().map(ToString::to_string),
             cwd: self.host.workspace().cwd,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use loci_context::estimate_path;
 use loci_core::message::{Block, BlockKind};
-use loci_core::model::facts;
 use loci_core::stream::{Failure, StreamEvent};
+use loci_core::usage::Usage;
 use loci_llm::overflow;
 use loci_tools::{Host, Toolbox};
 use serde_json::json;
@@ -21,6 +22,9 @@ use crate::model_name::resolve_model;
 use crate::recorder::assistant_message;
 use crate::state::change_identity;
 use crate::turn::{Event, Notice, RequestPlan};
+
+/// Below so many tokens an estimate is too rough to say that a prompt was cut.
+const LEAST_TO_JUDGE: u64 = 3_000;
 
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
@@ -66,7 +70,8 @@ impl Conversation {
     /// price is unknown to a run that has a budget.
     fn granted_plan(&self, plan: &RequestPlan) -> RequestPlan {
         let granted = self.grants.model.as_ref().filter(|_| plan.model == self.current_model());
-        let model = granted.map(|name| resolve_model(&self.host.env().vars, name));
+        let vars = self.host.env().vars;
+        let model = granted.map(|name| self.model.catalog.stand_in(resolve_model(&vars, name)));
         let model = model.filter(|name| self.can_keep_budget(name) && self.may_choose(name));
         RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
     }
@@ -111,8 +116,10 @@ impl Conversation {
                 }
                 let model = self.run.asked_model.clone();
                 self.ctx.background_budget.record(self.is_background(), &model, &ended.usage);
+                let facts = self.model.catalog.facts(&model);
+                self.warn_of_cut_prompts(&model, &ended.usage);
                 change_identity(&self.ctx.identity, |identity| {
-                    identity.totals.add(&model, &facts(&model), &ended.usage);
+                    identity.totals.add(&model, &facts, &ended.usage);
                     identity.totals.api += taken;
                 });
                 Event::Ended { ended, spent_usd: self.ctx.spent_usd() }
@@ -127,11 +134,30 @@ impl Conversation {
         }
     }
 
+    /// Says once that Ollama seems to have cut a prompt: it does so without a word when its window is too small.
+    fn warn_of_cut_prompts(&mut self, model: &str, usage: &Usage) {
+        let counted = usage.input_tokens + usage.cache_read_input_tokens;
+        let is_counted = counted > 0 && !usage.extra.contains_key("estimated");
+        if self.has_warned_of_cuts || !model.starts_with("ollama/") || !is_counted {
+            return;
+        }
+        let sent = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
+        if sent > LEAST_TO_JUDGE && counted * 2 < sent {
+            self.has_warned_of_cuts = true;
+            self.tell(EngineEvent::Warning(format!(
+                "Ollama read {counted} tokens where about {sent} were sent: it cuts prompts that are longer than its window. \
+                 Start it with OLLAMA_CONTEXT_LENGTH=32768 or more, and say so in the `providers` setting (`window`)."
+            )));
+        }
+    }
+
     /// Believes a server that says how much a model can read of which we know nothing.
     fn learn_window(&mut self, failure: &Failure) {
         let model = &self.run.asked_model;
         let Some(limit) = overflow(failure).map(|overflow| overflow.limit) else { return };
-        if !facts(model).is_known && limit > 0 && limit < self.window(&self.plan_for(model)).tokens {
+        let is_known = self.model.catalog.facts(model).is_known;
+        let is_news = !is_known && limit > 0 && limit < self.window(&self.plan_for(model)).tokens;
+        if is_news && !self.model.catalog.learn_window(model, limit) {
             self.compaction.window = Some(limit);
         }
     }

@@ -183,6 +183,7 @@ impl RunningTurn {
                 asks_before_end: false,
                 max_objections: 0,
                 shows_batches: false,
+                mends_calls: false,
             },
             now,
         )

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use loci_core::message::Message as Said;
-use loci_core::model::facts;
+use loci_core::model::ModelCatalog;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use loci_llm::{EventStream, delay};
 use tokio::sync::mpsc::UnboundedSender;
@@ -27,6 +27,8 @@ const MOST_HALVINGS: u32 = 4;
 pub(super) struct SummaryRequest {
     /// The model that is asked, then those to fall back to.
     models: VecDeque<String>,
+    /// What is known of them.
+    catalog: ModelCatalog,
     /// Failures of this request, counted from one.
     attempt: u32,
     halvings: u32,
@@ -38,10 +40,11 @@ pub(super) struct SummaryRequest {
 
 impl SummaryRequest {
     /// Asks the first of these models that is `first`, or comes after it.
-    pub(super) fn new(models: Vec<String>, first: &str) -> Self {
+    pub(super) fn new(models: Vec<String>, first: &str, catalog: ModelCatalog) -> Self {
         let start = models.iter().position(|model| model == first).unwrap_or(0);
         Self {
             models: models.into_iter().skip(start).collect(),
+            catalog,
             attempt: 0,
             halvings: 0,
             has_stopped_edits: false,
@@ -55,9 +58,9 @@ impl SummaryRequest {
 
     /// Takes the next model, passing over those whose window is smaller: the question was made for this one's.
     fn fall_back(&mut self) -> bool {
-        let window = facts(self.model()).window;
+        let window = self.catalog.facts(self.model()).window;
         self.models.pop_front();
-        while self.models.front().is_some_and(|model| facts(model).window < window) {
+        while self.models.front().is_some_and(|model| self.catalog.facts(model).window < window) {
             self.models.pop_front();
         }
         self.attempt = 0;

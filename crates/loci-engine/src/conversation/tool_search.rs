@@ -9,7 +9,6 @@ use std::sync::Arc;
 use loci_context::prose_tokens;
 use loci_core::entry::Entry;
 use loci_core::message::BlockKind;
-use loci_core::model::facts;
 use loci_core::tool::{ToolContent, ToolDescriptor, ToolOutcome};
 use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
 use serde_json::{Value, json};
@@ -91,7 +90,7 @@ impl Conversation {
             return;
         }
         let tokens = deferrable_tokens(self.toolbox.available()) + deferrable_tokens(coming);
-        let window = self.compaction.window.unwrap_or(facts(&self.model.main).window);
+        let window = self.compaction.window.unwrap_or(self.model.catalog.facts(&self.model.main).window);
         if self.search.mode.is_on(tokens, window) {
             self.begin_search();
         }

@@ -222,6 +222,8 @@ impl Conversation {
             retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
             asks_before_end: self.stop_event().is_some_and(|event| self.ctx.listeners(event).is_some()),
             max_objections: self.ctx.max_objections,
+            mends_calls: self.model.catalog.facts(&main).is_named
+                && self.toolbox.descriptors().next().is_some(),
             shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
         }
     }

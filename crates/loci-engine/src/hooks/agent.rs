@@ -88,7 +88,7 @@ impl HookService {
         let mut toolbox = agents.toolbox.clone();
         toolbox.retain(|tool| TOOLS.contains(&tool.name.as_str()));
         let vars = host.env().vars;
-        let main = small_model(&vars, model);
+        let main = self.world().models.stand_in(small_model(&vars, model));
         let model = ModelConfig { main, effort: None, max_thinking_tokens: Some(0), ..agents.model.clone() };
         let prompt = PromptParts { replacement: Some(SYSTEM.to_owned()), ..PromptParts::default() };
         let session = ctx.identity.get();

@@ -31,12 +31,14 @@ impl HookService {
         cancel: &CancellationToken,
     ) -> HandlerEnd {
         let model = small_model(&lock(&self.world().ambient).env.vars, model);
+        let model = self.world().models.stand_in(model);
         let question = Message::new(Role::User, vec![Block::new_text(&with_arguments(prompt, &json))]);
         let request = Request {
             system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],
             ..Request::new(model, MAX_TOKENS, vec![question])
         };
-        let asked = ask_model(&self.world().client, &self.world().identity, request, cancel);
+        let world = self.world();
+        let asked = ask_model(&world.client, &world.models, &world.identity, request, cancel);
         match tokio::time::timeout(limit, asked).await {
             Err(_) => HandlerEnd::TimedOut { blocks: false },
             Ok(Err(failure)) => {

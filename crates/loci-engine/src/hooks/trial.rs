@@ -6,6 +6,7 @@ use std::time::Duration;
 use loci_core::app_state::{AppState, PermissionState};
 use loci_core::hooks::{HandlerEnd, HookConfig, HookDecision, HookEntry, HookInput};
 use loci_core::ids::SessionId;
+use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
 use loci_core::session::{NewSession, SessionIdentity};
 use loci_core::tool::CallEffects;
@@ -84,6 +85,7 @@ pub async fn try_hooks(
             events,
             client_requests: ClientRequests::none(),
             client: Client::scripted(|_| Vec::new(), Duration::ZERO),
+            models: ModelCatalog::default(),
             has_classifier: false,
             main_agent: None,
             mcp_tools: None,
@@ -128,6 +130,7 @@ pub(super) mod tests {
             events: unbounded_channel().0,
             client_requests: ClientRequests::none(),
             client: Client::scripted(|_| Vec::new(), Duration::ZERO),
+            models: ModelCatalog::default(),
             has_classifier: false,
             main_agent: None,
             mcp_tools,

@@ -76,6 +76,7 @@ impl Session {
                 tmp: config.tmp.clone(),
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
+                models: config.model.catalog.clone(),
                 has_classifier: config.classifier.is_some(),
                 main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
                 mcp_tools: mcp_tools.clone(),
@@ -87,6 +88,7 @@ impl Session {
         let web = WebService::new(
             WebWorld {
                 client: config.client.clone(),
+                models: config.model.catalog.clone(),
                 identity: Arc::clone(&identity),
                 state: Arc::clone(&state),
                 ambient: Arc::clone(&ambient),
@@ -141,6 +143,7 @@ impl Session {
             background_budget: Arc::new(BackgroundBudget::new(
                 config.background.max_share,
                 config.background.small_model.take(),
+                config.model.catalog.clone(),
             )),
             env_dir,
             memory: memory.map(Arc::new),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use loci_core::message::{Block, BlockKind};
 use loci_core::stream::{Delta, Started, StreamEvent};
 
+use super::clumsy_calls::is_written_call;
+
 /// What has been heard of a response so far.
 #[derive(Debug, Default)]
 pub(super) struct Response {
@@ -52,6 +54,11 @@ impl Response {
             BlockKind::Text => block.text().is_none_or(|text| text.trim().is_empty()),
             kind => kind.is_thinking(),
         })
+    }
+
+    /// Returns true when a call was written as text.
+    pub(super) fn has_written_call(&self) -> bool {
+        self.blocks.values().filter_map(Block::text).any(|text| is_written_call(&text))
     }
 
     /// Returns true when anything at all was heard.

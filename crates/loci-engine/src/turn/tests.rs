@@ -20,6 +20,7 @@ fn limits() -> Limits {
         asks_before_end: false,
         max_objections: 0,
         shows_batches: false,
+        mends_calls: false,
     }
 }
 

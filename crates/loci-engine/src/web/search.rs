@@ -14,7 +14,7 @@ use loci_tools::{ChildEnd, ChildLimits, ChildSpec, run_child};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::WebService;
+use super::{WebService, WebWorld};
 use crate::conversation::host::lock;
 use crate::side_request::{answer_text, ask_model};
 
@@ -84,6 +84,12 @@ impl WebService {
         query: WebQuery,
         cancel: &CancellationToken,
     ) -> Result<WebFindings, String> {
+        if self.world.models.facts(&self.world.main_model).is_named {
+            return Err(
+                "this provider has no web search; the setting `webSearch` names a command or an MCP tool"
+                    .to_owned(),
+            );
+        }
         let mut tool = json!({"type": SERVER_TOOL, "name": "web_search", "max_uses": MOST_USES});
         for (name, domains) in
             [("allowed_domains", query.allowed_domains), ("blocked_domains", query.blocked_domains)]
@@ -100,7 +106,8 @@ impl WebService {
             tools: [ToolSpec { name: "web_search".to_owned(), json, uses_references: false }].into(),
             ..Request::new(self.world.main_model.clone(), ANSWER_TOKENS, vec![asked])
         };
-        let blocks = ask_model(&self.world.client, &self.world.identity, request, cancel).await.map_err(|failure| {
+        let WebWorld { client, models, identity, .. } = &self.world;
+        let blocks = ask_model(client, models, identity, request, cancel).await.map_err(|failure| {
             format!(
                 "{}. Where the provider has no web search, the setting `webSearch` names a command or an MCP tool",
                 failure.message

@@ -120,7 +120,7 @@ fn append_text(object: &mut RawObject<'_>, key: &str, more: &str) -> Result<(), 
 }
 
 /// Returns arguments as they were written if they are an object that others can read, else wrapped.
-fn input_object(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
+pub(crate) fn input_object(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     match serde_json::from_str::<Map<String, Value>>(text) {
         Ok(_) => RawValue::from_string(on_one_line(text.trim()).into_owned()),
         Err(_) => serde_json::value::to_raw_value(&json!({ UNPARSED_INPUT: text })),

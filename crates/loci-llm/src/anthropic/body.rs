@@ -14,8 +14,10 @@ use loci_core::raw::{RawObject, json_string};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
 
+use super::Addressee;
 use super::cache::Marks;
 use super::features::Features;
+use crate::kept_wire::plain_block;
 use crate::request::{Request, Thinking};
 
 /// Made once: every block of every request is looked through.
@@ -24,7 +26,7 @@ static FOREIGN_MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\
 const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 
 /// Writes the body.
-pub(crate) fn write(request: &Request, features: Features) -> Bytes {
+pub(crate) fn write(request: &Request, features: Features, addressee: &Addressee, betas: &[String]) -> Bytes {
     let marks = Marks::plan(request);
     let mut extra = request.extra_body.clone().unwrap_or_default();
     // Whole lists of ours may be replaced, but not what the request is about and how it is answered.
@@ -33,7 +35,7 @@ pub(crate) fn write(request: &Request, features: Features) -> Bytes {
 
     let mut out = String::with_capacity(size_hint(request));
     out.push('{');
-    for (name, value) in merged(head(request, features), extra) {
+    for (name, value) in merged(head(request, features, addressee, betas), extra) {
         push_field(&mut out, &name, &value.to_string());
     }
     match system {
@@ -50,10 +52,23 @@ pub(crate) fn write(request: &Request, features: Features) -> Bytes {
 }
 
 /// Returns all fields but the long lists, in order.
-fn head(request: &Request, features: Features) -> Map<String, Value> {
+fn head(
+    request: &Request,
+    features: Features,
+    addressee: &Addressee,
+    betas: &[String],
+) -> Map<String, Value> {
     let mut head = Map::new();
     let mut add = |name: &str, value: Value| head.insert(name.to_owned(), value);
-    add("model", request.model_and_window().0.into());
+    match addressee {
+        Addressee::Api => add("model", request.model_and_window().0.into()),
+        Addressee::Named(provider) => add("model", request.model_in(provider).into()),
+        Addressee::Bedrock => add("anthropic_version", "bedrock-2023-05-31".into()),
+        Addressee::Vertex => add("anthropic_version", "vertex-2023-10-16".into()),
+    };
+    if !betas.is_empty() {
+        add("anthropic_beta", betas.into());
+    }
     add("max_tokens", request.max_tokens.into());
     match request.thinking {
         Thinking::Adaptive => add("thinking", json!({"type": "adaptive"})),
@@ -71,7 +86,9 @@ fn head(request: &Request, features: Features) -> Map<String, Value> {
     if let Some(user_id) = &request.user_id {
         add("metadata", json!({"user_id": user_id}));
     }
-    add("stream", request.is_streaming.into());
+    if *addressee != Addressee::Bedrock {
+        add("stream", request.is_streaming.into());
+    }
     head
 }
 
@@ -118,12 +135,18 @@ fn push_tools(out: &mut String, request: &Request) {
 
 fn push_messages(out: &mut String, messages: &[Message], marks: &Marks) {
     out.push_str("\"messages\":");
-    push_list(out, messages.iter().enumerate(), |out, (message_idx, message)| {
+    // What another protocol's reasoning leaves empty is left out: nothing was said there.
+    let said = messages.iter().enumerate().filter(|(_, message)| {
+        message.content.is_empty() || message.content.iter().any(|block| plain_block(block).is_some())
+    });
+    push_list(out, said, |out, (message_idx, message)| {
         out.push_str("{\"role\":\"");
         out.push_str(message.role.as_str());
         out.push_str("\",\"content\":");
-        push_list(out, message.content.iter().enumerate(), |out, (block_idx, block)| {
-            push_block(out, block.json().as_str(), marks.is_on_block(message_idx, block_idx));
+        let blocks = message.content.iter().enumerate();
+        let blocks = blocks.filter_map(|(idx, block)| Some((idx, plain_block(block)?)));
+        push_list(out, blocks, |out, (block_idx, block)| {
+            push_block(out, &block, marks.is_on_block(message_idx, block_idx));
         });
         out.push('}');
     });

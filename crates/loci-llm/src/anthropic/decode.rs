@@ -25,6 +25,8 @@ use crate::provider::{Decode, Pulse};
 pub(crate) struct Decoder {
     wants_wire_events: bool,
     request_id: Option<RequestId>,
+    /// What the model is called, where that is not what the server calls it.
+    model: Option<String>,
     blocks: Vec<(usize, OpenBlock)>,
     usage: Usage,
     stop_reason: Option<String>,
@@ -82,6 +84,7 @@ impl Decoder {
         Self {
             wants_wire_events,
             request_id,
+            model: None,
             blocks: Vec::new(),
             usage: Usage::default(),
             stop_reason: None,
@@ -90,6 +93,12 @@ impl Decoder {
             has_started: false,
             has_ended: false,
         }
+    }
+
+    /// Calls the model by this name, whatever the server calls it.
+    pub(crate) fn called(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
     }
 
     fn apply(&mut self, kind: &str, event: WireEvent<'_>) -> Result<Vec<StreamEvent>, Failure> {
@@ -115,7 +124,7 @@ impl Decoder {
         self.has_started = true;
         Ok(StreamEvent::Started(Started {
             message_id: MessageId::new(head.id),
-            model: head.model,
+            model: self.model.clone().unwrap_or(head.model),
             usage: self.usage.clone(),
             request_id: self.request_id.clone(),
         }))

@@ -31,6 +31,7 @@ fn empty_environment_gives_the_default_config() {
                 event_idle: 300s,
                 byte_idle: 180s,
             },
+            dialect: Anthropic,
         }
     "#]]
     .assert_debug_eq(&config(&[]).unwrap());
@@ -101,6 +102,7 @@ fn debug_of_a_full_config_shows_no_credential() {
                 event_idle: 300s,
                 byte_idle: 10s,
             },
+            dialect: Anthropic,
         }"#]]
     .assert_eq(&shown);
 }

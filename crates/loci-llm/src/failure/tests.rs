@@ -204,23 +204,25 @@ fn long_words_are_cut_at_a_character() {
 /// Local servers say that a prompt does not fit in words and fields of their own.
 #[test]
 fn context_errors_of_local_servers_tell_their_window() {
-    for (body, input, limit) in [
+    use FailureKind::{OutputTooLong, PromptTooLong};
+    for (body, kind, input, limit) in [
         (
             serde_json::json!({"error": {"code": 400, "message": "the request exceeds the available context size, try increasing it",
                 "type": "exceed_context_size_error", "n_prompt_tokens": 70_123, "n_ctx": 65_536}}),
+            PromptTooLong,
             70_123,
             65_536,
         ),
         (
             serde_json::json!({"error": {"message": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens \
                 (4000 in the messages, 1000 in the completion).", "type": "BadRequestError"}}),
-            5_000,
+            OutputTooLong,
+            4_000,
             4_096,
         ),
     ] {
         let error = WireError::read(body.to_string().as_bytes());
-        let kind = words::kind(Some(400), &error.kind, &error.message);
-        assert_eq!(kind, FailureKind::PromptTooLong, "{body}");
+        assert_eq!(words::kind(Some(400), &error.kind, &error.message), kind, "{body}");
         let failure = Failure::new(kind, error.message);
         let found = overflow(&failure).unwrap();
         assert_eq!((found.input, found.limit), (input, limit), "{failure:?}");

@@ -30,7 +30,9 @@ fn by_words(status: Option<u16>, error_type: &str, message: &str) -> Option<Fail
         Some(FailureKind::OutputTooLong)
     } else if has("prompt is too long") || has("input is too long for requested model") {
         Some(FailureKind::PromptTooLong)
-    } else if has("credit balance is too low") || error_type == "billing_error" {
+    } else if has("credit balance is too low")
+        || ["billing_error", "insufficient_quota"].contains(&error_type)
+    {
         Some(FailureKind::Billing)
     } else if has("spend limit") || has("spending limit") || has("api usage limits") {
         Some(FailureKind::SpendLimit)
@@ -49,7 +51,7 @@ fn by_status(status: u16, error_type: &str) -> FailureKind {
         403 | 407 => FailureKind::Forbidden,
         404 => FailureKind::NotFound,
         // Both pass by themselves: a server that was slow to read, and a lock it could not get.
-        408 | 409 => FailureKind::Server,
+        408 | 409 | 424 => FailureKind::Server,
         413 => FailureKind::TooLarge,
         429 => FailureKind::RateLimited,
         529 => FailureKind::Overloaded,
@@ -61,11 +63,11 @@ fn by_status(status: u16, error_type: &str) -> FailureKind {
 
 fn by_type(error_type: &str) -> FailureKind {
     match error_type {
-        "authentication_error" => FailureKind::Unauthenticated,
+        "authentication_error" | "invalid_api_key" => FailureKind::Unauthenticated,
         "permission_error" => FailureKind::Forbidden,
-        "not_found_error" => FailureKind::NotFound,
+        "not_found_error" | "model_not_found" => FailureKind::NotFound,
         "request_too_large" => FailureKind::TooLarge,
-        "rate_limit_error" => FailureKind::RateLimited,
+        "rate_limit_error" | "rate_limit_exceeded" => FailureKind::RateLimited,
         "overloaded_error" => FailureKind::Overloaded,
         "invalid_request_error" => FailureKind::InvalidRequest,
         // `api_error`, `timeout_error` and whatever comes: the request was accepted, so the fault is not ours.
@@ -148,6 +150,7 @@ fn unauthenticated_hint(auth: &Auth) -> &'static str {
         Auth::Both(_) => {
             "Run the command of `apiKeyHelper` by hand: what it prints must be a key that is valid now."
         }
+        Auth::Google { .. } | Auth::Aws(_) => "Renew the credentials of the cloud.",
         Auth::None => "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
     }
 }

@@ -1,6 +1,6 @@
 //! From a request to a reply: recording, the API's rules, routes, and the script.
 
-use crate::recorded::Recorded;
+use crate::recorded::{Face, Recorded};
 use crate::rules;
 use crate::script::{Playhead, Script, Step};
 use crate::wire::{self, Ids, Reply};
@@ -78,10 +78,32 @@ impl ScriptState {
 }
 
 fn violations(request: &Recorded) -> Vec<String> {
-    let mut found = rules::violations(&request.json);
-    if request.header("anthropic-version").is_none() {
+    let mut found = match request.face() {
+        Face::Messages => rules::violations(&request.json),
+        Face::Chat => rules::chat::violations(&request.json),
+        Face::Responses => Vec::new(),
+        Face::Bedrock | Face::Vertex => cloud_violations(request),
+    };
+    if request.face() == Face::Messages && request.header("anthropic-version").is_none() {
         found.push("anthropic-version: header is required".into());
     }
+    found
+}
+
+/// The body of a cloud is that of the API but for the model, which is in the address.
+fn cloud_violations(request: &Recorded) -> Vec<String> {
+    let mut found = Vec::new();
+    let version = request.json["anthropic_version"].as_str().unwrap_or_default();
+    let expected = if request.face() == Face::Bedrock { "bedrock-2023-05-31" } else { "vertex-2023-10-16" };
+    if version != expected {
+        found.push(format!("anthropic_version: `{version}` is not `{expected}`"));
+    }
+    if request.json.get("model").is_some() {
+        found.push("model: not part of the body".into());
+    }
+    let mut body = request.json.clone();
+    body["model"] = "in-the-address".into();
+    found.extend(rules::violations(&body));
     found
 }
 

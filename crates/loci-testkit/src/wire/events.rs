@@ -16,16 +16,36 @@ use crate::script::{Step, Usage};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+/// Stands for the name of events that have none.
+const NAMELESS: &str = "chunk";
+
 /// One server-sent event.
 #[derive(Debug)]
 pub(crate) struct Event {
     name: &'static str,
     data: Value,
+    /// Whether it goes out in a frame of Amazon's.
+    is_framed: bool,
 }
 
 impl Event {
-    fn new(name: &'static str, data: Value) -> Self {
-        Self { name, data }
+    pub(crate) fn new(name: &'static str, data: Value) -> Self {
+        Self { name, data, is_framed: false }
+    }
+
+    /// The same in a frame of Amazon's.
+    pub(crate) fn framed(self) -> Self {
+        Self { is_framed: true, ..self }
+    }
+
+    /// An event without a name.
+    pub(crate) fn chunk(data: &Value) -> Self {
+        Self::new(NAMELESS, data.clone())
+    }
+
+    /// The last event of a stream of chunks.
+    pub(crate) fn done() -> Self {
+        Self::new(NAMELESS, Value::Null)
     }
 
     pub(crate) fn error(kind: &str, message: &str) -> Self {
@@ -33,7 +53,7 @@ impl Event {
     }
 
     pub(crate) fn is_delta(&self) -> bool {
-        self.name == "content_block_delta"
+        self.name == "content_block_delta" || self.name == NAMELESS
     }
 
     pub(crate) fn closes_block(&self, idx: usize) -> bool {
@@ -41,18 +61,28 @@ impl Event {
     }
 
     pub(crate) fn to_bytes(&self) -> Bytes {
+        if self.is_framed {
+            return crate::aws::frame(&self.data).into();
+        }
         // A comment line has no name; parsers must skip it.
         if self.name.is_empty() {
             return Bytes::from_static(b": keep-alive\n\n");
         }
-        format!("event: {}\ndata: {}\n\n", self.name, self.data).into()
+        match (self.name, &self.data) {
+            (NAMELESS, Value::Null) => Bytes::from_static(b"data: [DONE]\n\n"),
+            (NAMELESS, data) => format!("data: {data}\n\n").into(),
+            (name, data) => format!("event: {name}\ndata: {data}\n\n").into(),
+        }
     }
 
     /// Returns the event with its data broken off in the middle.
     pub(crate) fn to_malformed_bytes(&self) -> Bytes {
         let data = self.data.to_string();
         let half: String = data.chars().take(data.chars().count() / 2).collect();
-        format!("event: {}\ndata: {half}\n\n", self.name).into()
+        match self.name {
+            NAMELESS => format!("data: {half}\n\n").into(),
+            name => format!("event: {name}\ndata: {half}\n\n").into(),
+        }
     }
 }
 
@@ -89,7 +119,7 @@ pub(crate) fn message(step: &Step, request: &Recorded, ids: &mut Ids) -> Value {
         "id": ids.message(),
         "type": "message",
         "role": "assistant",
-        "model": request.json["model"],
+        "model": request.json["model"].as_str().unwrap_or("claude-of-the-cloud"),
         "content": content,
         "stop_reason": stop_reason,
         "stop_sequence": step.stop_sequence,
@@ -186,7 +216,7 @@ fn blanked(block: &Value, fields: &[(&str, Value)]) -> Value {
 }
 
 /// Cuts a string value into pieces of `chunk` characters.
-fn pieces(text: &Value, chunk: usize) -> Vec<String> {
+pub(crate) fn pieces(text: &Value, chunk: usize) -> Vec<String> {
     let chars: Vec<char> = text.as_str().unwrap_or_default().chars().collect();
     chars.chunks(chunk).map(|it| it.iter().collect()).collect()
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use loci_app::commands::effort::{LEVELS, current};
-use loci_core::model::facts;
 use loci_engine::SessionSnapshot;
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, list_rows, mark_row};
@@ -65,7 +64,7 @@ impl Panel for EffortPanel {
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
         let title = match &self.session {
-            Some(session) if !facts(&session.model).has_effort => {
+            Some(session) if !session.catalog.facts(&session.model).has_effort => {
                 format!("Effort · {} takes no effort level", session.model)
             }
             Some(session) => format!("Effort · {}", session.model),

@@ -17,7 +17,6 @@ use loci_context::{
     user_context,
 };
 use loci_core::ids::SessionId;
-use loci_core::model::facts;
 use loci_core::tool::ToolDescriptor;
 use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
 use loci_settings::Settings;
@@ -79,9 +78,9 @@ impl Part {
 
 /// Returns what bounds a conversation, as a session has it.
 fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
-    let facts = facts(&model.main);
+    let facts = model.catalog.facts(&model.main);
     let max_output = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
-    compaction_config(env, settings, &model.main).window(&model.main, max_output)
+    compaction_config(env, settings, &model.main).window(&facts, max_output)
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.

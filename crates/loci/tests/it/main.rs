@@ -50,6 +50,7 @@ mod plan_mode;
 mod plugins;
 mod prefix;
 mod private_files;
+mod providers;
 mod recall;
 mod recovery;
 mod regressions;

@@ -17,7 +17,7 @@ fn block(json: &str) -> Block {
 }
 
 fn text_of(request: &Request, features: Features) -> String {
-    let body = write(request, features);
+    let body = write(request, features, &Addressee::Api, &[]);
     serde_json::from_slice::<Value>(&body).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }

@@ -1,0 +1,176 @@
+//! Keys for Amazon: what `awsCredentialExport` prints, variables, a profile (keys, `credential_process`, a login of SSO), a
+//! container, an instance, in this order. What is found is kept until five minutes before its end, or an hour.
+
+mod chain;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loci_core::stream::Failure;
+use loci_llm::{Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner};
+use loci_stdx::Env;
+
+use super::ini::{self, Sections};
+use super::{RENEWAL_LIMIT, unauthenticated};
+use crate::credentials::helper::output_of;
+
+pub(super) use chain::AwsChain;
+
+/// How long before their end keys are got again.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// How long keys are kept that do not say when they end.
+const USUAL_LIFE: Duration = Duration::from_secs(60 * 60);
+/// How long finding keys may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Keys, and when they end on the clock of the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundKeys {
+    pub(super) keys: AwsKeys,
+    pub(super) expires: Option<jiff::Timestamp>,
+}
+
+/// Finds keys when they are needed.
+pub(super) struct AwsSource {
+    chain: AwsChain,
+    state: Mutex<State>,
+    /// Held while keys are looked for, so that requests at once look once.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Guarded for a few lines at a time.
+#[derive(Default)]
+struct State {
+    found: Option<(FoundKeys, Duration)>,
+    /// How often keys were refused since they last worked.
+    n_refused: u32,
+}
+
+impl AwsSource {
+    pub(super) fn new(chain: AwsChain) -> Self {
+        Self { chain, state: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    async fn find(&self) -> Result<Auth, Failure> {
+        let _turn = self.turn.lock().await;
+        let env = &self.chain.env;
+        if let Some(keys) = self.fresh() {
+            return Ok(self.auth(keys));
+        }
+        if self.state().n_refused > 0
+            && let Some(command) = &self.chain.refresh
+        {
+            renew("awsAuthRefresh", command, env).await?;
+        }
+        let found = tokio::time::timeout(LIMIT, self.chain.find()).await;
+        let found = found.unwrap_or_else(|_| {
+            Err(unauthenticated(
+                format!("Finding Amazon credentials took longer than {} s", LIMIT.as_secs()),
+                "Check the commands of `awsCredentialExport` and `credential_process`.",
+            ))
+        })?;
+        self.state().found = Some((found.clone(), env.clock.monotonic()));
+        Ok(self.auth(found.keys))
+    }
+
+    fn fresh(&self) -> Option<AwsKeys> {
+        let env = &self.chain.env;
+        let (found, since) = self.state().found.clone()?;
+        let is_fresh = match found.expires {
+            Some(end) => end.as_millisecond() - env.clock.now().as_millisecond() > MARGIN.as_millis() as i64,
+            None => env.clock.monotonic().saturating_sub(since) < USUAL_LIFE,
+        };
+        is_fresh.then_some(found.keys)
+    }
+
+    fn auth(&self, keys: AwsKeys) -> Auth {
+        Auth::Aws(Box::new(AwsSigner {
+            keys,
+            region: self.chain.region.clone(),
+            service: "bedrock",
+            now: self.chain.env.clock.now(),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AuthSource for AwsSource {
+    fn current(&self) -> AuthFuture<'_> {
+        Box::pin(self.find())
+    }
+
+    fn refused(&self, _auth: &Auth) -> bool {
+        let mut state = self.state();
+        state.found = None;
+        state.n_refused += 1;
+        true
+    }
+}
+
+impl fmt::Debug for AwsSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AwsSource")
+    }
+}
+
+/// Runs a command that renews a login; what it says goes nowhere, for it may say secrets.
+pub(super) async fn renew(setting: &str, command: &str, env: &Env) -> Result<(), Failure> {
+    tracing::info!(target: "loci::api", setting, "credentials are renewed");
+    output_of(command, env, RENEWAL_LIMIT).await.map(drop).map_err(|what| {
+        unauthenticated(format!("The command of `{setting}` failed: {what}"), "Run it by hand.")
+    })
+}
+
+/// Returns the region: of the environment, else of the profile, else the usual one.
+pub(super) fn region(env: &Env) -> String {
+    let is_region = |text: &&str| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        text.contains('-') && text.chars().all(is_plain)
+    };
+    let said = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(|name| env.vars.non_empty(name));
+    if let Some(region) = said.map(str::trim).find(is_region) {
+        return region.to_owned();
+    }
+    let profile = profile_name(env);
+    let files = [credentials_file(env), config_file(env)];
+    let named = files.into_iter().filter_map(|file| {
+        read_sections(&file)
+            .get(&profile)?
+            .get("region")
+            .cloned()
+            .filter(|region| is_region(&region.as_str()))
+    });
+    named.into_iter().next().unwrap_or_else(|| "us-east-1".to_owned())
+}
+
+fn profile_name(env: &Env) -> String {
+    env.vars.non_empty("AWS_PROFILE").map_or("default", str::trim).to_owned()
+}
+
+fn credentials_file(env: &Env) -> PathBuf {
+    file_of(env, "AWS_SHARED_CREDENTIALS_FILE", "credentials")
+}
+
+fn config_file(env: &Env) -> PathBuf {
+    file_of(env, "AWS_CONFIG_FILE", "config")
+}
+
+fn file_of(env: &Env, variable: &str, name: &str) -> PathBuf {
+    match env.vars.non_empty(variable) {
+        Some(path) => env.cwd.join(loci_core::path::expand_home(&env.home, path)),
+        None => env.home.join(".aws").join(name),
+    }
+}
+
+/// Reads a file; one that is not there has no sections.
+fn read_sections(path: &std::path::Path) -> Sections {
+    std::fs::read_to_string(path).map(|text| ini::parse(&text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

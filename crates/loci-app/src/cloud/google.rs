@@ -1,0 +1,234 @@
+//! Tokens for Google: of the file that `GOOGLE_APPLICATION_CREDENTIALS` names, of gcloud's own, of the metadata server.
+//!
+//! A file holds a login (`authorized_user`) or a service account. A token is kept until five minutes before its end.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loci_core::stream::Failure;
+use loci_llm::{
+    Auth, AuthFuture, AuthSource, HttpCall, JsonPostError, Secret, http_call, service_account_jwt,
+};
+use loci_stdx::Env;
+use serde_json::Value;
+
+use super::aws::renew;
+use super::unauthenticated;
+use crate::user_error::UserError;
+
+const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
+const METADATA: &str = "http://metadata.google.internal";
+const HINT: &str = "Log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a key file.";
+/// How long before its end a token is got again.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// How long the token server may take.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How long the metadata server may take: it is near, or not there.
+const NEAR: Duration = Duration::from_secs(2);
+
+/// A token and when it ends, on the monotonic clock.
+#[derive(Clone)]
+struct Token {
+    secret: Secret,
+    until: Duration,
+    quota_project: Option<String>,
+}
+
+/// Gets tokens when they are needed.
+pub(super) struct GoogleSource {
+    env: Env,
+    refresh: Option<String>,
+    /// Held to look or to change.
+    state: Mutex<State>,
+    /// Held while a token is got, so that requests at once get one.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    was_refused: bool,
+}
+
+impl GoogleSource {
+    pub(super) fn new(env: Env, refresh: Option<String>) -> Self {
+        Self { env, refresh, state: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    async fn find(&self) -> Result<Auth, Failure> {
+        let _turn = self.turn.lock().await;
+        let now = self.env.clock.monotonic();
+        let kept = self.state().token.clone().filter(|token| now + MARGIN < token.until);
+        let token = match kept {
+            Some(token) => token,
+            None => self.fetch_or_renew().await?,
+        };
+        self.state().token = Some(token.clone());
+        Ok(Auth::Google { token: token.secret, quota_project: token.quota_project })
+    }
+
+    /// Gets a token; where that fails and there is a command for it, once more after the command.
+    async fn fetch_or_renew(&self) -> Result<Token, Failure> {
+        let was_refused = std::mem::take(&mut self.state().was_refused);
+        let Some(command) = &self.refresh else { return self.fetch().await };
+        if !was_refused && let Ok(token) = self.fetch().await {
+            return Ok(token);
+        }
+        renew("gcpAuthRefresh", command, &self.env).await?;
+        self.fetch().await
+    }
+
+    async fn fetch(&self) -> Result<Token, Failure> {
+        let Some((path, file)) = self.file()? else { return self.metadata_token().await };
+        let said = |name: &str| file[name].as_str().unwrap_or_default();
+        let failed = |what: String| {
+            unauthenticated(format!("No Google token from `{}`: {what}", path.display()), HINT)
+        };
+        let url = if said("token_uri").is_empty() { TOKEN_URL } else { said("token_uri") };
+        let form = match said("type") {
+            "authorized_user" => form(&[
+                ("grant_type", "refresh_token"),
+                ("client_id", said("client_id")),
+                ("client_secret", said("client_secret")),
+                ("refresh_token", said("refresh_token")),
+            ]),
+            "service_account" => {
+                let (key, now) = (Secret::new(said("private_key")), self.env.clock.now().as_second());
+                let jwt = service_account_jwt(said("client_email"), &key, said("private_key_id"), url, now);
+                let jwt = jwt.map_err(failed)?;
+                form(&[
+                    ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
+                    ("assertion", jwt.expose()),
+                ])
+            }
+            other => return Err(failed(format!("credentials of the type `{other}` are not supported"))),
+        };
+        let call = HttpCall {
+            method: "POST",
+            url: url.to_owned(),
+            headers: Vec::new(),
+            body: Some(("application/x-www-form-urlencoded", form)),
+            limit: LIMIT,
+        };
+        let quota = file["quota_project_id"].as_str().map(str::to_owned);
+        self.token(call, quota).await.map_err(failed)
+    }
+
+    /// Reads the file with the credentials; none, where there is none.
+    fn file(&self) -> Result<Option<(PathBuf, Value)>, Failure> {
+        let env = &self.env;
+        let named = env.vars.non_empty("GOOGLE_APPLICATION_CREDENTIALS").map(|path| env.cwd.join(path));
+        let is_named = named.is_some();
+        let path = named.unwrap_or_else(|| gcloud_dir(env).join("application_default_credentials.json"));
+        let failed = |what: String| {
+            unauthenticated(format!("`{}` holds no Google credentials: {what}", path.display()), HINT)
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let value = serde_json::from_str(&text).map_err(|_| failed("it is not JSON".to_owned()))?;
+                Ok(Some((path, value)))
+            }
+            Err(error) if is_named => Err(failed(error.to_string())),
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn metadata_token(&self) -> Result<Token, Failure> {
+        let host = self.env.vars.non_empty("GCE_METADATA_HOST").map(|host| format!("http://{host}"));
+        let base = host.as_deref().unwrap_or(METADATA);
+        let call = HttpCall {
+            method: "GET",
+            url: format!("{base}/computeMetadata/v1/instance/service-accounts/default/token"),
+            headers: vec![("metadata-flavor".to_owned(), "Google".to_owned())],
+            body: None,
+            limit: NEAR,
+        };
+        let token = self.token(call, None).await;
+        token.map_err(|what| {
+            let message =
+                format!("No Google credentials were found: no file, and no metadata server ({what})");
+            unauthenticated(message, HINT)
+        })
+    }
+
+    async fn token(&self, call: HttpCall, quota_project: Option<String>) -> Result<Token, String> {
+        let (status, body) = http_call(&self.env, call).await.map_err(|error| match error {
+            JsonPostError::TimedOut => "no answer in time".to_owned(),
+            JsonPostError::Failed(what) => what,
+        })?;
+        let value: Value = serde_json::from_str(&body).unwrap_or_default();
+        match value["access_token"].as_str() {
+            Some(token) if status == 200 => {
+                let seconds = value["expires_in"].as_u64().unwrap_or(3600);
+                let until = self.env.clock.monotonic() + Duration::from_secs(seconds);
+                Ok(Token { secret: Secret::new(token), until, quota_project })
+            }
+            // The description says what is wrong with a login, and holds no secret.
+            _ => Err(format!(
+                "the answer is {status} {}",
+                value["error_description"].as_str().unwrap_or_default()
+            )),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AuthSource for GoogleSource {
+    fn current(&self) -> AuthFuture<'_> {
+        Box::pin(self.find())
+    }
+
+    fn refused(&self, _auth: &Auth) -> bool {
+        let mut state = self.state();
+        *state = State { token: None, was_refused: true };
+        true
+    }
+}
+
+impl fmt::Debug for GoogleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GoogleSource")
+    }
+}
+
+/// Returns the project that pays: of the environment, else of the credentials' file.
+pub(super) fn project(env: &Env) -> Result<String, UserError> {
+    let names = ["ANTHROPIC_VERTEX_PROJECT_ID", "GCLOUD_PROJECT", "GOOGLE_CLOUD_PROJECT"];
+    if let Some(project) = names.into_iter().find_map(|name| env.vars.non_empty(name)) {
+        return Ok(project.trim().to_owned());
+    }
+    let source = GoogleSource::new(env.clone(), None);
+    let file = source.file().ok().flatten();
+    let said = file
+        .as_ref()
+        .and_then(|(_, file)| file["project_id"].as_str().or_else(|| file["quota_project_id"].as_str()));
+    said.map(str::to_owned).ok_or_else(|| {
+        UserError::new("CLAUDE_CODE_USE_VERTEX is set, but not the project that pays")
+            .hint("Set ANTHROPIC_VERTEX_PROJECT_ID.")
+    })
+}
+
+fn gcloud_dir(env: &Env) -> PathBuf {
+    match env.vars.non_empty("CLOUDSDK_CONFIG") {
+        Some(dir) => env.cwd.join(dir),
+        None => env.home.join(".config/gcloud"),
+    }
+}
+
+/// Writes a form.
+pub(super) fn form(pairs: &[(&str, &str)]) -> String {
+    let encoded = |text: &str| -> String {
+        let byte = |byte: u8| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => (byte as char).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        text.bytes().map(byte).collect()
+    };
+    let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    pairs.join("&")
+}

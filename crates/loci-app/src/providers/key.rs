@@ -1,0 +1,65 @@
+//! A provider's key that a command prints (`apiKeyHelper` of its entry).
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loci_core::stream::Failure;
+use loci_llm::{Auth, AuthFuture, AuthSource, Secret, WireProtocol};
+use loci_stdx::Env;
+
+use super::auth;
+use crate::credentials::helper;
+
+/// How long a key is used before the command is run again.
+const TTL: Duration = Duration::from_secs(5 * 60);
+
+/// The key that a command prints, kept while it is fresh.
+pub(super) struct HelperKey {
+    command: String,
+    env: Env,
+    protocol: WireProtocol,
+    /// The key and when it came; held to look or to change.
+    kept: Mutex<Option<(Secret, Duration)>>,
+    /// Held while the command runs, so that requests at once run it once.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl HelperKey {
+    pub(super) fn new(command: String, env: Env, protocol: WireProtocol) -> Self {
+        Self { command, env, protocol, kept: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    async fn find(&self) -> Result<Auth, Failure> {
+        let _turn = self.turn.lock().await;
+        let now = self.env.clock.monotonic();
+        let fresh = self.kept().clone().filter(|(_, since)| now.saturating_sub(*since) < TTL);
+        let key = match fresh {
+            Some((key, _)) => key,
+            None => helper::key(&self.command, &self.env).await?,
+        };
+        *self.kept() = Some((key.clone(), now));
+        Ok(auth(self.protocol, key))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AuthSource for HelperKey {
+    fn current(&self) -> AuthFuture<'_> {
+        Box::pin(self.find())
+    }
+
+    fn refused(&self, _auth: &Auth) -> bool {
+        *self.kept() = None;
+        true
+    }
+}
+
+impl fmt::Debug for HelperKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HelperKey")
+    }
+}

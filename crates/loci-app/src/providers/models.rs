@@ -1,0 +1,113 @@
+//! What is known of the models of named providers.
+//!
+//! How much a model can read is said by `CLAUDE_CODE_MAX_CONTEXT_TOKENS`, else by its entry, else by the server, which is
+//! asked once when somebody first wants to know, else by the error of a request that was too long; at last it is assumed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use loci_core::model::{ModelFacts, NamedModels, ThinkingStyle};
+use loci_llm::{Client, WireProtocol};
+
+use super::{ModelEntry, ProviderTable};
+
+/// How much a model is taken to read of which nobody says anything.
+const USUAL_WINDOW: u64 = 128_000;
+/// How much a model is asked to write at most, unless somebody says more.
+const USUAL_OUTPUT: u64 = 8_192;
+
+/// The models of named providers.
+#[derive(Debug)]
+pub(crate) struct ProviderModels {
+    table: Arc<ProviderTable>,
+    /// What the environment says of all of them.
+    declared: Option<u64>,
+    /// Asks the servers, once there is one.
+    client: OnceLock<Client>,
+    /// What servers said, by name; held while one is asked, so that it is asked once.
+    told: Mutex<HashMap<String, Option<u64>>>,
+    /// What errors said, by name.
+    learned: Mutex<HashMap<String, u64>>,
+}
+
+impl ProviderModels {
+    /// Knows what the table says; `declared` is the window that the environment declares.
+    pub(crate) fn new(table: Arc<ProviderTable>, declared: Option<u64>) -> Self {
+        Self { table, declared, client: OnceLock::new(), told: Mutex::default(), learned: Mutex::default() }
+    }
+
+    /// Asks servers through this client from here on.
+    pub(crate) fn ask_through(&self, client: Client) {
+        // The first one stays: there is one a session.
+        drop(self.client.set(client));
+    }
+
+    /// Returns what the server says, asking it the first time.
+    fn told(&self, name: &str) -> Option<u64> {
+        let client = self.client.get()?;
+        let mut told = lock(&self.told);
+        if let Some(known) = told.get(name) {
+            return *known;
+        }
+        let (asked, model) = (client.clone(), name.to_owned());
+        // A session may be composed within a runtime, which must not wait.
+        let ask = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+            runtime.block_on(asked.context_window(&model))
+        };
+        let window = std::thread::spawn(ask).join().ok().flatten();
+        told.insert(name.to_owned(), window);
+        window
+    }
+}
+
+impl NamedModels for ProviderModels {
+    fn facts(&self, name: &str) -> Option<ModelFacts> {
+        let (entry, id) = self.table.find(name)?;
+        let usual = ModelEntry::default();
+        let row = entry.models.get(id).unwrap_or(&usual);
+        let said = self.declared.or(row.window);
+        let said = said.or_else(|| entry.tells_windows().then(|| self.told(name)).flatten());
+        let window = said.or_else(|| lock(&self.learned).get(name).copied());
+        Some(facts(name, row, window, said.is_some(), entry.protocol))
+    }
+
+    fn learn_window(&self, name: &str, tokens: u64) {
+        lock(&self.learned).insert(name.to_owned(), tokens);
+    }
+}
+
+/// Puts together what is known of a model.
+fn facts(
+    name: &str,
+    row: &ModelEntry,
+    window: Option<u64>,
+    is_said: bool,
+    protocol: WireProtocol,
+) -> ModelFacts {
+    let window = window.unwrap_or(USUAL_WINDOW);
+    let most = (window / 2).max(1);
+    let usual_output = row.max_output.map_or(USUAL_OUTPUT.min(window / 4), |said| said.min(most)).max(1);
+    let thinks = row.thinks && protocol == WireProtocol::Messages;
+    ModelFacts {
+        id: name.to_owned(),
+        is_known: is_said,
+        window,
+        is_large_window: false,
+        max_output: row
+            .max_output
+            .map_or(most.min(4 * USUAL_OUTPUT), |said| said.min(most))
+            .max(usual_output),
+        default_output: usual_output,
+        thinking: if thinks { ThinkingStyle::Budget } else { ThinkingStyle::None },
+        has_effort: !row.effort.is_empty(),
+        effort_levels: row.effort.clone(),
+        default_effort: "",
+        price: row.price,
+        is_named: true,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

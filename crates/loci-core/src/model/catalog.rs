@@ -1,0 +1,70 @@
+//! The facts of all models of a run: those of the built-in table, and those of providers that settings name.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::{ModelFacts, facts};
+
+/// Knows the models of named providers, which are called `name/id`.
+pub trait NamedModels: Debug + Send + Sync {
+    /// Returns the facts about a model; `None` if no such provider has it.
+    fn facts(&self, name: &str) -> Option<ModelFacts>;
+    /// Hears how much a model can read, from a server that would not read more.
+    fn learn_window(&self, name: &str, tokens: u64);
+}
+
+/// The facts of all models of a run; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct ModelCatalog {
+    named: Option<Arc<dyn NamedModels>>,
+    /// The model that is asked in the place of those whose provider is not there.
+    stand_in: Option<Arc<str>>,
+}
+
+impl ModelCatalog {
+    /// Adds the models of named providers to the built-in ones.
+    pub fn new(named: Arc<dyn NamedModels>) -> Self {
+        Self { named: Some(named), stand_in: None }
+    }
+
+    /// Has a model stand in for all that no named provider has: theirs is not there.
+    #[must_use]
+    pub fn standing_in(self, model: &str) -> Self {
+        Self { stand_in: Some(Arc::from(model)), ..self }
+    }
+
+    /// Returns the model to ask where nobody chose one by name: this one, or the one that stands in for it.
+    pub fn stand_in(&self, model: String) -> String {
+        let is_there = || self.named.as_ref().is_some_and(|named| named.facts(&model).is_some());
+        match &self.stand_in {
+            Some(other) if !is_there() => other.to_string(),
+            _ => model,
+        }
+    }
+
+    /// Returns the facts about a model.
+    pub fn facts(&self, name: &str) -> ModelFacts {
+        // Only their names have a slash, so the built-in models cost nothing more.
+        let named = self.named.as_ref().filter(|_| name.contains('/'));
+        named.and_then(|named| named.facts(name.trim())).unwrap_or_else(|| facts(name))
+    }
+
+    /// Believes a server about the window of a model that a named provider has; tells whether it is one.
+    pub fn learn_window(&self, name: &str, tokens: u64) -> bool {
+        let Some(named) = self.named.as_ref().filter(|named| named.facts(name).is_some()) else {
+            return false;
+        };
+        named.learn_window(name, tokens);
+        true
+    }
+}
+
+impl PartialEq for ModelCatalog {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.named, &other.named) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What Amazon's services have of their own: signatures that cover the body, and answers in binary frames.
+
+pub(crate) mod event_stream;
+mod sigv4;
+
+use loci_core::stream::Failure;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::secret::Secret;
+
+/// Names the file in which a login of SSO is kept; nothing is kept safe by it.
+pub fn sha1_hex(text: &str) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Keys of an Amazon account, for a while or for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwsKeys {
+    /// Whose keys they are.
+    pub access_key: String,
+    /// What requests are signed with.
+    pub secret_key: Secret,
+    /// The token of a session, where the keys are lent.
+    pub session_token: Option<Secret>,
+}
+
+/// Signs requests: with which keys, for where and when.
+#[derive(Debug, Clone)]
+pub struct AwsSigner {
+    /// The keys.
+    pub keys: AwsKeys,
+    /// The region.
+    pub region: String,
+    /// The service.
+    pub service: &'static str,
+    /// The time of the request.
+    pub now: jiff::Timestamp,
+}
+
+/// The same keys for the same place; when they are used does not matter.
+impl PartialEq for AwsSigner {
+    fn eq(&self, other: &Self) -> bool {
+        self.keys == other.keys && self.region == other.region && self.service == other.service
+    }
+}
+
+impl Eq for AwsSigner {}
+
+impl AwsSigner {
+    /// Adds the signature of a request to its headers.
+    pub(crate) fn sign(&self, url: &Url, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Failure> {
+        let host = match (url.host_str().unwrap_or_default(), url.port()) {
+            (host, Some(port)) => format!("{host}:{port}"),
+            (host, None) => host.to_owned(),
+        };
+        let date = self.now.strftime("%Y%m%dT%H%M%SZ").to_string();
+        let mut signed = vec![("host".to_owned(), host), ("x-amz-date".to_owned(), date.clone())];
+        if let Some(kind) = headers.get(reqwest::header::CONTENT_TYPE).and_then(|it| it.to_str().ok()) {
+            signed.push(("content-type".to_owned(), kind.to_owned()));
+        }
+        if let Some(token) = &self.keys.session_token {
+            signed.push(("x-amz-security-token".to_owned(), token.expose().to_owned()));
+        }
+        let request = sigv4::CanonicalRequest {
+            method: "POST",
+            path: url.path(),
+            query: url.query().unwrap_or_default(),
+            headers: signed,
+            body,
+        };
+        let scope = sigv4::Scope { date: &date, region: &self.region, service: self.service };
+        let authorization = sigv4::authorization(&request, &scope, &self.keys);
+        let mut insert = |name: &'static str, value: &str| -> Result<(), Failure> {
+            let mut value = HeaderValue::from_str(value).map_err(|_| crate::provider::bad_header(name))?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+            Ok(())
+        };
+        insert("x-amz-date", &date)?;
+        if let Some(token) = &self.keys.session_token {
+            insert("x-amz-security-token", token.expose())?;
+        }
+        insert("authorization", &authorization)
+    }
+}

@@ -1,0 +1,80 @@
+//! OpenAI's Chat Completions, as OpenAI, OpenRouter, vLLM, LM Studio, llama.cpp and Ollama speak them.
+//!
+//! The transcript stays as the Messages API has it; `encode` says it in this protocol, `decode` says what comes back in ours.
+//! Both are pure.
+
+mod decode;
+mod encode;
+mod reasoning;
+mod think_tags;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loci_core::ids::RequestId;
+use loci_core::stream::{Failure, StreamEvent};
+use reqwest::header::HeaderMap;
+
+use self::decode::Decoder;
+use crate::config::NamedProvider;
+use crate::failure::{self, RequestFacts};
+use crate::model_traits::ModelTraits;
+use crate::provider::{Decode, Protocol};
+use crate::request::Request;
+
+pub(crate) use self::encode::{Part, part, result_parts, tool_parts};
+
+/// The protocol of `POST /chat/completions`.
+#[derive(Debug)]
+pub(crate) struct Chat {
+    provider: String,
+    models: BTreeMap<String, ModelTraits>,
+    /// Whether the server is OpenAI's own, which has names of its own for some fields.
+    is_openai: bool,
+}
+
+impl Chat {
+    /// Takes from the configuration what concerns the protocol.
+    pub(crate) fn new(named: &NamedProvider, base_url: &str) -> Self {
+        Self { provider: named.name.clone(), models: named.models.clone(), is_openai: is_openai(base_url) }
+    }
+
+    fn traits(&self, request: &Request) -> ModelTraits {
+        self.models.get(request.model_in(&self.provider)).copied().unwrap_or_default()
+    }
+}
+
+/// Tells whether a server is OpenAI's own.
+pub(crate) fn is_openai(base_url: &str) -> bool {
+    base_url.starts_with("https://api.openai.com/")
+}
+
+impl Protocol for Chat {
+    fn headers(&self, _request: &Request) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn body(&self, request: &Request) -> Bytes {
+        encode::body(request, &self.provider, self.is_openai)
+    }
+
+    fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {
+        let splits_thinking = self.traits(request).has_think_tags;
+        Box::new(Decoder::new(request, request_id, &self.provider, splits_thinking))
+    }
+
+    fn read_whole(
+        &self,
+        request: &Arc<Request>,
+        body: &[u8],
+        request_id: Option<RequestId>,
+    ) -> Result<Vec<StreamEvent>, Failure> {
+        let splits_thinking = self.traits(request).has_think_tags;
+        decode::read_whole(Decoder::new(request, request_id, &self.provider, splits_thinking), body)
+    }
+
+    fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure {
+        failure::from_answer(status, headers, body, asked)
+    }
+}

@@ -1,0 +1,275 @@
+//! A request as Chat Completions have it.
+//!
+//! System blocks become one message. A user's message becomes a `tool` message for each result it holds, right behind the
+//! calls, then one message with all else; images of results follow in it, for a `tool` message is text. Reasoning goes back
+//! to the model that wrote it and to nobody else.
+
+use bytes::Bytes;
+use loci_core::message::{Block, BlockKind, Message, Role};
+use loci_core::raw::RawObject;
+use serde_json::{Map, Value, json};
+
+use crate::kept_wire::kept_for;
+use crate::request::{Request, ToolSpec};
+use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
+
+/// Stands in a result for the images that follow it.
+const SEE_NEXT: &str = "[The image is in the next message.]";
+
+/// Writes the body; `provider` is whom it is for.
+pub(crate) fn body(request: &Request, provider: &str, is_openai: bool) -> Bytes {
+    let model = request.model_in(provider);
+    let mut body = Map::new();
+    let mut add = |name: &str, value: Value| {
+        body.insert(name.to_owned(), value);
+    };
+    add("model", model.into());
+    let limit = if is_openai { "max_completion_tokens" } else { "max_tokens" };
+    add(limit, request.max_tokens.into());
+    if let Some(effort) = &request.effort {
+        add("reasoning_effort", effort.as_str().into());
+    }
+    add("stream", request.is_streaming.into());
+    if request.is_streaming {
+        add("stream_options", json!({"include_usage": true}));
+    }
+    if let Some(session) = request.session_id.as_ref().filter(|_| is_openai) {
+        add("prompt_cache_key", session.as_str().into());
+    }
+    if !request.tools.is_empty() {
+        add("tools", request.tools.iter().map(tool).collect());
+    }
+    let system_role = if is_openai && is_reasoning_model(model) { "developer" } else { "system" };
+    let mut messages = Messages { out: Vec::new(), provider, model: &request.model };
+    messages.system(request, system_role);
+    for message in &request.messages {
+        messages.push(message);
+    }
+    add("messages", Value::Array(messages.out));
+    Bytes::from(Value::Object(body).to_string())
+}
+
+/// OpenAI's models that think have another name for the system's role.
+fn is_reasoning_model(model: &str) -> bool {
+    let is_o = model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    is_o || model.starts_with("gpt-5")
+}
+
+/// A tool as the model is told of it.
+fn tool(tool: &ToolSpec) -> Value {
+    let (description, parameters) = tool_parts(tool);
+    json!({"type": "function", "function": {
+        "name": tool_name_to_wire(&tool.name), "description": description, "parameters": parameters
+    }})
+}
+
+/// Returns a tool's description and the schema of its arguments, without what strict servers refuse.
+pub(crate) fn tool_parts(tool: &ToolSpec) -> (Value, Value) {
+    let mut value: Value = tool.json.read().unwrap_or_default();
+    let description = value.get_mut("description").map(Value::take).unwrap_or_default();
+    let mut schema = value.get_mut("input_schema").map(Value::take).unwrap_or_else(|| json!({}));
+    if let Some(schema) = schema.as_object_mut() {
+        schema.shift_remove("$schema");
+        // Some servers want it even where there is nothing to say.
+        schema.entry("type").or_insert_with(|| "object".into());
+        schema.entry("properties").or_insert_with(|| json!({}));
+    }
+    (description, schema)
+}
+
+struct Messages<'a> {
+    out: Vec<Value>,
+    provider: &'a str,
+    /// The model's full name.
+    model: &'a str,
+}
+
+impl Messages<'_> {
+    fn system(&mut self, request: &Request, role: &str) {
+        let texts: Vec<&str> = request.system.iter().map(|block| block.text.as_str()).collect();
+        if !texts.is_empty() {
+            self.out.push(json!({"role": role, "content": texts.join("\n\n")}));
+        }
+    }
+
+    fn push(&mut self, message: &Message) {
+        match message.role {
+            Role::Assistant => self.assistant(&message.content),
+            // Templates of local models refuse a system message in the middle.
+            Role::User | Role::System => self.user(&message.content),
+        }
+    }
+
+    fn assistant(&mut self, blocks: &[Block]) {
+        let mut text = String::new();
+        let mut calls: Vec<Value> = Vec::new();
+        let mut reasoning = Map::new();
+        for block in blocks {
+            match block.kind() {
+                BlockKind::Text => text.push_str(&block.text().unwrap_or_default()),
+                BlockKind::ToolUse => calls.extend(call(block)),
+                BlockKind::Thinking => {
+                    if let Some(Value::Object(kept)) = kept_for(block, self.provider, self.model) {
+                        super::reasoning::join(&mut reasoning, kept);
+                    }
+                }
+                BlockKind::RedactedThinking
+                | BlockKind::ToolResult
+                | BlockKind::Image
+                | BlockKind::Document
+                | BlockKind::Other => {}
+            }
+        }
+        if text.is_empty() && calls.is_empty() {
+            return;
+        }
+        let mut message = Map::new();
+        message.insert("role".to_owned(), "assistant".into());
+        message.insert("content".to_owned(), if text.is_empty() { Value::Null } else { text.into() });
+        message.extend(reasoning);
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        self.out.push(Value::Object(message));
+    }
+
+    fn user(&mut self, blocks: &[Block]) {
+        let mut parts: Vec<Part> = Vec::new();
+        for block in blocks.iter().filter(|block| block.kind() == BlockKind::ToolResult) {
+            let Some(result) = result_parts(block) else { continue };
+            let (images, mut texts): (Vec<Part>, Vec<Part>) =
+                result.parts.into_iter().partition(|part| matches!(part, Part::Image(_)));
+            if !images.is_empty() {
+                texts.push(Part::Text(SEE_NEXT.to_owned()));
+            }
+            let texts: Vec<String> = texts.into_iter().map(Part::into_text).collect();
+            let error = if result.is_error { "Error:\n" } else { "" };
+            self.out.push(json!({
+                "role": "tool",
+                "tool_call_id": call_id_to_wire(&result.id),
+                "content": format!("{error}{}", texts.join("\n")),
+            }));
+            parts.extend(images);
+        }
+        parts.extend(blocks.iter().filter(|block| block.kind() != BlockKind::ToolResult).filter_map(part));
+        if !parts.is_empty() {
+            self.push_user(parts);
+        }
+    }
+
+    /// Adds a user's words; to the user's last message where nothing stands between, for templates want roles in turn.
+    fn push_user(&mut self, parts: Vec<Part>) {
+        let mut parts: Vec<Value> = parts.into_iter().map(Part::into_chat).collect();
+        if let Some(last) = self.out.last_mut().filter(|last| last["role"] == "user") {
+            let before = match last["content"].take() {
+                Value::Array(before) => before,
+                text => vec![json!({"type": "text", "text": text})],
+            };
+            parts = before.into_iter().chain(parts).collect();
+            self.out.pop();
+        }
+        let content = match parts.as_slice() {
+            [only] if only["type"] == "text" => only["text"].clone(),
+            _ => Value::Array(parts),
+        };
+        self.out.push(json!({"role": "user", "content": content}));
+    }
+}
+
+fn call(block: &Block) -> Option<Value> {
+    let object = RawObject::parse(block.json().as_str()).ok()?;
+    let (id, name): (String, String) = (object.read("id")?, object.read("name")?);
+    let arguments = object.get("input").map_or("{}", |input| input.get());
+    Some(json!({"id": call_id_to_wire(&id), "type": "function",
+        "function": {"name": tool_name_to_wire(&name), "arguments": arguments}}))
+}
+
+/// A piece of what a user, or a tool, says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    /// Text.
+    Text(String),
+    /// An image's address, which may be its data.
+    Image(String),
+    /// A document: its type and data.
+    Document(String, String),
+}
+
+impl Part {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Image(_) => SEE_NEXT.to_owned(),
+            Self::Document(kind, _) => no_document(&kind),
+        }
+    }
+
+    fn into_chat(self) -> Value {
+        match self {
+            Self::Image(url) => json!({"type": "image_url", "image_url": {"url": url, "detail": "auto"}}),
+            other => json!({"type": "text", "text": other.into_text()}),
+        }
+    }
+}
+
+fn no_document(kind: &str) -> String {
+    format!("[A document was here ({kind}); this model takes text and images alone.]")
+}
+
+/// What a call's result says.
+pub(crate) struct ResultParts {
+    pub(crate) id: String,
+    pub(crate) is_error: bool,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// Reads the result of a call.
+pub(crate) fn result_parts(block: &Block) -> Option<ResultParts> {
+    let result = block.tool_result()?;
+    let parts = match &result.content {
+        Value::String(text) => vec![Part::Text(text.clone())],
+        Value::Array(parts) => parts.iter().filter_map(part_of_value).collect(),
+        _ => Vec::new(),
+    };
+    Some(ResultParts { id: result.tool_use_id.to_string(), is_error: result.is_error == Some(true), parts })
+}
+
+/// Reads a block of a user's message; blank text is left out, for servers refuse it.
+pub(crate) fn part(block: &Block) -> Option<Part> {
+    part_of_value(&block.to_value()).filter(|part| *part != Part::Text(String::new()))
+}
+
+fn part_of_value(value: &Value) -> Option<Part> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    match value["type"].as_str()? {
+        "text" => text("text").map(Part::Text),
+        "image" => image_url(&value["source"]).map(Part::Image),
+        "document" => document(&value["source"]),
+        "tool_reference" => text("tool_name").map(Part::Text),
+        // Kinds of block that only their own API knows say nothing here.
+        _ => None,
+    }
+}
+
+/// Returns the address of an image.
+fn image_url(source: &Value) -> Option<String> {
+    match source["type"].as_str()? {
+        "base64" => {
+            Some(format!("data:{};base64,{}", source["media_type"].as_str()?, source["data"].as_str()?))
+        }
+        "url" => source["url"].as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+fn document(source: &Value) -> Option<Part> {
+    let data = source["data"].as_str().unwrap_or_default().to_owned();
+    match source["type"].as_str()? {
+        "text" => Some(Part::Text(data)),
+        "content" => source["content"].as_str().map(|text| Part::Text(text.to_owned())),
+        _ => Some(Part::Document(source["media_type"].as_str().unwrap_or("file").to_owned(), data)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Which provider answers a request: the one whose name stands before the model's id.
+//!
+//! A name is split at its first slash. If what stands before it is no provider, the whole is an id of the first provider,
+//! for gateways have slashes in their ids. Named providers are put together when they are first asked: a run that uses none
+//! pays nothing for them, and what is wrong with one is a failure of its own models alone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use loci_core::stream::Failure;
+
+use crate::client::Client;
+
+/// Puts a provider together.
+type Make = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
+
+/// The providers of a run.
+pub struct Router {
+    first: Result<Client, Failure>,
+    named: BTreeMap<String, Named>,
+}
+
+struct Named {
+    make: Make,
+    made: OnceLock<Result<Client, Failure>>,
+}
+
+impl Router {
+    /// Begins with the provider of the environment, or with why there is none.
+    pub fn new(first: Result<Client, Failure>) -> Self {
+        Self { first, named: BTreeMap::new() }
+    }
+
+    /// Adds a provider; `make` is called when it is first asked.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn() -> Result<Client, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.named.insert(name.into(), Named { make: Box::new(make), made: OnceLock::new() });
+        self
+    }
+
+    /// Returns the provider that answers for a model.
+    pub(crate) fn client(&self, model: &str) -> Result<&Client, Failure> {
+        let named = model.split_once('/').and_then(|(name, _)| self.named.get(name.trim()));
+        let found = match named {
+            Some(named) => named.made.get_or_init(|| (named.make)()),
+            None => &self.first,
+        };
+        found.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the provider of the environment.
+    pub(crate) fn first(&self) -> Option<&Client> {
+        self.first.as_ref().ok()
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").field("named", &self.named.keys()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! Bedrock, Vertex and Foundry: the same conversation behind other doors, with the variables of the reference.
+
+use loci_testkit::{Binary, Step, check_aws_signature};
+use serde_json::{Value, json};
+
+use super::{main_requests, result_of};
+use crate::support::{World, loci};
+
+const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+
+fn ask(world: &World, variables: &[(&str, &str)]) -> Binary {
+    let binary = loci().args(["-p", "hello", "--output-format", "json"]);
+    let binary = binary.env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_BASE_URL", "");
+    let binary = binary.env("AWS_EC2_METADATA_DISABLED", "1").env("GCE_METADATA_HOST", "127.0.0.1:1");
+    let base = world.model.base_url();
+    variables.iter().fold(binary, |binary, (name, value)| binary.env(name, value.replace("{base}", base)))
+}
+
+fn turn() -> [Step; 2] {
+    [Step::text("Looking.").tool("Read", json!({"file_path": "notes.txt"})), Step::text("It says one.")]
+}
+
+const BEDROCK: [(&str, &str); 6] = [
+    ("CLAUDE_CODE_USE_BEDROCK", "1"),
+    ("ANTHROPIC_BEDROCK_BASE_URL", "{base}"),
+    ("AWS_REGION", "eu-west-1"),
+    ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+    ("AWS_SECRET_ACCESS_KEY", SECRET),
+    ("AWS_SESSION_TOKEN", "session-token-1"),
+];
+
+#[tokio::test]
+async fn turn_runs_over_bedrock_with_a_good_signature() {
+    let world = World::new(turn()).await;
+    world.home.write("notes.txt", "one\n");
+    let output = world.run(&ask(&world, &BEDROCK).args(["--model", "haiku"]));
+    assert_eq!(result_of(&output)["result"], "It says one.", "{output:?}");
+    let requests = main_requests(&world);
+    assert_eq!(requests.len(), 2);
+    for request in &requests {
+        let path = "/model/eu.anthropic.claude-haiku-4-5-20251001-v1:0/invoke-with-response-stream";
+        assert_eq!(request.path, path);
+        check_aws_signature(request, SECRET).unwrap();
+        assert!(check_aws_signature(request, "another").is_err());
+        assert_eq!(request.header("x-amz-security-token"), Some("session-token-1"));
+        assert!(request.header("authorization").unwrap().contains("/eu-west-1/bedrock/aws4_request"));
+        assert_eq!(request.json.get("stream"), None);
+    }
+}
+
+#[tokio::test]
+async fn inference_profiles_bearer_tokens_and_skipped_auth_work() {
+    let world = World::new([Step::text("a"), Step::text("b")]).await;
+    let arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab";
+    world.home.write_config("settings.json", json!({"modelOverrides": {"claude-opus-5": arn}}).to_string());
+    let mut variables = BEDROCK.to_vec();
+    let output = world.run(&ask(&world, &variables).args(["--model", "opus"]));
+    assert_eq!(result_of(&output)["result"], "a", "{output:?}");
+    let request = world.last_request();
+    assert!(request.path.contains("application-inference-profile%2Fab/"), "{}", request.path);
+    check_aws_signature(&request, SECRET).unwrap();
+    variables.push(("AWS_BEARER_TOKEN_BEDROCK", "bearer-1"));
+    world.run(&ask(&world, &variables));
+    assert_eq!(world.last_request().header("authorization"), Some("Bearer bearer-1"));
+    variables.push(("CLAUDE_CODE_SKIP_BEDROCK_AUTH", "1"));
+    world.run(&ask(&world, &variables));
+    assert_eq!(world.last_request().header("authorization"), None);
+}
+
+/// Keys that have expired are got again, after the command that renews them; what is too long is made room for.
+#[tokio::test]
+async fn expired_keys_are_renewed_once() {
+    let expired = Step::status(403).raw_body(
+        "application/json",
+        r#"{"message":"The security token included in the request is expired"}"#,
+    );
+    let world = World::new([expired, Step::text("renewed")]).await;
+    let file = world
+        .home
+        .write_home(".aws/credentials", "[default]\naws_access_key_id = OLD\naws_secret_access_key = s\n");
+    let refresh = format!("sed -i s/OLD/NEW/ {}", file.display());
+    world.home.write_config("settings.json", json!({"awsAuthRefresh": refresh}).to_string());
+    let output = world.run(&ask(&world, &BEDROCK[..3]));
+    assert_eq!(result_of(&output)["result"], "renewed", "{output:?}");
+    let keys: Vec<String> =
+        world.model.main_requests().iter().map(|it| it.header("authorization").unwrap().to_owned()).collect();
+    assert!(keys[0].contains("Credential=OLD/") && keys[1].contains("Credential=NEW/"), "{keys:?}");
+}
+
+#[tokio::test]
+async fn missing_credentials_and_unknown_clouds_are_said() {
+    let world = World::new([Step::text("never")]).await;
+    let output = world.run(&ask(&world, &BEDROCK[..3]));
+    assert!(output.stdout.contains("No Amazon credentials were found"), "{output:?}");
+    for (variables, words) in [
+        (&[("CLAUDE_CODE_USE_MANTLE", "1")][..], "CLAUDE_CODE_USE_MANTLE"),
+        (&[("CLAUDE_CODE_USE_VERTEX", "1")], "ANTHROPIC_VERTEX_PROJECT_ID"),
+        (&[("CLAUDE_CODE_USE_FOUNDRY", "1")], "ANTHROPIC_FOUNDRY_RESOURCE"),
+    ] {
+        let output = world.run(&ask(&world, variables));
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.stderr.contains(words), "{output:?}");
+    }
+    assert!(world.model.requests().is_empty());
+}
+
+#[tokio::test]
+async fn turn_runs_over_vertex_with_a_token_of_the_login() {
+    let world = World::new(turn()).await;
+    world.home.write("notes.txt", "one\n");
+    let tokens = TokenServer::start();
+    let login = json!({"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r+1",
+        "token_uri": tokens.url(), "quota_project_id": "payer"});
+    world.home.write_home(".config/gcloud/application_default_credentials.json", login.to_string());
+    let variables = [
+        ("CLAUDE_CODE_USE_VERTEX", "1"),
+        ("ANTHROPIC_VERTEX_BASE_URL", "{base}/v1"),
+        ("ANTHROPIC_VERTEX_PROJECT_ID", "proj"),
+        ("CLOUD_ML_REGION", "europe-west1"),
+        ("VERTEX_REGION_CLAUDE_HAIKU_4_5", "us-east5"),
+    ];
+    let output = world.run(&ask(&world, &variables).args(["--model", "haiku"]));
+    assert_eq!(result_of(&output)["result"], "It says one.", "{output:?}");
+    let requests = main_requests(&world);
+    let path = "/v1/projects/proj/locations/us-east5/publishers/anthropic/models/claude-haiku-4-5@20251001:streamRawPredict";
+    assert_eq!(requests[0].path, path);
+    assert_eq!(requests[1].header("authorization"), Some("Bearer google-token"));
+    assert_eq!(requests[1].header("x-goog-user-project"), Some("payer"));
+    assert_eq!(tokens.bodies(), ["grant_type=refresh_token&client_id=c&client_secret=s&refresh_token=r%2B1"]);
+}
+
+#[tokio::test]
+async fn foundry_takes_keys_and_tokens() {
+    let world = World::new([Step::text("a"), Step::text("b")]).await;
+    let mut variables = vec![
+        ("CLAUDE_CODE_USE_FOUNDRY", "1"),
+        ("ANTHROPIC_FOUNDRY_BASE_URL", "{base}/anthropic"),
+        ("ANTHROPIC_FOUNDRY_API_KEY", "foundry-key"),
+    ];
+    let output = world.run(&ask(&world, &variables).args(["--model", "my-deployment"]));
+    assert_eq!(result_of(&output)["result"], "a", "{output:?}");
+    let request = world.last_request();
+    assert_eq!(
+        (request.route(), request.header("x-api-key")),
+        ("/anthropic/v1/messages", Some("foundry-key"))
+    );
+    assert_eq!(request.json["model"], "my-deployment");
+    variables.push(("ANTHROPIC_FOUNDRY_AUTH_TOKEN", "foundry-token"));
+    world.run(&ask(&world, &variables));
+    assert_eq!(world.last_request().header("authorization"), Some("Bearer foundry-token"));
+}
+
+/// Answers every request with a token, and keeps what was asked.
+struct TokenServer {
+    address: std::net::SocketAddr,
+    bodies: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl TokenServer {
+    fn start() -> Self {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let bodies: std::sync::Arc<std::sync::Mutex<Vec<String>>> = std::sync::Arc::default();
+        let kept = std::sync::Arc::clone(&bodies);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut text = String::new();
+                let mut buffer = [0; 4096];
+                loop {
+                    let n = stream.read(&mut buffer).unwrap_or(0);
+                    text.push_str(&String::from_utf8_lossy(&buffer[..n]));
+                    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+                    let length = head.lines().find_map(|line| {
+                        line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
+                    });
+                    if n == 0 || text.contains("\r\n\r\n") && body.len() >= length.unwrap_or(0) {
+                        kept.lock().unwrap().push(body.to_owned());
+                        break;
+                    }
+                }
+                let body = json!({"access_token": "google-token", "expires_in": 3599}).to_string();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                drop(stream.write_all(format!("{head}{body}").as_bytes()));
+            }
+        });
+        Self { address, bodies }
+    }
+
+    fn url(&self) -> Value {
+        format!("http://{}/token", self.address).into()
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        self.bodies.lock().unwrap().clone()
+    }
+}
