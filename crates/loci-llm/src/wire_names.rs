@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str) -> ToolSpec {
-        ToolSpec { name: name.to_owned(), json: RawJson::from_value("").unwrap() }
+        ToolSpec { name: name.to_owned(), json: RawJson::from_value("").unwrap(), uses_references: false }
     }
 
     proptest! {

@@ -28,7 +28,11 @@ fn request_has_the_fields_of_chat_completions() {
             SystemBlock { text: "one".to_owned(), is_cached: false },
             SystemBlock { text: "two".to_owned(), is_cached: true },
         ],
-        tools: Arc::from([ToolSpec { name: "Read".to_owned(), json: RawJson::from_value(&tool).unwrap() }]),
+        tools: Arc::from([ToolSpec {
+            name: "Read".to_owned(),
+            json: RawJson::from_value(&tool).unwrap(),
+            uses_references: false,
+        }]),
         effort: Some("low".to_owned()),
         session_id: Some("s".to_owned()),
         ..Request::new("p/vendor/m", 100, vec![Message::user_text("Hi")])

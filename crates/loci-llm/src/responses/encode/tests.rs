@@ -33,7 +33,11 @@ fn request_says_everything_and_keeps_nothing_at_the_server() {
     ];
     let request = Request {
         system: vec![SystemBlock { text: "one".to_owned(), is_cached: true }],
-        tools: Arc::from([ToolSpec { name: "Read".to_owned(), json: RawJson::from_value(&tool).unwrap() }]),
+        tools: Arc::from([ToolSpec {
+            name: "Read".to_owned(),
+            json: RawJson::from_value(&tool).unwrap(),
+            uses_references: false,
+        }]),
         effort: Some("high".to_owned()),
         session_id: Some("s".to_owned()),
         ..Request::new(
