@@ -76,6 +76,10 @@ impl SkillFollower for FollowedSkills {
         self.watch.meet(file).map(|found| self.options.registry(found))
     }
 
+    fn add_dir(&mut self, dir: &Path) -> Option<SkillRegistry> {
+        self.watch.add_dir(dir).map(|found| self.options.registry(found))
+    }
+
     fn reload(&mut self) -> SkillRegistry {
         self.options.registry(self.watch.reload())
     }

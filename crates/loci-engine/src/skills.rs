@@ -41,6 +41,9 @@ pub trait SkillFollower: Send {
     /// Takes up the skills of directories on the way to a file; returns all skills anew when there are more.
     fn meet(&mut self, file: &Path) -> Option<SkillRegistry>;
 
+    /// Takes up the skills of a directory that was added; returns all skills anew when there may be more.
+    fn add_dir(&mut self, dir: &Path) -> Option<SkillRegistry>;
+
     /// Reads all of them anew.
     fn reload(&mut self) -> SkillRegistry;
 }
@@ -137,6 +140,13 @@ impl SessionSkills {
         }
         let changed = state.follower.as_mut().and_then(|follower| follower.poll());
         changed.map(|registry| state.set_registry(registry)).is_some()
+    }
+
+    /// Takes up the skills of a directory that was added; true when there may be more.
+    pub(crate) fn add_dir(&self, dir: &Path) -> bool {
+        let mut state = lock(&self.state);
+        let more = state.follower.as_mut().and_then(|follower| follower.add_dir(dir));
+        more.map(|registry| state.set_registry(registry)).is_some()
     }
 
     /// Reads all skills anew; returns them as they were the last time, or at the start.
@@ -281,6 +291,10 @@ mod tests {
         }
 
         fn meet(&mut self, _file: &Path) -> Option<SkillRegistry> {
+            None
+        }
+
+        fn add_dir(&mut self, _dir: &Path) -> Option<SkillRegistry> {
             None
         }
 

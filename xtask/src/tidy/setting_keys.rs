@@ -14,7 +14,9 @@ const NAMED_ONLY: [&str; 2] = [
 ];
 
 /// Keys that are honoured by what the program never does.
-const NOTHING_TO_DO: [&str; 1] = [
+const NOTHING_TO_DO: [&str; 2] = [
+    // No plugin is fetched by a command.
+    "disableCommandPluginSources",
     // No service is asked about addresses, so there is nothing to skip.
     "skipWebFetchPreflight",
 ];

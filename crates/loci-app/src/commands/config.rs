@@ -82,7 +82,8 @@ pub fn rows(ctx: &SettingsContext) -> Vec<SettingRow> {
 /// Changes go to the user's file; what waits there for nobody goes to their file for the project.
 fn usual_scope(key: &Key) -> Scope {
     match key.path {
-        "spinnerTipsEnabled"
+        "outputStyle"
+        | "spinnerTipsEnabled"
         | "skillOverrides"
         | "enabledMcpjsonServers"
         | "disabledMcpjsonServers"

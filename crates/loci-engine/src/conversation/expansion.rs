@@ -53,7 +53,7 @@ impl Conversation {
     }
 
     /// Lets people type what there is, and has the next request offer the tool where the model has something to use.
-    fn offer_skills(&mut self) {
+    pub(super) fn offer_skills(&mut self) {
         self.ctx.add_skill_commands();
         let is_denied = self.rules_now().is_tool_denied(SKILL_TOOL);
         if self.agent.is_none() && self.ctx.skills.has_any_for_model() && !is_denied && !self.offers_skills()

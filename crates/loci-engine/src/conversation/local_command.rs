@@ -110,6 +110,9 @@ impl Conversation {
         let directory = self.check_directory(directory)?;
         self.try_grant(Update::AddDirectories(vec![directory.clone()], Destination::Session))?;
         self.ctx.hooks.directory_added(directory.clone(), source, self.hook_moment());
+        if self.ctx.skills.add_dir(&directory) {
+            self.offer_skills();
+        }
         Ok(directory)
     }
 }

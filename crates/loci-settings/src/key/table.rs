@@ -166,7 +166,7 @@ pub(super) const KEYS: &[Key] = &[
     key("strictPluginOnlyCustomization", Any, "what only plugins may add").only(Managed).used(),
     key("pluginTrustMessage", Text, "words at the plugin warning").only(Managed),
     key("pluginSuggestionMarketplaces", Any, "marketplaces to suggest from").only(Managed),
-    key("disableCommandPluginSources", Bool, "no plugins from commands").only(Managed).closed(Closed::On),
+    key("disableCommandPluginSources", Bool, "no plugins from commands; there are none anyway").only(Managed).closed(Closed::On).used(),
     key("disableSideloadFlags", Bool, "no plugins from flags").only(Managed).used(),
     key("enableAllProjectMcpServers", Bool, "approve all MCP servers of the project").used(),
     key("enabledMcpjsonServers", Texts, "approved MCP servers of the project").used(),

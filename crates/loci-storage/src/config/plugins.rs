@@ -34,6 +34,11 @@ pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
 };
 
+/// From so many plugins on they are read side by side.
+const MANY: usize = 8;
+/// By so many threads at most.
+const MOST_THREADS: usize = 4;
+
 /// Where plugins are looked for.
 #[derive(Debug, Clone)]
 pub struct PluginPlaces {
@@ -76,6 +81,7 @@ pub fn find_plugins(
     for (dir, scope) in &places.skills_dirs {
         found.take_skills_dir(dir, *scope, enabled, &|id| refusal(id, &state));
     }
+    let mut wanted = Vec::new();
     for installed in state.installed_in(&places.project) {
         let said = enabled.get(&installed.id.to_string()).map(is_on);
         if said == Some(false) {
@@ -87,8 +93,11 @@ pub fn find_plugins(
             found.disabled.push(installed);
             continue;
         }
-        let entry = || state.marketplace_entry(&installed.id);
-        match read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry)) {
+        wanted.push((installed, said));
+    }
+    let read = read_installed(&wanted, &state);
+    for ((installed, said), plugin) in wanted.into_iter().zip(read) {
+        match plugin {
             Ok(plugin) if said.is_none() && !plugin.manifest.is_enabled_by_default => {
                 found.disabled.push(installed);
             }
@@ -98,6 +107,34 @@ pub fn find_plugins(
     }
     found.report_missing(enabled, &state);
     found
+}
+
+/// Reads installed plugins, side by side where there are many: a session waits for them.
+fn read_installed(
+    wanted: &[(InstalledPlugin, Option<bool>)],
+    state: &PluginState,
+) -> Vec<Result<PluginFolder, PluginProblem>> {
+    let read = |(installed, _): &(InstalledPlugin, Option<bool>)| {
+        let entry = || state.marketplace_entry(&installed.id);
+        read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))
+    };
+    if wanted.len() < MANY {
+        return wanted.iter().map(read).collect();
+    }
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let share = wanted.len().div_ceil(n_threads);
+    std::thread::scope(|scope| {
+        let read = &read;
+        let threads: Vec<_> = wanted
+            .chunks(share)
+            .map(|part| (part, scope.spawn(move || part.iter().map(read).collect::<Vec<_>>())))
+            .collect();
+        // A thread that is lost has lost nothing that cannot be read again.
+        let shares = threads
+            .into_iter()
+            .map(|(part, thread)| thread.join().unwrap_or_else(|_| part.iter().map(read).collect()));
+        shares.flatten().collect()
+    })
 }
 
 /// Tells whether a value of `enabledPlugins` turns a plugin on: older files list versions there.

@@ -66,6 +66,15 @@ impl SkillWatch {
         read_skills(files, &self.places)
     }
 
+    /// Takes up the skills and commands of a directory that was added; returns all anew, unless it is known.
+    pub fn add_dir(&mut self, dir: &Path) -> Option<FoundSkills> {
+        let is_known = self.places.cwd == dir || self.places.extra_dirs.iter().any(|known| known == dir);
+        (!is_known).then(|| {
+            self.places.extra_dirs.push(dir.to_owned());
+            self.reload()
+        })
+    }
+
     /// Takes up the skills of directories between the working one and a file that was read or changed; returns all skills
     /// anew when there are such that were not known.
     pub fn meet(&mut self, file: &Path) -> Option<FoundSkills> {
@@ -313,5 +322,9 @@ mod tests {
         write(cwd.join("apps/web/.claude/skills/n/SKILL.md"), "longer");
         assert_eq!(names(&watch.poll().unwrap()), ["project n longer"]);
         assert_eq!(names(&watch.reload()), ["project n longer"]);
+        write(dir.path().join("more/.claude/skills/added/SKILL.md"), "y");
+        let found = watch.add_dir(&dir.path().join("more")).unwrap();
+        assert_eq!(names(&found), ["project added y", "project n longer"]);
+        assert_eq!(watch.add_dir(&dir.path().join("more")), None);
     }
 }

@@ -140,3 +140,27 @@ async fn plugin_that_is_turned_on_and_missing_is_said() {
     let output = world.print(["hi", "--plugin-dir", "nowhere"]);
     assert!(output.stderr.contains("nowhere") && output.code == Some(0), "{output:?}");
 }
+
+#[tokio::test]
+async fn plugins_are_read_anew_when_somebody_asks() {
+    let world = World::new([Step::text("one"), Step::text("two")]).await;
+    let dir = write_plugin(&world);
+    let mut session = world.start(&stream(["--plugin-dir", &dir]));
+    session.write_json(&crate::support::user("first"));
+    session.wait_for_json(crate::support::is_result);
+    world.home.write("kit/skills/late/SKILL.md", "---\ndescription: Came later\n---\nLATE");
+    world.home.write("kit/agents/checker.md", "---\nname: checker\ndescription: Checks anew\n---\nx");
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch rehooked"}]}]}});
+    world.home.write("kit/hooks/hooks.json", hooks.to_string());
+    world.home.write("kit/output-styles/new.md", "New.");
+    session.write_json(&crate::support::user("/reload-plugins"));
+    let said = session.wait_for_json(crate::support::is_result)["result"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("1 plugin, 3 skills, 1 agent, 1 file of hooks, 1 file of servers"), "{said}");
+    assert!(said.contains("count from the next session on") && said.contains("new: kit:late"), "{said}");
+    session.write_json(&crate::support::user("/kit:late"));
+    session.wait_for_json(crate::support::is_result);
+    session.finish();
+    assert!(world.home.project().join("rehooked").exists(), "the new hooks count");
+    let sent = world.last_request().json["messages"].to_string();
+    assert!(sent.contains("LATE") && sent.contains("Checks anew"), "{sent}");
+}

@@ -356,3 +356,19 @@ async fn no_definition_is_read_twice() {
     let twice: Vec<&&str> = reads.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }
+
+#[tokio::test]
+async fn output_style_that_is_chosen_in_a_session_goes_to_the_local_file_and_counts_after_clear() {
+    let world = World::new([Step::text("one"), Step::text("two")]).await;
+    let mut session = world.start(&stream([]));
+    for prompt in ["/config outputStyle=Learning", "first", "/clear", "second"] {
+        session.write_json(&user(prompt));
+        session.wait_for_json(is_result);
+    }
+    session.finish();
+    assert!(world.home.read(".claude/settings.local.json").contains("\"Learning\""));
+    assert!(!world.home.config_home().join("settings.json").exists());
+    let has_style: Vec<bool> =
+        world.requests().iter().map(|it| it.system_text().contains("Output style: learning")).collect();
+    assert_eq!(has_style, [false, true]);
+}

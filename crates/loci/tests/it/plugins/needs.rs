@@ -45,6 +45,8 @@ async fn what_a_plugin_needs_is_installed_with_it_and_pruned_after_it() {
             ("base", json!({"version": "2.3.0", "defaultEnabled": false})),
             ("picky", json!({"version": "1.0.0", "dependencies": [{"name": "base", "version": "~1.0"}]})),
             ("lost", json!({"version": "1.0.0", "dependencies": ["nowhere"]})),
+            ("egg", json!({"version": "1.0.0", "dependencies": ["hen"]})),
+            ("hen", json!({"version": "1.0.0", "dependencies": ["egg"]})),
         ],
     );
     fine(&world, &["marketplace", "add", "./m"]);
@@ -70,6 +72,10 @@ async fn what_a_plugin_needs_is_installed_with_it_and_pruned_after_it() {
     let said = fine(&world, &["prune"]);
     assert!(said.contains("base@m\n") && said.contains("lib@m\n") && said.contains("--yes"), "{said}");
     assert!(fine(&world, &["prune", "--yes"]).contains("lib@m is not installed any more"));
+    assert_eq!(state(&world)["plugins"], json!({}));
+    // Two that need each other come and go together.
+    assert!(fine(&world, &["install", "egg"]).contains("Installed hen@m"));
+    fine(&world, &["uninstall", "egg", "--prune"]);
     assert_eq!(state(&world)["plugins"], json!({}));
 }
 

@@ -4,7 +4,7 @@ use loci_testkit::Step;
 use serde_json::json;
 
 use super::skill;
-use crate::support::{World, assert_fine, is_result, print, stream, user};
+use crate::support::{World, assert_fine, control, is_result, print, stream, user};
 
 fn read(world: &World, file: &str) -> Step {
     Step::call("Read", json!({"file_path": world.path(file)}))
@@ -82,4 +82,22 @@ async fn agents_are_told_of_skills_too() {
     skill(&world, "ship", "---\ndescription: Ships the build\n---\nx");
     assert_fine(&world.print(["go"]));
     assert_eq!(requests_with(&world, "- ship: Ships the build"), [true; 3]);
+}
+
+#[tokio::test]
+async fn directory_that_is_added_brings_its_skills() {
+    let world = World::new([Step::text("one"), Step::text("two")]).await;
+    let more = world.home.home().join("more");
+    std::fs::create_dir_all(more.join(".claude/skills/extra")).unwrap();
+    std::fs::write(more.join(".claude/skills/extra/SKILL.md"), "---\ndescription: Comes with it\n---\nEXTRA")
+        .unwrap();
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("first"));
+    session.wait_for_json(is_result);
+    session.write_json(&control("r1", json!({"subtype": "register_repo_root", "directory": more})));
+    session.wait_for_json(|frame| frame["type"] == "control_response");
+    session.write_json(&user("second"));
+    session.wait_for_json(is_result);
+    session.finish();
+    assert_eq!(requests_with(&world, "- extra: Comes with it"), [false, true]);
 }
