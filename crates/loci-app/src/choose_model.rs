@@ -6,7 +6,7 @@ use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
 use serde_json::Value;
 
-use crate::options::ModelOptions;
+use crate::options::{ModelOptions, ThinkingChoice};
 use crate::user_error::UserError;
 
 /// The most fallback models that are kept.
@@ -36,11 +36,16 @@ pub fn choose(
     Ok(ModelConfig {
         fallbacks,
         effort: effort(vars, asked, settings),
-        max_thinking_tokens: match asked.max_thinking_tokens {
-            Some(budget) => Some(budget),
-            None => number(vars, "MAX_THINKING_TOKENS")?
+        max_thinking_tokens: match (asked.thinking, asked.max_thinking_tokens) {
+            (Some(ThinkingChoice::Disabled), _) => Some(0),
+            (_, Some(budget)) => Some(budget),
+            // Whoever says so wins over what usually turns it off.
+            (Some(ThinkingChoice::Adaptive), None) => None,
+            (None, None) => number(vars, "MAX_THINKING_TOKENS")?
                 .or((settings.always_thinking_enabled == Some(false)).then_some(0)),
         },
+        thinking_display: asked.thinking_display.clone(),
+        task_budget: asked.task_budget,
         max_output_tokens: number(vars, "CLAUDE_CODE_MAX_OUTPUT_TOKENS")?.filter(|limit| *limit > 0),
         betas: asked.betas.clone(),
         user_id: None,

@@ -8,6 +8,7 @@ mod identity;
 mod permissions;
 mod prefetch;
 mod provider;
+mod structured_output;
 mod tools;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use loci_engine::{
 use loci_llm::{Client, RetryPolicy};
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
-use loci_tools::{RecordDirs, Toolbox, real_path};
+use loci_tools::{RecordDirs, SKILL_TOOL, Toolbox, real_path};
 
 use crate::agents::{SessionAgents, add_client_agents};
 use crate::background_agents::background_config;
@@ -49,6 +50,7 @@ use crate::worktree::worktree_options;
 
 use permissions::may_bypass;
 use provider::{Provider, declared_window, provider};
+use structured_output::offer_structured_output;
 
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
@@ -100,7 +102,11 @@ impl Composed {
     pub fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
         change_prompts(&mut self.config.prompt, options)?;
         resume::name_history(&mut self.config.history, options);
+        offer_structured_output(&mut self.config, options)?;
         if let Some(request) = &options.initialize {
+            if let Some(names) = &request.skills {
+                choose_skills(&mut self.config, names);
+            }
             self.config.client_hooks.clone_from(&request.hooks);
             self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
             let problems = add_client_agents(&mut self.config, &request.agents);
@@ -119,7 +125,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let mut provider = provider(options, &run, client);
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
     let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
-    let settings_reload = reload(&mut run, &access, &provider);
+    let settings_reload = reload(options, &mut run, &access, &provider);
     let record = RecordDirs {
         sessions: identity::project_dir(&resume.place),
         memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
@@ -148,12 +154,18 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         true => compaction.window.filter(|window| Some(*window) != declared_window(&run)),
         false => compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main)),
     };
+    compaction.window = options.compact_window.or(compaction.window);
     let (mcp, problems) = mcp::servers_of_run(options, &run, resume.place.id().as_str())?;
     warnings.extend(problems);
     let window = compaction.window.unwrap_or(model.catalog.facts(&model.main).window);
-    let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window));
+    let skills = match options.has_no_commands {
+        true => SessionSkills::none(),
+        false => skills.into_session(SkillOptions::new(&run), window),
+    };
+    let skills = Arc::new(skills);
     agents.preload_skills(&skills.registry());
     warnings.append(&mut agents.warnings);
+    warnings.extend(tools::unknown_tools(options));
     let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
     agents.offer(&mut toolbox, &access.rulebook);
     let (search, warning) = tool_search(options, &run, &access.rulebook, &model.main);
@@ -191,7 +203,19 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let mut config = assemble(options, run, resume, parts, started)?;
     config.prompt.style = style.prompt;
     config.output_style = style.name;
+    offer_structured_output(&mut config, options)?;
+    if let Some(names) = options.initialize.as_ref().and_then(|request| request.skills.as_ref()) {
+        choose_skills(&mut config, names);
+    }
     Ok(Composed { config, warnings, models, may_bypass, style_names })
+}
+
+/// Lets the model use the skills that the client names and no others.
+fn choose_skills(config: &mut SessionConfig, names: &[String]) {
+    config.skills.choose(names.to_vec());
+    if !config.skills.has_any_for_model() {
+        config.toolbox.retain(|tool| tool.name != SKILL_TOOL);
+    }
 }
 
 /// What a session may do and remember.
@@ -228,7 +252,12 @@ fn memory_of(run: &RunSettings) -> (Option<Memory>, Option<String>) {
 }
 
 /// Has the session follow its settings files, where there are any.
-fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option<SettingsReload> {
+fn reload(
+    options: &RunOptions,
+    run: &mut RunSettings,
+    access: &Access,
+    provider: &Provider,
+) -> Option<SettingsReload> {
     let watch = run.watch.take()?;
     let baseline = ReloadBaseline {
         inherited: run.inherited.clone(),
@@ -240,6 +269,7 @@ fn reload(run: &mut RunSettings, access: &Access, provider: &Provider) -> Option
         hook_gate: run.hook_gate,
         is_trusted: run.instructions.is_trusted(),
         plugins: Arc::clone(&run.plugin_store),
+        flag_settings: options.flag_settings.clone(),
     };
     Some(watch_settings(watch, baseline))
 }
@@ -302,12 +332,16 @@ fn assemble(
         tmp,
         identity: identity::identity(&env, place, options),
         log: identity::log(&home, place, resume.lease, options.is_persistent),
+        mirrors_transcript: options.mirrors_transcript,
         stamp: identity::stamp(&env, place, options.is_interactive),
         setup: options.setup,
         start_source: start_source(options, &resume.history),
         history: resume.history,
         toolbox,
-        commands: Arc::new(Store::new(CommandRegistry::builtin())),
+        commands: Arc::new(Store::new(match options.has_no_commands {
+            true => CommandRegistry::default(),
+            false => CommandRegistry::builtin(),
+        })),
         local_commands: Some(Arc::new(SessionCommands {
             env: env.clone(),
             home: home.clone(),
@@ -436,5 +470,6 @@ fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
         max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         retry: RetryPolicy::from_env(env)?,
         allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
+        structured: None,
     })
 }

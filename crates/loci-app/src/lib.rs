@@ -19,6 +19,7 @@ mod credentials;
 pub mod display;
 pub mod doctor;
 pub mod export;
+mod flag_settings;
 pub mod mcp;
 pub mod memory;
 pub mod memory_edit;
@@ -51,10 +52,11 @@ pub mod trust;
 mod user_error;
 pub mod worktree;
 
+pub use flag_settings::FlagSettings;
 pub use loci_tools::picture_block;
 pub use options::{
     McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
-    ToolChoice,
+    ThinkingChoice, ToolChoice,
 };
 pub use trace::{TraceFilter, TraceLevel, TraceOptions, TraceTarget, start_trace};
 pub use user_error::UserError;

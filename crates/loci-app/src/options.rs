@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use loci_core::permission::Mode;
 use loci_engine::{ClientRequests, InitializeRequest, McpConfig};
 use loci_storage::config::SettingsSources;
+use serde_json::Value;
+
+use crate::flag_settings::FlagSettings;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
 #[derive(Clone)]
@@ -37,8 +40,22 @@ pub struct RunOptions {
     pub max_turns: Option<u32>,
     /// The most US dollars to be spent.
     pub max_budget_usd: Option<f64>,
+    /// The schema of the answer, where it must have one.
+    pub json_schema: Option<Value>,
+    /// Whether what differs between machines is told in the first message, not in the system prompt.
+    pub excludes_dynamic_sections: bool,
+    /// Whether it does without tools that run code, and keeps to its directories.
+    pub is_restricted: bool,
+    /// The size at which the conversation is compacted, where that is not the model's window.
+    pub compact_window: Option<u64>,
+    /// Whether prompts are sent as they are: there are no slash commands and no skills.
+    pub has_no_commands: bool,
+    /// Whether the front end hears of every line of the transcripts.
+    pub mirrors_transcript: bool,
     /// Settings that win over those of files: a JSON object, or a file that holds one.
     pub settings: Option<String>,
+    /// What was given since the run began, over them.
+    pub flag_settings: FlagSettings,
     /// Which settings and instruction files are read.
     pub setting_sources: SettingsSources,
     /// Agents given with the start: a JSON object, or a file that holds one.
@@ -82,6 +99,10 @@ impl RunOptions {
         if let Some(title) = given(&request.title) {
             self.session.title = Some(title);
         }
+        if let Some(schema) = &request.json_schema {
+            self.json_schema = Some(schema.clone());
+        }
+        self.excludes_dynamic_sections |= request.excludes_dynamic_sections;
         self.initialize = Some(request);
     }
 }
@@ -103,7 +124,14 @@ impl Default for RunOptions {
             permissions: PermissionOptions::default(),
             max_turns: None,
             max_budget_usd: None,
+            json_schema: None,
+            excludes_dynamic_sections: false,
+            is_restricted: false,
+            compact_window: None,
+            has_no_commands: false,
+            mirrors_transcript: false,
             settings: None,
+            flag_settings: FlagSettings::default(),
             setting_sources: SettingsSources::ALL,
             agents: None,
             agent: None,
@@ -144,6 +172,8 @@ pub struct SessionOptions {
     pub id: Option<String>,
     /// What to call it.
     pub title: Option<String>,
+    /// The prompt that all that is left out must belong to, where somebody wants to be sure of that.
+    pub drops_turn: Option<String>,
     /// Whether it is taken from another process that is using it.
     pub takes_over: bool,
 }
@@ -171,10 +201,25 @@ pub struct ModelOptions {
     pub effort: Option<String>,
     /// The most tokens it may think with; 0 turns thinking off.
     pub max_thinking_tokens: Option<u64>,
+    /// Whether it thinks, where somebody says so.
+    pub thinking: Option<ThinkingChoice>,
+    /// How its thinking is shown.
+    pub thinking_display: Option<String>,
+    /// Tokens that it is told it may spend on the task.
+    pub task_budget: Option<u64>,
     /// Beta features to ask the API for.
     pub betas: Vec<String>,
     /// Whether the front end wants the model's events as they arrive.
     pub wants_wire_events: bool,
+}
+
+/// Whether a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingChoice {
+    /// As much as it does by itself.
+    Adaptive,
+    /// Not at all.
+    Disabled,
 }
 
 /// A text, or where it is.
@@ -211,4 +256,6 @@ pub struct PermissionOptions {
     pub may_bypass: bool,
     /// Further directories to work in.
     pub dirs: Vec<PathBuf>,
+    /// Whether everything outside them is out of reach.
+    pub is_confined: bool,
 }

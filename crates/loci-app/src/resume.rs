@@ -1,5 +1,6 @@
 //! What a run continues: nothing, the newest session here, the one that was named, or a copy of it.
 
+mod drops_turn;
 mod fork;
 mod restore_hint;
 
@@ -66,7 +67,12 @@ pub fn find_showing(
         true => recover_rewinds(home, env),
         false => Vec::new(),
     };
-    let mut start = match (source(env, home, options)?, options.session.is_fork) {
+    let source = source(env, home, options)?;
+    if let (Some(place), Some(at), Some(prompt)) = (&source, &options.session.at, &options.session.drops_turn)
+    {
+        drops_turn::check_dropped_turn(place, at, prompt)?;
+    }
+    let mut start = match (source, options.session.is_fork) {
         (Some(source), true) => fork::start(env, home, options, &source)?,
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {

@@ -146,7 +146,10 @@ impl RunSettings {
         let env = bare.as_ref().unwrap_or(env);
         let home = ConfigHome::from_env(env);
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
-        let (watch, loaded) = SettingsWatch::start(places.clone(), read_settings_flag(env, options)?);
+        let (watch, loaded) = SettingsWatch::start(
+            places.clone(),
+            options.flag_settings.over(read_settings_flag(env, options)?),
+        );
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);

@@ -51,6 +51,52 @@ impl SettingsContext {
         RunPlugins::load(&self.env, &self.home, query)
     }
 
+    /// Returns what each source says that says anything, by the name that clients know it by, secrets hidden, lowest
+    /// precedence first.
+    pub fn layers(&self) -> Vec<(&'static str, Value)> {
+        let layer = |scope| (source_name(scope), self.loaded.merged.of_scope(scope, without_secrets));
+        let layers = Scope::ALL.into_iter().map(layer);
+        layers.filter(|(_, settings)| settings.as_object().is_some_and(|fields| !fields.is_empty())).collect()
+    }
+
+    /// Changes keys of a source that clients may change, by its name: a null takes a key away.
+    pub fn update_source(
+        &self,
+        source: &str,
+        settings: &serde_json::Map<String, Value>,
+    ) -> Result<(), UserError> {
+        let may_be = [Scope::User, Scope::Local];
+        match may_be.into_iter().find(|scope| source_name(*scope) == source) {
+            Some(scope) => self.update(settings, scope),
+            None => Err(UserError::new(format!("The settings `{source}` cannot be changed by a client"))
+                .hint("Name userSettings or localSettings.")),
+        }
+    }
+
+    /// Changes keys in the file of a scope: a null takes a key away, an object that is no setting of its own names keys
+    /// inside it.
+    fn update(&self, settings: &serde_json::Map<String, Value>, scope: Scope) -> Result<(), UserError> {
+        self.update_under("", settings, scope)
+    }
+
+    fn update_under(
+        &self,
+        prefix: &str,
+        settings: &serde_json::Map<String, Value>,
+        scope: Scope,
+    ) -> Result<(), UserError> {
+        for (key, value) in settings {
+            let path = format!("{prefix}{key}");
+            match (NamedKey::parse(&path), value) {
+                (Ok(named), Value::Null) => _ = self.unset(&named.path(), scope)?,
+                (Ok(named), value) => _ = self.set(&named, value, scope)?,
+                (Err(_), Value::Object(inner)) => self.update_under(&format!("{path}."), inner, scope)?,
+                (Err(unknown), _) => return Err(unknown),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the file of a scope and how it is created.
     pub fn file(&self, scope: Scope) -> (PathBuf, WriteOptions) {
         match scope {
@@ -119,6 +165,17 @@ impl SettingsContext {
             }
             _ => None,
         }
+    }
+}
+
+/// Returns the name that clients know a scope by.
+fn source_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::User => "userSettings",
+        Scope::Project => "projectSettings",
+        Scope::Local => "localSettings",
+        Scope::CommandLine => "flagSettings",
+        Scope::Managed => "policySettings",
     }
 }
 

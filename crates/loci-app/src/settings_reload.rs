@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use crate::child_env;
 use crate::credentials::Credentials;
+use crate::flag_settings::FlagSettings;
 use crate::plugins::RunPlugins;
 use crate::rules::rulebook_from_settings;
 use crate::settings::{HookGate, hooks_of, settings_warnings, with_settings_vars};
@@ -48,6 +49,8 @@ pub(crate) struct ReloadBaseline {
     pub(crate) is_trusted: bool,
     /// The plugins, which stay as they are until somebody wants them read anew.
     pub(crate) plugins: Arc<Store<RunPlugins>>,
+    /// What was given beside the files, which may change.
+    pub(crate) flag_settings: FlagSettings,
 }
 
 /// What plugins depend on.
@@ -63,6 +66,7 @@ pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> Set
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
     let plugins = Arc::clone(&start.plugins);
     let watch = Arc::new(Mutex::new(watch));
+    start.flag_settings.follow(&watch);
     SettingsReload {
         gate: Box::new(SettingsChanges { watch: Arc::clone(&watch), open: Vec::new() }),
         poll: poll(watch, start, Arc::clone(&latest)),

@@ -34,6 +34,7 @@ pub fn prompt_parts(
         surroundings,
         memory_dir: memory_dir.map(|dir| dir.display().to_string()),
         git: git.map(git_context),
+        excludes_dynamic: options.excludes_dynamic_sections,
     })
 }
 
@@ -41,6 +42,7 @@ pub fn prompt_parts(
 pub fn change_prompts(parts: &mut PromptParts, options: &RunOptions) -> Result<(), UserError> {
     parts.replacement = text_of(options.system_prompt.as_ref())?;
     parts.appendix = text_of(options.appended_prompt.as_ref())?;
+    parts.excludes_dynamic = options.excludes_dynamic_sections;
     Ok(())
 }
 

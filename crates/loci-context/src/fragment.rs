@@ -36,6 +36,8 @@ pub struct PromptParts {
     pub memory_dir: Option<String>,
     /// What git says, inside a repository.
     pub git: Option<GitContext>,
+    /// Whether what differs between machines is told in the first message, so that the prompt is the same everywhere.
+    pub excludes_dynamic: bool,
 }
 
 /// An output style, as the model is told it.
@@ -75,23 +77,33 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
         (Some(text), _) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
         (None, Some(agent)) => {
             fragments.extend(agent_fragments(agent));
-            fragments.push(environment::fragment(&parts.surroundings));
-            fragments.extend(parts.git.as_ref().map(git::fragment));
+            fragments.extend(dynamic_fragments(parts).filter(|_| !parts.excludes_dynamic));
         }
         (None, None) => {
             let keeps_coding = parts.style.as_ref().is_none_or(|style| style.keeps_coding);
             fragments.push(if keeps_coding { working() } else { working_without_coding() });
             let style = parts.style.as_ref().filter(|style| !style.text.is_empty());
             fragments.extend(style.map(|style| Fragment { name: "style", text: style.text.clone() }));
-            fragments.extend(parts.memory_dir.as_deref().map(memory));
-            fragments.push(environment::fragment(&parts.surroundings));
-            fragments.extend(parts.git.as_ref().map(git::fragment));
+            fragments.extend(dynamic_fragments(parts).filter(|_| !parts.excludes_dynamic));
         }
     }
     if let Some(text) = parts.appendix.as_ref().filter(|text| !text.trim().is_empty()) {
         fragments.push(Fragment { name: "appendix", text: text.clone() });
     }
     fragments
+}
+
+/// Returns what depends on the machine, where it is not in the system prompt: it opens the first message.
+pub fn excluded_sections(parts: &PromptParts) -> Vec<String> {
+    let is_excluded = parts.excludes_dynamic && parts.replacement.is_none();
+    dynamic_fragments(parts).filter(|_| is_excluded).map(|fragment| fragment.text).collect()
+}
+
+/// Returns what depends on the machine: where memories lie, where the session runs, what git says.
+fn dynamic_fragments(parts: &PromptParts) -> impl Iterator<Item = Fragment> {
+    let memory = parts.memory_dir.as_deref().filter(|_| parts.agent.is_none()).map(memory);
+    let environment = environment::fragment(&parts.surroundings);
+    memory.into_iter().chain([environment]).chain(parts.git.as_ref().map(git::fragment))
 }
 
 /// What a server says about its tools.
@@ -103,10 +115,16 @@ pub struct ServerInstructions {
     pub text: String,
 }
 
-/// Returns the context that opens the first user message: instruction files, what servers say, and the date.
-pub fn user_context(instructions: &[Instruction], servers: &[ServerInstructions], date: &str) -> String {
+/// Returns the context that opens the first user message: what the system prompt leaves out, instruction files, what
+/// servers say, and the date.
+pub fn user_context(
+    excluded: &[String],
+    instructions: &[Instruction],
+    servers: &[ServerInstructions],
+    date: &str,
+) -> String {
     let sections = [instructions::section(instructions), server_section(servers), Some(today(date))];
-    let sections: Vec<String> = sections.into_iter().flatten().collect();
+    let sections: Vec<String> = excluded.iter().cloned().chain(sections.into_iter().flatten()).collect();
     format!(
         "<system-reminder>\nContext for this conversation, collected when it began:\n\n{}\n\nUse what bears on \
          the task; leave the rest aside.\n</system-reminder>",
@@ -222,6 +240,26 @@ mod tests {
     }
 
     #[test]
+    fn excluded_dynamic_sections_open_the_first_message() {
+        let parts = |excludes_dynamic, replacement: Option<&str>| PromptParts {
+            excludes_dynamic,
+            replacement: replacement.map(str::to_owned),
+            memory_dir: Some("/m".to_owned()),
+            git: Some(GitContext { branch: "main".to_owned(), ..GitContext::default() }),
+            ..PromptParts::default()
+        };
+        for (parts, in_prompt, n_excluded) in [
+            (parts(false, None), "identity working memory environment git", 0),
+            (parts(true, None), "identity working", 3),
+            (parts(true, Some("You test.")), "identity replacement", 0),
+        ] {
+            assert_eq!((names(&parts).as_str(), excluded_sections(&parts).len()), (in_prompt, n_excluded));
+        }
+        let text = user_context(&excluded_sections(&parts(true, None)), &[], &[], "2026-01-02");
+        assert!(text.contains("# Environment\n- Working directory") && text.contains("Today is"), "{text}");
+    }
+
+    #[test]
     fn style_stands_behind_ours_or_in_the_place_of_its_coding_part() {
         let with = |keeps_coding: bool| {
             let style = StylePrompt { text: "Talk like a pirate.".to_owned(), keeps_coding };
@@ -277,9 +315,9 @@ mod tests {
 
             Use what bears on the task; leave the rest aside.
             </system-reminder>"#]]
-        .assert_eq(&user_context(&files, &[], "2026-01-02"));
+        .assert_eq(&user_context(&[], &files, &[], "2026-01-02"));
         let servers = [ServerInstructions { server: "calc".to_owned(), text: "Use add.".to_owned() }];
-        let context = user_context(&[], &servers, "2026-01-02");
+        let context = user_context(&[], &[], &servers, "2026-01-02");
         assert!(!context.contains("claudeMd"), "{context}");
         assert!(context.contains("## calc\nUse add.\n\n# currentDate"), "{context}");
     }

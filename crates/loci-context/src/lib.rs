@@ -32,7 +32,7 @@ pub use compaction::{
 };
 pub use fragment::{
     AgentMemory, AgentPrompt, EnvironmentContext, Fragment, GitContext, Instruction, PromptParts,
-    ServerInstructions, StylePrompt, system_prompt, user_context,
+    ServerInstructions, StylePrompt, excluded_sections, system_prompt, user_context,
 };
 pub use ledger::context_tokens;
 pub use memory::{

@@ -90,7 +90,7 @@ pub(crate) async fn run(deps: &BackgroundDeps, task: AgentTask, cancel: &Cancell
 impl AgentEnd {
     fn from_report(report: &TurnReport) -> Self {
         match &report.outcome {
-            Outcome::Completed => Self::Done,
+            Outcome::Completed | Outcome::Structured(_) => Self::Done,
             // An answer that the output limit cut is all that there will be.
             Outcome::MaxTurns(_) if report.stop_reason.as_deref() == Some("max_tokens") => Self::Done,
             Outcome::MaxTurns(_) => Self::OutOfTurns,
@@ -101,6 +101,7 @@ impl AgentEnd {
             | Outcome::Blocked(_)
             | Outcome::Halted(_)
             | Outcome::CommandFailed
+            | Outcome::MaxStructuredAttempts(_)
             | Outcome::Deferred(_)
             | Outcome::DeferredUnavailable(_) => {
                 Self::Failed(Failure::new(FailureKind::InvalidRequest, "The model declined to do it"))

@@ -104,6 +104,26 @@ pub enum Command {
         /// An id for the answer.
         request: String,
     },
+    /// Take back a prompt that waits for its turn; answered by an event.
+    CancelPrompt {
+        /// An id for the answer.
+        request: String,
+        /// The prompt's own id.
+        prompt: EntryId,
+    },
+    /// Look at the files of skills now, not only before the next turn.
+    ReloadSkills,
+    /// Take a file to be read by the model as it is, if it was last changed then.
+    SeedReadState {
+        /// The file: absolute, or seen from where the session stands.
+        path: PathBuf,
+        /// When it was changed, in milliseconds since 1970.
+        modified_ms: u64,
+    },
+    /// Ask with another effort; `None` leaves it to the model.
+    SetEffort(Option<String>),
+    /// Show the model's thinking in another form; `None` leaves that to the server.
+    SetThinkingDisplay(Option<String>),
     /// Let the model think with so many tokens at most; `None` leaves it to the model, zero switches it off.
     SetThinking(Option<u64>),
     /// Change what calls are judged by: for the session, or in a settings file, too. What cannot be changed is told.
@@ -154,6 +174,20 @@ pub enum McpAction {
         /// Entries by name, as configuration files have them.
         servers: Value,
     },
+    /// Call a tool, by the name that the model knows it by.
+    CallTool {
+        /// Which.
+        tool: String,
+        /// Its arguments.
+        input: Value,
+    },
+    /// Read a resource.
+    ReadResource {
+        /// Whose.
+        server: String,
+        /// Which.
+        uri: String,
+    },
     /// Take a message of a server that lives in the client.
     Deliver {
         /// Which.
@@ -202,6 +236,11 @@ impl Command {
             Self::Notify { .. } => "notify",
             Self::AddDirectory { .. } => "add directory",
             Self::Snapshot { .. } => "snapshot",
+            Self::CancelPrompt { .. } => "cancel prompt",
+            Self::ReloadSkills => "reload skills",
+            Self::SeedReadState { .. } => "seed read state",
+            Self::SetEffort(_) => "set effort",
+            Self::SetThinkingDisplay(_) => "set thinking display",
             Self::SetThinking(_) => "set thinking",
             Self::ChangePermission(_) => "change permission",
             Self::ChangeTools(_) => "change tools",
@@ -287,12 +326,24 @@ pub struct Prompt {
     pub typed: Option<String>,
     /// Whether a schedule said it.
     pub(crate) is_scheduled: bool,
+    /// Whether it is sent as it is: no slash commands are looked for in it, and no mentions.
+    pub is_verbatim: bool,
+    /// Whether it is only recorded: the model hears of it with the next prompt.
+    pub is_unasked: bool,
 }
 
 impl Prompt {
     /// Makes a prompt with nothing attached.
     pub fn new(content: Content, id: Option<EntryId>) -> Self {
-        Self { content, id, attachments: Vec::new(), typed: None, is_scheduled: false }
+        Self {
+            content,
+            id,
+            attachments: Vec::new(),
+            typed: None,
+            is_scheduled: false,
+            is_verbatim: false,
+            is_unasked: false,
+        }
     }
 
     /// Returns what was typed.

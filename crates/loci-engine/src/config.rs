@@ -36,6 +36,7 @@ use crate::mcp::McpConfig;
 use crate::plan::PlanConfig;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
+use crate::turn::StructuredAnswerRule;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -47,6 +48,8 @@ pub struct SessionConfig {
     pub identity: SessionIdentity,
     /// Where it is written.
     pub log: SessionLog,
+    /// Whether front ends hear of every line of its transcripts.
+    pub mirrors_transcript: bool,
     /// What every entry is stamped with.
     pub stamp: Stamp,
     /// What came before, for a resumed session.
@@ -288,6 +291,10 @@ pub struct ModelConfig {
     pub effort: Option<String>,
     /// A budget of thinking tokens that overrides the usual one; zero turns thinking off.
     pub max_thinking_tokens: Option<u64>,
+    /// How its thinking is shown, where somebody says so.
+    pub thinking_display: Option<String>,
+    /// Tokens that it is told it may spend on the task.
+    pub task_budget: Option<u64>,
     /// A limit of output tokens that overrides the model's.
     pub max_output_tokens: Option<u64>,
     /// Beta features to ask for.
@@ -335,6 +342,8 @@ impl ModelConfig {
             fallbacks: Vec::new(),
             effort: None,
             max_thinking_tokens: None,
+            thinking_display: None,
+            task_budget: None,
             max_output_tokens: None,
             betas: Vec::new(),
             user_id: None,
@@ -526,4 +535,6 @@ pub struct TurnLimits {
     pub retry: RetryPolicy,
     /// Whether a stream that keeps breaking may be replaced by an answer in one piece.
     pub allows_one_piece: bool,
+    /// The shape that the answer of the main conversation must have.
+    pub structured: Option<StructuredAnswerRule>,
 }

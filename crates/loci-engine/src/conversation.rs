@@ -381,7 +381,8 @@ impl Conversation {
             }
             _ => {}
         }
-        let has_answered = end.outcome == Outcome::Completed && end.round_trips > 0;
+        let is_answer = matches!(end.outcome, Outcome::Completed | Outcome::Structured(_));
+        let has_answered = is_answer && end.round_trips > 0;
         self.settle();
         self.tell_warnings();
         let denials = self.ctx.state.get().permission.denials.clone();

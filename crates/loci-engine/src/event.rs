@@ -225,6 +225,20 @@ pub enum EngineEvent {
     /// A hook wants this sent to the terminal: titles, notifications and bells, and nothing else. A front end without a
     /// screen of its own leaves it.
     TerminalSequence(String),
+    /// Lines were written to a transcript; told only where somebody asked for it.
+    TranscriptLines {
+        /// The file.
+        file: PathBuf,
+        /// The lines, in order.
+        lines: Vec<String>,
+    },
+    /// A prompt that waited was taken back, or had begun already; the answer to [`crate::Command::CancelPrompt`].
+    PromptCancelled {
+        /// The request's id.
+        request: String,
+        /// Whether it was taken back.
+        is_cancelled: bool,
+    },
     /// Something the user should know, with what to do next.
     Warning(String),
     /// The turn is over.
@@ -275,6 +289,12 @@ pub struct TurnStart {
     pub skills: Vec<String>,
     /// The output style.
     pub output_style: String,
+    /// Directories that it works in besides.
+    pub dirs: Vec<PathBuf>,
+    /// The effort that is asked for, where the model takes one.
+    pub effort: Option<String>,
+    /// Beta features that were asked for by name.
+    pub betas: Vec<String>,
 }
 
 /// One complete block of a response.

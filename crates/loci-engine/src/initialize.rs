@@ -2,6 +2,7 @@
 //!
 //! A value without rules: a front end reads it from its protocol, composing takes from it what it can honour.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -37,6 +38,10 @@ pub struct InitializeRequest {
     pub plan_mode_instructions: Option<String>,
     /// Other names for tools.
     pub tool_aliases: Map<String, Value>,
+    /// Directories of plugins.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// MCP servers by name, as configuration files have them.
+    pub mcp_servers: Map<String, Value>,
     /// Fields that are not known, as they were written.
     pub unknown: Map<String, Value>,
 }
@@ -52,4 +57,6 @@ pub struct ClientHook {
     pub callback_ids: Vec<String>,
     /// How long each may take.
     pub timeout: Option<Duration>,
+    /// Whether what it guards is not let through when a callback fails.
+    pub blocks_on_failure: bool,
 }

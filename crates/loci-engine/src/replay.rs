@@ -207,6 +207,7 @@ impl Player {
                 ..Rulebook::default()
             },
             settings: Value::Null,
+            mirrors_transcript: false,
             settings_reload: None,
             grants: Grants::default(),
             classifier: None,

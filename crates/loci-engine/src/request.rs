@@ -168,6 +168,8 @@ impl RequestBase {
             system: self.system.clone(),
             tools: Arc::clone(&self.tools),
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
+            thinking_display: model.thinking_display.clone(),
+            task_budget: model.task_budget,
             effort: facts.effort(model.effort.as_deref()),
             clear_results: self.clear_results(plan, model),
             edits_context: !self.refuses_edits.load(Ordering::Relaxed),

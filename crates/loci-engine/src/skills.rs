@@ -67,6 +67,8 @@ struct SkillState {
     waiting: Vec<WaitingSkill>,
     /// Skills whose file has come.
     awake: HashSet<String>,
+    /// The only ones that the model may use, where the client has chosen.
+    chosen: Option<Vec<String>>,
     /// Skills whose hooks count already.
     hooked: HashSet<String>,
     has_polled: bool,
@@ -126,9 +128,18 @@ impl SessionSkills {
         Arc::clone(&lock(&self.state).registry)
     }
 
+    /// Lets the model use these and no others.
+    pub fn choose(&self, names: Vec<String>) {
+        lock(&self.state).chosen = Some(names);
+    }
+
     /// Tells whether the model has any to use.
     pub fn has_any_for_model(&self) -> bool {
-        self.registry().for_model().next().is_some()
+        self.registry().for_model().any(|(skill, _)| self.is_chosen(&skill.name))
+    }
+
+    fn is_chosen(&self, name: &str) -> bool {
+        lock(&self.state).chosen.as_ref().is_none_or(|chosen| chosen.iter().any(|other| other == name))
     }
 
     /// Looks whether files changed; true when they did. What was read as the program started, which was so long ago, is not
@@ -193,8 +204,10 @@ impl SessionSkills {
             (Arc::clone(&state.registry), state.waiting.iter().map(|skill| skill.name.clone()).collect())
         };
         let known: HashSet<&str> = told.iter().flatten().map(String::as_str).collect();
-        let is_new =
-            |skill: &SkillDefinition| !known.contains(skill.name.as_str()) && !waiting.contains(&skill.name);
+        let is_new = |skill: &SkillDefinition| {
+            let name = skill.name.as_str();
+            self.is_chosen(name) && !known.contains(name) && !waiting.contains(name)
+        };
         let listing = list_skills(registry.for_model().filter(|(skill, _)| is_new(skill)), self.budget);
         if listing.names.is_empty() {
             return None;
@@ -220,7 +233,7 @@ impl SessionSkills {
 
 impl SkillCatalog for SessionSkills {
     fn find(&self, name: &str) -> Option<Arc<SkillDefinition>> {
-        self.registry().find(name).cloned()
+        self.registry().find(name).filter(|skill| self.is_chosen(&skill.name)).cloned()
     }
 }
 
@@ -335,6 +348,16 @@ mod tests {
         let fresh = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
         let at_once = Duration::ZERO;
         assert!(!fresh.poll(at_once) && fresh.poll(at_once), "only the first look is spared");
+    }
+
+    #[test]
+    fn skills_that_the_client_did_not_choose_are_neither_listed_nor_found() {
+        let skills = SessionSkills::new(registry(&["one", "two"]), None, BUDGET, true);
+        skills.choose(vec!["two".to_owned()]);
+        assert_eq!(skills.listing(&mut None).unwrap()["names"], json!(["two"]));
+        assert!(skills.find("one").is_none() && skills.find("two").is_some());
+        skills.choose(Vec::new());
+        assert!(!skills.has_any_for_model() && skills.listing(&mut None).is_none());
     }
 
     #[test]

@@ -167,6 +167,9 @@ impl CommandRegistry {
 
     /// Reads a prompt as a command that every front end has; none when it is for the model.
     pub fn parse(&self, prompt: &Prompt) -> Option<CommandCall> {
+        if prompt.is_verbatim {
+            return None;
+        }
         let text = prompt.content.text();
         let (name, argument) = split_command(&text)?;
         Some(CommandCall { command: Arc::clone(self.find(name)?), argument })

@@ -18,6 +18,7 @@ mod event;
 mod recovery;
 mod response;
 mod room;
+mod structured_answer;
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, BlockKind, ToolUse};
@@ -32,6 +33,8 @@ use recovery::Recovery;
 pub use recovery::{OutputLimit, RetryRules};
 use response::Response;
 use room::Cause;
+use structured_answer::StructuredAnswer;
+pub use structured_answer::StructuredAnswerRule;
 
 /// What bounds a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +57,8 @@ pub struct Limits {
     pub shows_batches: bool,
     /// Whether the model may not know well how to call tools, and is told.
     pub mends_calls: bool,
+    /// The shape that the answer must have, if one is asked for.
+    pub structured: Option<StructuredAnswerRule>,
 }
 
 /// One turn.
@@ -67,6 +72,8 @@ pub struct Turn {
     /// How often an objection has made it go on.
     n_objections: u32,
     clumsy: ClumsyCalls,
+    /// The answer of a given shape, where one is asked for.
+    structured: Option<StructuredAnswer>,
 }
 
 #[derive(Debug)]
@@ -95,6 +102,7 @@ impl Turn {
     /// Makes a turn that waits to begin.
     pub fn new(limits: Limits) -> Self {
         Self {
+            structured: limits.structured.clone().map(StructuredAnswer::new),
             limits,
             phase: Phase::Idle,
             recovery: Recovery::new(),
@@ -231,17 +239,51 @@ impl Turn {
 
     /// The model has answered: the turn is over, unless somebody has a say in that.
     fn complete(&mut self) -> Vec<Effect> {
+        if let Some(structured) = self.structured.as_mut().filter(|it| it.answer().is_none()) {
+            let reminder = structured.missed();
+            return self.ask_for_answer(reminder);
+        }
         if !self.limits.asks_before_end {
-            return vec![self.end(Outcome::Completed)];
+            return vec![self.end_answered()];
         }
         self.phase = Phase::Ending;
         vec![Effect::AskBeforeEnd { has_gone_on: self.n_objections > 0 }]
     }
 
+    /// Asks again for an answer that must have a shape; after too many attempts the turn fails.
+    fn ask_for_answer(&mut self, reminder: Option<Effect>) -> Vec<Effect> {
+        if let Some(outcome) = self.structured.as_ref().and_then(StructuredAnswer::given_up) {
+            return vec![self.end(outcome)];
+        }
+        let mut effects: Vec<Effect> = reminder.into_iter().collect();
+        effects.extend(self.ask_model());
+        effects
+    }
+
+    /// All results are there and were seen: the model is asked next, unless one of them was the answer.
+    fn after_calls(&mut self) -> Vec<Effect> {
+        match self.structured.as_ref().and_then(StructuredAnswer::answer) {
+            Some(_) => self.complete(),
+            None => self.ask_for_answer(None),
+        }
+    }
+
+    /// The turn is over, with an answer. The call that gave it counts as a round trip that was not needed.
+    fn end_answered(&mut self) -> Effect {
+        let answer = self.structured.as_ref().and_then(StructuredAnswer::answer).cloned();
+        match answer {
+            None => self.end(Outcome::Completed),
+            Some(answer) => {
+                self.round_trips += 1;
+                self.end(Outcome::Structured(answer))
+            }
+        }
+    }
+
     fn may_end(&mut self, objection: Option<Objection>) -> Vec<Effect> {
         let limit = self.limits.max_objections;
         let objection = objection.filter(|_| limit == 0 || self.n_objections < limit);
-        let Some(objection) = objection else { return vec![self.end(Outcome::Completed)] };
+        let Some(objection) = objection else { return vec![self.end_answered()] };
         self.n_objections += 1;
         let mut effects = vec![Effect::Record(Record::Objection(objection))];
         effects.extend(self.ask_model());
@@ -258,6 +300,9 @@ impl Turn {
     }
 
     fn prepare(&mut self, calls: Vec<ToolUse>) -> Vec<Effect> {
+        if let Some(structured) = &mut self.structured {
+            structured.note_calls(&calls);
+        }
         self.phase = Phase::Working(Calls::new(&calls, self.limits.max_parallel));
         vec![Effect::Prepare(calls)]
     }
@@ -281,7 +326,7 @@ impl Turn {
     /// The model is asked next, once those who have a say in it have seen what it will be told.
     fn show_batch(&mut self) -> Vec<Effect> {
         if !self.limits.shows_batches {
-            return self.ask_model();
+            return self.after_calls();
         }
         self.phase = Phase::Showing;
         vec![Effect::ShowBatch]
@@ -290,7 +335,7 @@ impl Turn {
     fn batch_seen(&mut self, halt: Option<String>) -> Vec<Effect> {
         match halt {
             Some(reason) => vec![self.end(Outcome::Halted(reason))],
-            None => self.ask_model(),
+            None => self.after_calls(),
         }
     }
 
@@ -305,7 +350,11 @@ impl Turn {
     /// Lets the calls move on, and the turn with them when they are all done.
     fn with_calls(&mut self, step: impl FnOnce(&mut Calls) -> Progress) -> Vec<Effect> {
         let Phase::Working(calls) = &mut self.phase else { return Vec::new() };
-        match step(calls) {
+        let progress = step(calls);
+        if let (Some(structured), Some(effects)) = (&mut self.structured, progress.effects()) {
+            structured.note_results(effects);
+        }
+        match progress {
             Progress::Working(effects) => effects,
             Progress::Done(mut effects) => {
                 effects.extend(self.show_batch());

@@ -23,8 +23,12 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// How the model is asked to think.
     pub thinking: Thinking,
+    /// How its thinking is shown, where somebody says so.
+    pub thinking_display: Option<String>,
     /// The effort level (`low` to `max`), for models that take one.
     pub effort: Option<String>,
+    /// Tokens that the model is told it may spend on the task.
+    pub task_budget: Option<u64>,
     /// Old results of tools that the server is to clear before the model reads the conversation, where it can.
     pub clear_results: Option<ClearResults>,
     /// Whether the server may be asked to edit the conversation at all; some refuse the field.
@@ -57,7 +61,9 @@ impl Request {
             tools: Arc::from([]),
             messages,
             thinking: Thinking::Unset,
+            thinking_display: None,
             effort: None,
+            task_budget: None,
             clear_results: None,
             edits_context: true,
             betas: Vec::new(),

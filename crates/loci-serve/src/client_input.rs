@@ -46,14 +46,14 @@ impl ClientInput {
                     return None;
                 }
             };
-            let parsed = line.as_deref().map_or(Line::Cancel, parse_line);
+            let parsed = line.as_deref().map_or(Line::Cancel(String::new()), parse_line);
             self.looked_at.push_back(line);
             match parsed {
                 Line::Ignored => {}
                 Line::Control { request, .. } if request["subtype"] == "initialize" => {
                     return parse_initialize(&request).ok();
                 }
-                Line::Control { .. } | Line::Prompt(_) | Line::Response(_) | Line::Cancel => return None,
+                Line::Control { .. } | Line::Prompt(..) | Line::Response(_) | Line::Cancel(_) => return None,
             }
         }
     }
@@ -94,7 +94,7 @@ pub(crate) enum Incoming {
 fn parse_line(line: &str) -> Line {
     match line.trim().is_empty() {
         true => Line::Ignored,
-        false => input::parse(line).unwrap_or(Line::Cancel),
+        false => input::parse(line).unwrap_or(Line::Cancel(String::new())),
     }
 }
 

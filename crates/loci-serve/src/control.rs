@@ -1,23 +1,38 @@
 //! Control requests a client makes of a running session.
 
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loci_app::FlagSettings;
+use loci_app::commands::SessionCommands;
+use loci_app::settings_editor::SettingsContext;
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
+use loci_core::model::MODEL_ALIASES;
 use loci_core::permission::Mode;
-use loci_engine::{Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction};
+use loci_engine::{
+    Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction, resolve_model,
+};
 use loci_stdx::Store;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cost::Cost;
 use crate::headless::OutputStyles;
 use crate::initialize::{check_late_hooks, check_support, parse_initialize};
+use crate::session_query::{SessionQuery, model_info};
+
+const NO_BYPASS: &str = "Cannot set permission mode to bypassPermissions: the session was not started with \
+                         --dangerously-skip-permissions or --allow-dangerously-skip-permissions";
 
 /// What a control request leads to.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ControlOutcome {
-    /// What the session is told.
-    pub(crate) command: Option<Command>,
+    /// What the session is told, in order.
+    pub(crate) commands: Vec<Command>,
+    /// What the answer is made from, once the session has said how it stands.
+    pub(crate) query: Option<SessionQuery>,
     /// What the client is answered, or why not; `None` when the session answers later.
     pub(crate) answer: Option<Result<Option<Value>, String>>,
     /// What the client's user should know.
@@ -29,22 +44,24 @@ pub(crate) struct ControlOutcome {
 /// Reads a control request.
 pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext) -> ControlOutcome {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
-    let say =
-        |command, answer| ControlOutcome { command, answer: Some(Ok(answer)), ..ControlOutcome::default() };
-    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
-    let later = |action| ControlOutcome {
-        command: Some(Command::Mcp { request: id.to_owned(), action }),
+    let say = |command: Option<Command>, answer| ControlOutcome {
+        commands: command.into_iter().collect(),
+        answer: Some(Ok(answer)),
         ..ControlOutcome::default()
     };
-    match text("subtype").unwrap_or_default() {
+    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
+    let ask = |command| ControlOutcome { commands: vec![command], ..ControlOutcome::default() };
+    let later = |action| ask(Command::Mcp { request: id.to_owned(), action });
+    let subtype = text("subtype").unwrap_or_default();
+    if let Some(query) = SessionQuery::parse(subtype, request) {
+        let command = Command::Snapshot { request: id.to_owned() };
+        return ControlOutcome { query: Some(query), ..ask(command) };
+    }
+    match subtype {
         "initialize" => initialize(request, context),
-        "interrupt" => say(Some(Command::Interrupt), None),
+        "interrupt" => say(Some(Command::Interrupt), Some(context.interrupted())),
         "set_permission_mode" => match text("mode").unwrap_or_default().parse::<Mode>() {
-            Ok(Mode::BypassPermissions) if !context.may_bypass => refuse(
-                "Cannot set permission mode to bypassPermissions: the session was not started with \
-                 --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
-                    .to_owned(),
-            ),
+            Ok(Mode::BypassPermissions) if !context.may_bypass => refuse(NO_BYPASS.to_owned()),
             Ok(mode) => say(Some(Command::SetMode(mode)), Some(json!({"mode": mode.as_str()}))),
             Err(bad) => refuse(bad.to_string()),
         },
@@ -53,21 +70,15 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             say(Some(Command::SetModel(model)), None)
         }
         "rewind_files" => match text("user_message_id").filter(|id| !id.is_empty()) {
-            Some(prompt) => ControlOutcome {
-                command: Some(Command::RewindFiles {
-                    request: id.to_owned(),
-                    prompt: prompt.into(),
-                    is_trial: request.get("dry_run").and_then(Value::as_bool).unwrap_or(false),
-                }),
-                ..ControlOutcome::default()
-            },
+            Some(prompt) => ask(Command::RewindFiles {
+                request: id.to_owned(),
+                prompt: prompt.into(),
+                is_trial: request.get("dry_run").and_then(Value::as_bool).unwrap_or(false),
+            }),
             None => refuse("rewind_files needs user_message_id".to_owned()),
         },
         "stop_task" => match text("task_id").filter(|id| !id.is_empty()) {
-            Some(task) => ControlOutcome {
-                command: Some(Command::StopTask { request: id.to_owned(), task: task.to_owned() }),
-                ..ControlOutcome::default()
-            },
+            Some(task) => ask(Command::StopTask { request: id.to_owned(), task: task.to_owned() }),
             None => refuse("stop_task needs task_id".to_owned()),
         },
         "background_tasks" => {
@@ -75,14 +86,11 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             say(Some(Command::MoveToBackground { call }), Some(json!({})))
         }
         "register_repo_root" => match ["directory", "path", "root"].into_iter().find_map(text) {
-            Some(directory) => ControlOutcome {
-                command: Some(Command::AddDirectory {
-                    request: id.to_owned(),
-                    directory: directory.into(),
-                    source: DirectorySource::RegisterRepoRoot,
-                }),
-                ..ControlOutcome::default()
-            },
+            Some(directory) => ask(Command::AddDirectory {
+                request: id.to_owned(),
+                directory: directory.into(),
+                source: DirectorySource::RegisterRepoRoot,
+            }),
             None => refuse("register_repo_root needs directory".to_owned()),
         },
         "mcp_status" => later(McpAction::Status),
@@ -104,11 +112,115 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             }
             _ => refuse("mcp_message needs server_name and message".to_owned()),
         },
+        "mcp_call" => match text("tool") {
+            Some(tool) => {
+                let input = request.get("arguments").cloned().unwrap_or_else(|| json!({}));
+                later(McpAction::CallTool { tool: tool.to_owned(), input })
+            }
+            None => refuse("mcp_call needs tool".to_owned()),
+        },
+        "mcp_read_resource" => match (text("serverName"), text("uri")) {
+            (Some(server), Some(uri)) => {
+                later(McpAction::ReadResource { server: server.to_owned(), uri: uri.to_owned() })
+            }
+            _ => refuse("mcp_read_resource needs serverName and uri".to_owned()),
+        },
+        "set_max_thinking_tokens" => {
+            let most = request.get("max_thinking_tokens").and_then(Value::as_u64);
+            let display = request.get("thinking_display");
+            let display = display.map(|it| Command::SetThinkingDisplay(it.as_str().map(str::to_owned)));
+            let mut outcome = say(Some(Command::SetThinking(most)), None);
+            outcome.commands.extend(display);
+            outcome
+        }
+        "apply_flag_settings" => match request.get("settings").and_then(Value::as_object) {
+            Some(settings) => apply_flag_settings(settings, context),
+            None => refuse("apply_flag_settings needs settings, an object".to_owned()),
+        },
+        "update_settings" => match (text("source"), request.get("settings").and_then(Value::as_object)) {
+            (Some(source), Some(settings)) => match context.update_settings(source, settings) {
+                Ok(()) => say(None, None),
+                Err(problem) => refuse(problem),
+            },
+            _ => refuse("update_settings needs source and settings".to_owned()),
+        },
+        "rename_session" => match text("title").map(str::trim).filter(|title| !title.is_empty()) {
+            Some(title) => say(Some(Command::Rename { title: title.to_owned() }), None),
+            None => refuse("rename_session needs title".to_owned()),
+        },
+        "seed_read_state" => match (text("path"), request.get("mtime").and_then(Value::as_f64)) {
+            (Some(path), Some(time)) if time >= 0.0 => {
+                say(Some(Command::SeedReadState { path: path.into(), modified_ms: time as u64 }), None)
+            }
+            _ => refuse("seed_read_state needs path and mtime".to_owned()),
+        },
+        "cancel_async_message" => match text("message_uuid") {
+            Some(prompt) => ask(Command::CancelPrompt { request: id.to_owned(), prompt: prompt.into() }),
+            None => refuse("cancel_async_message needs message_uuid".to_owned()),
+        },
+        "reload_skills" => {
+            let snapshot = Command::Snapshot { request: id.to_owned() };
+            let commands = vec![Command::ReloadSkills, snapshot];
+            ControlOutcome { commands, query: Some(SessionQuery::Skills), ..ControlOutcome::default() }
+        }
+        "reload_output_styles" => {
+            say(None, Some(json!({"available_output_styles": (context.output_styles)()})))
+        }
+        "reload_plugins" => refuse("Plugins are read when a session starts; start a new one".to_owned()),
+        "get_task_output" => match text("task_id").and_then(|task| context.task_outputs.get(task)) {
+            Some(file) => match task_output(file) {
+                Ok(output) => say(None, Some(output)),
+                Err(error) => refuse(format!("The output of the task cannot be read: {error}")),
+            },
+            None => refuse("There is no such task".to_owned()),
+        },
+        "set_has_subscribers" => say(None, None),
         "get_session_cost" => say(None, Some(context.cost.text())),
-        "get_usage" => say(None, Some(context.cost.usage())),
-        "get_binary_version" => say(None, Some(json!({"version": context.version}))),
+        "get_binary_version" => say(None, Some(json!({"version": context.version, "buildTime": null}))),
         other => refuse(format!("Unsupported control request subtype: {other}")),
     }
+}
+
+/// Settings that count while a session runs; others count from the next session on, and whoever gives them is told.
+const LIVE_SETTINGS: [&str; 6] =
+    ["permissions", "hooks", "env", "model", "effortLevel", "alwaysThinkingEnabled"];
+
+/// Merges settings into those of the command line, and changes about the session at once what has a command of its own.
+fn apply_flag_settings(settings: &Map<String, Value>, context: &ControlContext) -> ControlOutcome {
+    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
+    let text = |key: &str| settings.get(key).map(|value| value.as_str().map(str::to_owned));
+    let mut commands: Vec<Command> = Vec::new();
+    commands.extend(text("model").map(Command::SetModel));
+    commands.extend(text("effortLevel").map(Command::SetEffort));
+    let thinks = settings.get("alwaysThinkingEnabled").map(|value| value.as_bool() != Some(false));
+    commands.extend(thinks.map(|thinks| Command::SetThinking(if thinks { None } else { Some(0) })));
+    let mode = settings.get("permissions").and_then(|it| it.get("defaultMode")).and_then(Value::as_str);
+    match mode.map(str::parse::<Mode>) {
+        Some(Ok(Mode::BypassPermissions)) if !context.may_bypass => return refuse(NO_BYPASS.to_owned()),
+        Some(Ok(mode)) => commands.push(Command::SetMode(mode)),
+        Some(Err(bad)) => return refuse(bad.to_string()),
+        None => {}
+    }
+    context.flag_settings.apply(settings);
+    let idle: Vec<&str> =
+        settings.keys().map(String::as_str).filter(|key| !LIVE_SETTINGS.contains(key)).collect();
+    let notice = (!idle.is_empty())
+        .then(|| format!("Settings that only count from the next session on: {}", idle.join(", ")));
+    ControlOutcome { commands, answer: Some(Ok(None)), notice, ..ControlOutcome::default() }
+}
+
+/// How much of a task's output is passed on, its end.
+const TASK_OUTPUT_BYTES: u64 = 256 * 1024;
+
+fn task_output(file: &Path) -> std::io::Result<Value> {
+    let mut file = std::fs::File::open(file)?;
+    let total = file.metadata()?.len();
+    let skipped = total.saturating_sub(TASK_OUTPUT_BYTES);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(TASK_OUTPUT_BYTES).read_to_end(&mut bytes)?;
+    let output = String::from_utf8_lossy(&bytes);
+    Ok(json!({"output": output, "total_bytes": total, "truncated": skipped > 0}))
 }
 
 /// Answers `initialize`. What it asks for was taken up before there was a session, if it came first; what could not be
@@ -152,27 +264,53 @@ pub(crate) struct ControlContext {
     pub(crate) output_styles: OutputStyles,
     /// The request that the session was made by.
     pub(crate) initialized: Option<InitializeRequest>,
+    /// Whether it came before settings were read.
+    pub(crate) has_awaited_initialize: bool,
     pub(crate) commands: Arc<Store<CommandRegistry>>,
     pub(crate) agents: Arc<Store<AgentRegistry>>,
     pub(crate) cost: Cost,
+    /// The settings that whoever started the run has given.
+    pub(crate) flag_settings: FlagSettings,
+    /// What else is known beside the session.
+    pub(crate) session_commands: SessionCommands,
+    /// Prompts that have an id and wait for their turn.
+    pub(crate) queued: Vec<String>,
+    /// Where tasks write.
+    pub(crate) task_outputs: BTreeMap<String, PathBuf>,
 }
 
 impl ControlContext {
+    /// Answers an interrupt: which prompts still wait.
+    fn interrupted(&self) -> Value {
+        json!({"still_queued": self.queued})
+    }
+
+    fn update_settings(&self, source: &str, settings: &Map<String, Value>) -> Result<(), String> {
+        let files = SettingsContext::new(&self.session_commands.env);
+        files.update_source(source, settings).map_err(|error| error.to_string())
+    }
+
     fn initialize(&self) -> Value {
-        let models: Vec<Value> = self
-            .models
-            .iter()
-            .map(|model| json!({"value": model, "resolvedModel": model, "displayName": model, "description": ""}))
-            .collect();
+        let vars = &self.session_commands.env.vars;
+        let aliases = MODEL_ALIASES.iter().map(|name| (*name, resolve_model(vars, name)));
+        let named: Vec<(&str, String)> = aliases.collect();
+        let others = self.models.iter().filter(|model| !named.iter().any(|(_, id)| id == *model));
+        let others = others.map(|model| (model.as_str(), model.clone()));
+        let models: Vec<Value> =
+            named.iter().cloned().chain(others).map(|(name, id)| model_info(name, &id, "")).collect();
         let commands = self.commands.get();
         let commands: Vec<Value> = commands
             .iter()
             .map(|command| {
-                json!({
+                let mut shown = json!({
                     "name": command.name,
                     "description": command.description,
                     "argumentHint": command.argument_hint,
-                })
+                });
+                if !command.aliases.is_empty() {
+                    shown["aliases"] = json!(command.aliases);
+                }
+                shown
             })
             .collect();
         let agents: Vec<Value> = self
@@ -181,7 +319,7 @@ impl ControlContext {
             .iter()
             .map(|agent| json!({"name": agent.name, "description": agent.description}))
             .collect();
-        json!({
+        let mut answer = json!({
             "commands": commands,
             "agents": agents,
             "output_style": self.output_style,
@@ -189,7 +327,20 @@ impl ControlContext {
             "models": models,
             "account": {"tokenSource": "none", "apiKeySource": self.api_key_source, "apiProvider": "firstParty"},
             "pid": std::process::id(),
-        })
+            "claude_code_version": self.version,
+            "fast_mode_state": "off",
+            "hooks_applied": true,
+            "hook_on_failure_supported": true,
+        });
+        let initialized = self.initialized.as_ref();
+        let parts = [
+            ("plugins_applied", initialized.is_some_and(|request| !request.plugin_dirs.is_empty())),
+            ("mcp_servers_applied", initialized.is_some_and(|request| !request.mcp_servers.is_empty())),
+        ];
+        for (key, _) in parts.into_iter().filter(|(_, is_asked)| *is_asked) {
+            answer[key] = json!(self.has_awaited_initialize);
+        }
+        answer
     }
 }
 
@@ -246,10 +397,21 @@ mod tests {
             output_style: "default".to_owned(),
             output_styles: Arc::new(|| vec!["default".to_owned()]),
             initialized: None,
+            has_awaited_initialize: false,
             commands: Arc::new(Store::new(CommandRegistry::builtin())),
             agents: Arc::new(Store::new(AgentRegistry::default())),
             cost: cost(),
+            flag_settings: FlagSettings::default(),
+            session_commands: session_commands(),
+            queued: vec!["u1".to_owned()],
+            task_outputs: BTreeMap::new(),
         }
+    }
+
+    fn session_commands() -> SessionCommands {
+        let env = loci_stdx::Env::for_test("/home/dev", "/p");
+        let home = loci_storage::layout::ConfigHome::from_env(&env);
+        SessionCommands { env, home, build: "test".to_owned(), plugin_reload: None }
     }
 
     /// A session that used one million tokens before this process and one in it.
@@ -274,9 +436,6 @@ mod tests {
         let answer = |subtype: &str| {
             handle_request("r", &json!({"subtype": subtype}), &context()).answer.unwrap().unwrap().unwrap()
         };
-        let session = answer("get_usage")["session"].clone();
-        assert_eq!(session["total_cost_usd"], 6.0);
-        assert_eq!(session["model_usage"]["claude-sonnet-4-5"]["inputTokens"], 2_000_000);
         let text = answer("get_session_cost")["text"].as_str().unwrap().to_owned();
         assert!(text.starts_with("Total cost: $6.0000\nclaude-sonnet-4-5: 2000000 input,"), "{text}");
     }
@@ -289,6 +448,31 @@ mod tests {
             (json!({"subtype": "set_model", "model": "x"}), Some(Command::SetModel(Some("x".to_owned())))),
             (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
             (json!({"subtype": "initialize", "hooks": null}), None),
+            (
+                json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 9}),
+                Some(Command::SetThinking(Some(9))),
+            ),
+            (
+                json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null}),
+                Some(Command::SetThinking(None)),
+            ),
+            (
+                json!({"subtype": "rename_session", "title": " T "}),
+                Some(Command::Rename { title: "T".to_owned() }),
+            ),
+            (
+                json!({"subtype": "apply_flag_settings", "settings": {"model": "opus"}}),
+                Some(Command::SetModel(Some("opus".to_owned()))),
+            ),
+            (
+                json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": null}}),
+                Some(Command::SetEffort(None)),
+            ),
+            (
+                json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"defaultMode": "plan"}}}),
+                Some(Command::SetMode(Mode::Plan)),
+            ),
+            (json!({"subtype": "set_has_subscribers", "has_subscribers": true}), None),
             (json!({"subtype": "background_tasks"}), Some(Command::MoveToBackground { call: None })),
             (
                 json!({"subtype": "background_tasks", "tool_use_id": "t"}),
@@ -296,7 +480,7 @@ mod tests {
             ),
         ] {
             let outcome = handle_request("r", &request, &context());
-            assert_eq!(outcome.command, command, "{request}");
+            assert_eq!(outcome.commands.first(), command.as_ref(), "{request}");
             assert!(outcome.answer.is_some_and(|answer| answer.is_ok()), "{request}");
         }
         for bad in [
@@ -304,12 +488,21 @@ mod tests {
             json!({"subtype": "rewind_files"}),
             json!({"subtype": "stop_task"}),
             json!({"subtype": "register_repo_root"}),
+            json!({"subtype": "rename_session", "title": " "}),
+            json!({"subtype": "apply_flag_settings"}),
+            json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"defaultMode": "bypassPermissions"}}}),
+            json!({"subtype": "update_settings", "source": "policySettings", "settings": {"model": "x"}}),
+            json!({"subtype": "seed_read_state", "path": "a"}),
+            json!({"subtype": "cancel_async_message"}),
+            json!({"subtype": "get_task_output", "task_id": "none"}),
+            json!({"subtype": "mcp_call"}),
+            json!({"subtype": "mcp_read_resource", "serverName": "s"}),
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
         ] {
             let outcome = handle_request("r", &bad, &context());
             let is_refused = outcome.answer.is_some_and(|answer| answer.is_err());
-            assert!(is_refused && outcome.command.is_none(), "{bad}");
+            assert!(is_refused && outcome.commands.is_empty(), "{bad}");
         }
     }
 }

@@ -8,8 +8,6 @@ use loci_engine::EarlierTotals;
 use loci_stdx::Store;
 use serde_json::{Value, json};
 
-use crate::frame::usage_by_model;
-
 /// The accounts of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct Cost {
@@ -24,16 +22,6 @@ impl Cost {
 
     fn totals(&self) -> Totals {
         self.earlier.plus(&self.identity.get().process_totals())
-    }
-
-    /// Returns the answer to `get_usage`.
-    pub(crate) fn usage(&self) -> Value {
-        let totals = self.totals();
-        json!({"session": {
-            "total_cost_usd": totals.cost_usd(),
-            "total_api_duration_ms": totals.api.as_millis() as u64,
-            "model_usage": usage_by_model(&totals.by_model),
-        }})
     }
 
     /// Returns the answer to `get_session_cost`.

@@ -2,27 +2,29 @@
 //!
 //! One JSON object a line. Every frame has a `uuid` and the `session_id`; frames of entries carry the entry's id.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use loci_core::entry::draft::synthetic_message;
 use loci_core::ids::{SessionId, ToolUseId};
-use loci_core::model::{facts, is_price_unknown};
 use loci_core::plugin::PluginProblem;
 use loci_core::stream::{Failure, StreamEvent};
-use loci_core::usage::ModelUsage;
-use loci_engine::turn::{Interruption, Outcome};
 use loci_engine::{
     AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, HookRunEnded, HookRunStarted,
-    LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnReport, TurnStart, UserMessage,
-    task_summary,
+    LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnStart, UserMessage, task_summary,
 };
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
 
+/// What clients may rely on: an interrupt answers with the prompts that still wait, and may take them back.
+const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+
+/// How many bytes of lines go into one frame of a mirrored transcript: clients refuse lines over 1 MiB.
+const MIRROR_BYTES: usize = 512 * 1024;
+
 /// What every frame needs to know.
 pub(crate) struct Frames {
     env: Env,
-    session: SessionId,
+    pub(crate) session: SessionId,
     version: String,
 }
 
@@ -110,6 +112,8 @@ impl Frames {
             | EngineEvent::SettingsChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)
+            | EngineEvent::TranscriptLines { .. }
+            | EngineEvent::PromptCancelled { .. }
             | EngineEvent::Warning(_) => return None,
         })
     }
@@ -209,6 +213,15 @@ impl Frames {
                 "analytics_disabled": true,
                 "product_feedback_disabled": true,
         });
+        fields["original_cwd"] = json!(start.cwd.display().to_string());
+        fields["additional_directories"] = json!(start.dirs);
+        fields["capabilities"] = json!(CAPABILITIES);
+        if let Some(effort) = &start.effort {
+            fields["effort"] = json!(effort);
+        }
+        if !start.betas.is_empty() {
+            fields["betas"] = json!(start.betas);
+        }
         if !start.mcp_errors.is_empty() {
             let error =
                 |it: &McpServerError| json!({"name": it.name, "type": it.kind, "message": it.message});
@@ -257,83 +270,22 @@ impl Frames {
         self.sealed(frame, Some(message.entry.as_str()))
     }
 
-    /// Returns the last frame of a turn.
-    pub(crate) fn result(&self, report: &TurnReport) -> Value {
-        let ending = Ending::of(&report.outcome);
-        let mut frame = json!({
-            "type": "result",
-            "subtype": ending.subtype,
-            "is_error": ending.is_error,
-            "api_error_status": ending.status,
-            "duration_ms": report.duration.as_millis() as u64,
-            "duration_api_ms": report.api_duration.as_millis() as u64,
-            "num_turns": report.round_trips,
-            "stop_reason": report.stop_reason,
-            "session_id": self.session.as_str(),
-            "total_cost_usd": report.total_cost_usd,
-            "usage": report.usage.to_full_value(),
-            "modelUsage": usage_in_window(report),
-            "permission_denials": report.denials.iter().map(|denial| json!({
-                "tool_name": denial.tool_name,
-                "tool_use_id": denial.tool_use_id,
-                "tool_input": denial.tool_input,
-            })).collect::<Vec<_>>(),
-            "fast_mode_state": "off",
-            "loci": {"context": {
-                "tokens": report.context.tokens,
-                "window": report.context.window,
-                "compact_at": report.context.thresholds.compact,
-                "level": report.context.level.as_str(),
-            }},
-        });
-        let unpriced = report.by_model.iter().filter(|(model, usage)| is_price_unknown(model, usage));
-        let unpriced: Vec<&str> = unpriced.map(|(model, _)| model.as_str()).collect();
-        if !unpriced.is_empty() {
-            frame["loci"]["price_unknown"] = json!(unpriced);
+    /// Returns the frame that says whether the session works, waits for an answer of the client, or is idle. One that is
+    /// sent for the sake of an SDK alone says so.
+    pub(crate) fn session_state(&self, state: &str, is_host_only: bool) -> Value {
+        let mut fields = json!({"state": state});
+        if is_host_only {
+            fields["sdk_host_only"] = json!(true);
         }
-        for (key, after) in
-            [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]
-        {
-            if let Some(after) = after {
-                frame[key] = json!(after.as_millis() as u64);
-            }
-        }
-        if !report.is_saved {
-            frame["loci"]["session_saved"] = json!(false);
-        }
-        if ending.subtype == "success" {
-            frame["result"] = json!(report.shown_text.as_ref().unwrap_or(&report.text));
-        }
-        if let Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) = &report.outcome {
-            frame["deferred_tool_use"] = json!({"id": call.id, "name": call.name, "input": call.input});
-        }
-        if let Some(error) = ending.error {
-            frame["errors"] = json!([error]);
-        }
-        if let Some(origin) = report.origin {
-            frame["origin"] = json!({"kind": origin});
-        }
-        if let Some(reason) = ending.terminal_reason {
-            frame["terminal_reason"] = json!(reason);
-        }
-        self.sealed(frame, None)
+        self.system("session_state_changed", fields)
     }
 
-    /// Returns a result for a run that failed before its first turn.
-    pub(crate) fn failed_start(&self, error: &str) -> Value {
+    /// Returns the frame that says that another conversation has taken the place of the one before.
+    pub(crate) fn conversation_reset(&self) -> Value {
         let frame = json!({
-            "type": "result",
-            "subtype": "error_during_execution",
-            "is_error": true,
-            "duration_ms": 0,
-            "duration_api_ms": 0,
-            "num_turns": 0,
-            "session_id": self.session.as_str(),
-            "total_cost_usd": 0,
-            "usage": loci_core::usage::Usage::default().to_full_value(),
-            "modelUsage": {},
-            "permission_denials": [],
-            "errors": [error],
+            "type": "conversation_reset",
+            "new_conversation_id": self.session.as_str(),
+            "trigger": "clear",
         });
         self.sealed(frame, None)
     }
@@ -354,7 +306,7 @@ impl Frames {
         self.sealed(Value::Object(frame), None)
     }
 
-    fn sealed(&self, mut frame: Value, entry: Option<&str>) -> Value {
+    pub(crate) fn sealed(&self, mut frame: Value, entry: Option<&str>) -> Value {
         frame["session_id"] = json!(self.session.as_str());
         frame["uuid"] = match entry {
             Some(entry) => json!(entry),
@@ -362,6 +314,27 @@ impl Frames {
         };
         frame
     }
+}
+
+/// Returns the lines that pass lines of a transcript on, each as it was written.
+pub(crate) fn transcript_mirror(file: &Path, lines: &[String]) -> Vec<String> {
+    let file = Value::from(file.display().to_string());
+    let mut batches: Vec<Vec<&str>> = Vec::new();
+    let mut n_bytes = 0;
+    for line in lines {
+        n_bytes += line.len();
+        match batches.last_mut().filter(|_| n_bytes <= MIRROR_BYTES) {
+            Some(batch) => batch.push(line),
+            None => {
+                n_bytes = line.len();
+                batches.push(vec![line]);
+            }
+        }
+    }
+    let frame = |batch: Vec<&str>| {
+        format!(r#"{{"type":"transcript_mirror","filePath":{file},"entries":[{}]}}"#, batch.join(",")) + "\n"
+    };
+    batches.into_iter().map(frame).collect()
 }
 
 fn task_started(task: &BackgroundTask) -> Value {
@@ -411,97 +384,6 @@ fn task_usage(usage: &TaskUsage) -> Value {
     })
 }
 
-/// How an outcome reads in a result frame.
-struct Ending {
-    subtype: &'static str,
-    is_error: bool,
-    status: Option<u16>,
-    error: Option<String>,
-    terminal_reason: Option<&'static str>,
-}
-
-impl Ending {
-    fn of(outcome: &Outcome) -> Self {
-        let ending = |subtype, is_error, terminal_reason| Self {
-            subtype,
-            is_error,
-            status: None,
-            error: None,
-            terminal_reason,
-        };
-        match outcome {
-            Outcome::Completed => ending("success", false, Some("completed")),
-            Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
-            Outcome::Deferred(_) => ending("success", false, None),
-            Outcome::DeferredUnavailable(_) => ending("success", true, None),
-            Outcome::CommandFailed => ending("success", true, Some("completed")),
-            Outcome::Refused => ending("success", true, Some("completed")),
-            Outcome::ApiError(failure) => {
-                Self { status: failure.status, ..ending("success", true, Some("completed")) }
-            }
-            Outcome::MaxTurns(limit) => Self {
-                error: Some(format!("Reached maximum number of turns ({limit})")),
-                ..ending("error_max_turns", true, Some("max_turns"))
-            },
-            Outcome::MaxBudget(limit) => Self {
-                error: Some(format!("Reached maximum budget (${limit})")),
-                ..ending("error_max_budget_usd", true, None)
-            },
-            Outcome::Interrupted(Interruption::Streaming) => {
-                ending("error_during_execution", true, Some("aborted_streaming"))
-            }
-            Outcome::Interrupted(Interruption::Tools) => {
-                ending("error_during_execution", true, Some("aborted_tools"))
-            }
-        }
-    }
-}
-
-/// Returns true when a run that ended so should exit with an error.
-pub(crate) fn is_error(outcome: &Outcome) -> bool {
-    Ending::of(outcome).is_error
-}
-
-/// Returns what a person reads of an outcome that has no answer.
-pub(crate) fn outcome_text(report: &TurnReport) -> String {
-    match (&report.outcome, Ending::of(&report.outcome).error) {
-        (_, Some(error)) => format!("Error: {error}"),
-        (Outcome::Interrupted(_), None) => "Interrupted".to_owned(),
-        (Outcome::Deferred(call), None) => {
-            format!("A call of {} was put off: go on with `loci -p --resume {}`", call.name, report.session)
-        }
-        _ => report.shown_text.clone().unwrap_or_else(|| report.text.clone()),
-    }
-}
-
-/// Returns what each model used; the window of one that we know nothing of is the one in force.
-fn usage_in_window(report: &TurnReport) -> Value {
-    let mut usage = usage_by_model(&report.by_model);
-    let unknown = report
-        .by_model
-        .iter()
-        .filter(|(model, used)| used.context_window.is_none() && !facts(model).is_known);
-    for (model, _) in unknown {
-        usage[model]["contextWindow"] = json!(report.context.window);
-    }
-    usage
-}
-
-/// Returns what each model used, as clients are told it.
-pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
-    let row = |model: &str, usage: &ModelUsage| {
-        let facts = facts(model);
-        let mut value = serde_json::to_value(usage).unwrap_or_default();
-        value["contextWindow"] = json!(usage.context_window.unwrap_or(facts.window));
-        value["maxOutputTokens"] = json!(usage.max_output_tokens.unwrap_or(facts.default_output));
-        if is_price_unknown(model, usage) {
-            value["priceUnknown"] = json!(true);
-        }
-        value
-    };
-    by_model.iter().map(|(model, usage)| (model.clone(), row(model, usage))).collect::<Map<_, _>>().into()
-}
-
 fn fallback_text(from: &str, to: &str, failure: &Failure) -> String {
     format!("{from} is not answering ({failure}); {to} takes over for this turn")
 }
@@ -541,4 +423,24 @@ fn hook_response(ended: &HookRunEnded) -> Value {
     fields["exit_code"] = ended.exit_code.map_or(Value::Null, Value::from);
     fields["outcome"] = ended.outcome.into();
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrored_lines_keep_their_bytes_and_no_frame_is_too_long() {
+        let small = [r#"{"a":1}"#.to_owned(), r#"{"b" : 2}"#.to_owned()];
+        assert_eq!(
+            transcript_mirror(Path::new("/p/s.jsonl"), &small),
+            [
+                "{\"type\":\"transcript_mirror\",\"filePath\":\"/p/s.jsonl\",\"entries\":[{\"a\":1},{\"b\" : 2}]}\n"
+            ]
+        );
+        let large: Vec<String> = (0..5).map(|_| format!("\"{}\"", "x".repeat(300_000))).collect();
+        let frames = transcript_mirror(Path::new("/p/s.jsonl"), &large);
+        assert_eq!(frames.len(), 5);
+        assert!(frames.iter().all(|frame| frame.len() < 1024 * 1024));
+    }
 }

@@ -1,14 +1,19 @@
 //! A run without a terminal: prompts in, frames or text out, an exit code at the end.
 
+mod client_lines;
 mod event_loop;
+mod permission_tool;
+mod session_state;
 mod terminal_prompt;
 mod terminal_questions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_app::FlagSettings;
+use loci_app::commands::SessionCommands;
 use loci_core::ids::SessionId;
 use loci_engine::{ClientMessage, InitializeRequest, NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
@@ -20,7 +25,9 @@ use crate::cost::Cost;
 use crate::frame::Frames;
 use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
+use crate::result_frame::ResultContext;
 use crate::signals::{Signal, Signals};
+use session_state::SessionState;
 
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +50,7 @@ pub enum InputFormat {
 }
 
 /// Who answers permission questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionPrompter {
     /// Nobody: they are denied.
     Nobody,
@@ -51,6 +58,8 @@ pub enum PermissionPrompter {
     Client,
     /// Whoever sits at the terminal.
     Terminal,
+    /// A tool of an MCP server, by the name that the model would know it by.
+    Tool(String),
 }
 
 /// How a run ended, as its exit code.
@@ -122,8 +131,14 @@ pub struct Headless {
     pub prompt: Option<Prompt>,
     /// What the client asked for before there was a session.
     pub initialize: Option<InitializeRequest>,
+    /// Whether that was waited for before settings were read, so that its plugins and servers count.
+    pub has_awaited_initialize: bool,
     /// What the process asks of the client, where there is one.
     pub client_requests: Option<UnboundedReceiver<ClientMessage>>,
+    /// The settings that whoever started the run has given, which may change.
+    pub flag_settings: FlagSettings,
+    /// What is known beside the session, to answer questions about it.
+    pub session_commands: SessionCommands,
 }
 
 /// How long a slow reader is waited for at the end.
@@ -152,9 +167,14 @@ impl Headless {
             output_style: self.output_style.clone(),
             output_styles: Arc::clone(&self.output_styles),
             initialized: self.initialize.take(),
+            has_awaited_initialize: self.has_awaited_initialize,
             commands: runner.slash_commands(),
             agents: runner.agents(),
             cost: Cost::new(runner.identity(), runner.earlier_totals()),
+            flag_settings: self.flag_settings.clone(),
+            session_commands: self.session_commands.clone(),
+            queued: Vec::new(),
+            task_outputs: BTreeMap::new(),
         };
         let output = Output::new(stdout);
         let client_requests = self.client_requests.take();
@@ -176,6 +196,11 @@ impl Headless {
             held_result: None,
             is_input_over: false,
             is_stopped: false,
+            queries: Vec::new(),
+            cancelled: BTreeSet::new(),
+            results: ResultContext::default(),
+            state: SessionState::new(&self.env),
+            n_open_prompts: 0,
         };
         let (exit, has_failed) = event_loop.run().await;
         // What was said is written in any case.

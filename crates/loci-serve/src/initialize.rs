@@ -3,6 +3,7 @@
 //! What is not built is never dropped in silence: the client's user is told. Hooks are taken up before there is a session;
 //! where they come too late, those that could have refused something refuse the run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use loci_core::hooks::HookEvent;
@@ -28,8 +29,15 @@ struct Payload {
     agent_progress_summaries: Option<bool>,
     plan_mode_instructions: Option<String>,
     tool_aliases: Option<Map<String, Value>>,
+    plugins: Option<Vec<Plugin>>,
+    mcp_servers: Option<Map<String, Value>>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Plugin {
+    path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +61,7 @@ struct Matcher {
     matcher: Option<String>,
     hook_callback_ids: Vec<String>,
     timeout: Option<f64>,
+    on_failure: Option<String>,
 }
 
 /// Reads the payload of `initialize`; the error says what cannot be read.
@@ -88,6 +97,8 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         wants_agent_summaries: payload.agent_progress_summaries.unwrap_or(false),
         plan_mode_instructions: payload.plan_mode_instructions,
         tool_aliases: payload.tool_aliases.unwrap_or_default(),
+        plugin_dirs: payload.plugins.unwrap_or_default().into_iter().map(|plugin| plugin.path).collect(),
+        mcp_servers: payload.mcp_servers.unwrap_or_default(),
         unknown: payload.unknown,
     })
 }
@@ -99,6 +110,8 @@ fn parse_hooks(event: &str, matchers: Value) -> Result<Vec<ClientHook>, serde_js
         matcher: matcher.matcher.filter(|text| !text.is_empty()),
         callback_ids: matcher.hook_callback_ids,
         timeout: matcher.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+        // A word that is not known is read as the careful one.
+        blocks_on_failure: matcher.on_failure.is_some_and(|word| word != "continue"),
     });
     // What calls nobody back asks for nothing.
     Ok(hooks.filter(|hook| !hook.callback_ids.is_empty()).collect())
@@ -132,9 +145,6 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
     let names = |names: Vec<&str>| names.join(", ");
     let unsupported = [
         ("hooks", unknown_events.join(", ")),
-        ("jsonSchema", flag(request.json_schema.is_some())),
-        ("excludeDynamicSections", flag(request.excludes_dynamic_sections)),
-        ("skills", request.skills.clone().unwrap_or_default().join(", ")),
         ("promptSuggestions", flag(request.wants_prompt_suggestions)),
         ("agentProgressSummaries", flag(request.wants_agent_summaries)),
         ("toolAliases", names(request.tool_aliases.keys().map(String::as_str).collect())),
@@ -144,13 +154,25 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
             "yes" => (*field).to_owned(),
             what => format!("{field} ({what})"),
         });
-    let unknown =
-        request.unknown.iter().filter(|(_, value)| is_something(value)).map(|(field, _)| field.clone());
+    let unknown = request
+        .unknown
+        .iter()
+        .filter(|(field, value)| is_something(value) && !NEEDLESS.contains(&field.as_str()))
+        .map(|(field, _)| field.clone());
     let fields: Vec<String> = known.chain(unknown).collect();
     (!fields.is_empty()).then(|| {
         format!("The client asks for what is not supported yet and has no effect: {}", fields.join(", "))
     })
 }
+
+/// What clients say of themselves, or to spare us work: nothing goes amiss without it.
+const NEEDLESS: [&str; 5] = [
+    "sdkMcpServerManifests",
+    "sdkMcpServerManifestsOrigin",
+    "supportedDialogKinds",
+    "perTaskStopAffordance",
+    "systemPromptSnapshot",
+];
 
 fn flag(is_set: bool) -> String {
     if is_set { "yes".to_owned() } else { String::new() }
@@ -192,6 +214,7 @@ mod tests {
             matcher: matcher.map(str::to_owned),
             callback_ids: ids.iter().map(|&id| id.to_owned()).collect(),
             timeout,
+            blocks_on_failure: false,
         };
         let limit = Some(Duration::from_millis(1_500));
         assert_eq!(
@@ -240,7 +263,7 @@ mod tests {
             (hooks("PreToolUse"), "fine"),
             (hooks("PostToolUse"), "fine"),
             (hooks("OfTheFuture"), "hooks (OfTheFuture)"),
-            (json!({"skills": ["a", "b"], "jsonSchema": {}}), "jsonSchema, skills (a, b)"),
+            (json!({"skills": ["a", "b"], "jsonSchema": {}, "excludeDynamicSections": true}), "fine"),
             (json!({"agents": {"r": {}}, "promptSuggestions": true}), "promptSuggestions"),
             (json!({"later": 1}), "later"),
         ] {

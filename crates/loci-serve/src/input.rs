@@ -1,7 +1,7 @@
 //! Lines a client writes: prompts and control messages.
 
 use loci_core::ids::EntryId;
-use loci_core::message::Content;
+use loci_core::message::{Block, Content};
 use loci_engine::Prompt;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line {
     /// Begin a turn, or queue one.
-    Prompt(Prompt),
+    Prompt(Prompt, Priority),
     /// A request about the session itself.
     Control {
         /// The client's id for it.
@@ -20,10 +20,24 @@ pub(crate) enum Line {
     },
     /// The answer to a request of ours.
     Response(Response),
-    /// A client withdraws its request.
-    Cancel,
+    /// A client withdraws its request, by its id.
+    Cancel(String),
     /// Nothing to do.
     Ignored,
+}
+
+/// When a prompt is taken up that comes while a turn is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Priority {
+    /// At once: the turn is stopped.
+    Now,
+    /// With the next results of calls.
+    Next,
+    /// In a turn of its own.
+    #[default]
+    #[serde(other)]
+    Later,
 }
 
 /// The answer to a request of ours.
@@ -40,6 +54,40 @@ struct UserLine {
     message: UserMessage,
     #[serde(default)]
     uuid: Option<String>,
+    #[serde(default)]
+    priority: Option<Priority>,
+    /// Whether the model is asked about it.
+    #[serde(default, rename = "shouldQuery")]
+    should_query: Option<bool>,
+    /// Whether the client made it up: no commands and no mentions are looked for in it.
+    #[serde(default)]
+    client_composed: Option<bool>,
+    /// What a person pasted, which belongs behind what she typed.
+    #[serde(default)]
+    pasted_content: Vec<Content>,
+}
+
+impl UserLine {
+    fn into_line(self) -> Line {
+        let id = self.uuid.filter(|id| !id.is_empty()).map(|id| EntryId::from(id.as_str()));
+        let mut prompt = Prompt::new(with_pasted(self.message.content, &self.pasted_content), id);
+        prompt.is_verbatim = self.client_composed == Some(true);
+        prompt.is_unasked = self.should_query == Some(false);
+        Line::Prompt(prompt, self.priority.unwrap_or_default())
+    }
+}
+
+/// Puts what was pasted behind what was typed; only its text counts.
+fn with_pasted(content: Content, pasted: &[Content]) -> Content {
+    let texts: Vec<String> = pasted.iter().map(Content::text).filter(|text| !text.is_empty()).collect();
+    match content {
+        content if texts.is_empty() => content,
+        Content::Text(typed) => Content::Text([vec![typed], texts].concat().join("\n\n")),
+        Content::Blocks(mut blocks) => {
+            blocks.extend(texts.iter().map(|text| Block::new_text(text)));
+            Content::Blocks(blocks)
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -57,8 +105,7 @@ pub(crate) fn parse(line: &str) -> Result<Line, String> {
             let user: UserLine = serde_json::from_str(line).map_err(|error| {
                 format!("A user message on standard input cannot be read: {error}: `{}`", shorten(line))
             })?;
-            let id = user.uuid.filter(|id| !id.is_empty()).map(|id| EntryId::from(id.as_str()));
-            Ok(Line::Prompt(Prompt::new(user.message.content, id)))
+            Ok(user.into_line())
         }
         Some("control_request") => Ok(Line::Control {
             id: text(&value, "request_id").unwrap_or_default(),
@@ -72,7 +119,7 @@ pub(crate) fn parse(line: &str) -> Result<Line, String> {
             };
             Ok(Line::Response(Response { id: text(&response, "request_id").unwrap_or_default(), result }))
         }
-        Some("control_cancel_request") => Ok(Line::Cancel),
+        Some("control_cancel_request") => Ok(Line::Cancel(text(&value, "request_id").unwrap_or_default())),
         _ => Ok(Line::Ignored),
     }
 }
@@ -89,9 +136,10 @@ mod tests {
     fn line_is_parsed_by_its_type() {
         let prompt =
             parse(r#"{"type":"user","message":{"role":"user","content":"Hi"},"uuid":"u1","session_id":""}"#);
-        assert_eq!(prompt, Ok(Line::Prompt(Prompt::new(Content::Text("Hi".to_owned()), Some("u1".into())))));
+        let hi = Prompt::new(Content::Text("Hi".to_owned()), Some("u1".into()));
+        assert_eq!(prompt, Ok(Line::Prompt(hi, Priority::Later)));
         let blocks = parse(r#"{"type":"user","message":{"content":[{"type":"text","text":"a"}]}}"#);
-        assert!(matches!(blocks, Ok(Line::Prompt(Prompt { content: Content::Blocks(_), id: None, .. }))));
+        assert!(matches!(blocks, Ok(Line::Prompt(Prompt { content: Content::Blocks(_), id: None, .. }, _))));
         assert!(matches!(
             parse(r#"{"type":"control_request","request_id":"r","request":{"subtype":"interrupt"}}"#),
             Ok(Line::Control { .. })
@@ -102,11 +150,40 @@ mod tests {
             ),
             Ok(Line::Response(Response { result: Err(_), .. }))
         ));
+        assert_eq!(
+            parse(r#"{"type":"control_cancel_request","request_id":"r"}"#),
+            Ok(Line::Cancel("r".to_owned()))
+        );
         for ignored in [r#"{"type":"keep_alive"}"#, r#"{"type":"from_the_future"}"#, "{}"] {
             assert_eq!(parse(ignored), Ok(Line::Ignored));
         }
         for bad in ["nonsense", "", r#"{"type":"user","message":5}"#] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn optional_fields_of_a_user_line_are_honoured_and_unknown_ones_ignored() {
+        let read = |more: &str| {
+            let line =
+                format!(r#"{{"type":"user","message":{{"content":"/Hi"}},"from_the_future":1{more}}}"#);
+            let Ok(Line::Prompt(prompt, priority)) = parse(&line) else { panic!("{line}") };
+            (prompt.is_verbatim, prompt.is_unasked, priority, prompt.content.text())
+        };
+        let usual = |priority| (false, false, priority, "/Hi".to_owned());
+        for (more, expected) in [
+            ("", usual(Priority::Later)),
+            (r#","priority":"next""#, usual(Priority::Next)),
+            (r#","priority":"now""#, usual(Priority::Now)),
+            (r#","priority":"whenever""#, usual(Priority::Later)),
+            (r#","client_composed":true"#, (true, false, Priority::Later, "/Hi".to_owned())),
+            (r#","shouldQuery":false"#, (false, true, Priority::Later, "/Hi".to_owned())),
+            (
+                r#","pasted_content":["a",[{"type":"text","text":"b"}]]"#,
+                (false, false, Priority::Later, "/Hi\n\na\n\nb".to_owned()),
+            ),
+        ] {
+            assert_eq!(read(more), expected, "{more}");
         }
     }
 }

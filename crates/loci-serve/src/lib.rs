@@ -12,6 +12,8 @@ mod initialize;
 mod input;
 mod outgoing;
 mod output;
+mod result_frame;
+mod session_query;
 mod signals;
 
 pub use client_input::ClientInput;

@@ -103,6 +103,18 @@ impl MergedSettings {
         Value::Object(root)
     }
 
+    /// Returns what the files of one scope say, shaped as a settings file; what does not count is left out.
+    pub fn of_scope(&self, scope: Scope, show: impl Fn(&Key, &Value) -> Value) -> Value {
+        let mut root = Map::new();
+        for setting in &self.settings {
+            let parts = setting.parts.iter().filter(|part| part.origin.scope == scope);
+            for part in parts.filter(|part| !matches!(part.role, Role::Refused(_))) {
+                insert(&mut root, setting.key.path, show(setting.key, &part.value));
+            }
+        }
+        Value::Object(root)
+    }
+
     /// Says which values do not count and why; `trust_hint` tells how to trust the folder.
     pub fn diagnostics(&self, trust_hint: &str) -> Vec<Diagnostic> {
         let mut out: Vec<Diagnostic> = Vec::new();

@@ -48,7 +48,7 @@ pub use session_file::{
     ConversationTail, LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at, load_live,
     load_tail, load_transcript,
 };
-pub use session_log::{AppendError, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
+pub use session_log::{AppendError, LineMirror, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
 pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics, session_totals};
 pub use task_list::{TaskListDir, copy_tasks};

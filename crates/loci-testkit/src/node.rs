@@ -55,6 +55,28 @@ impl NodePackages {
         Some(Self { directory, node })
     }
 
+    /// Returns a command that runs a script which finds the packages, with the path as its only variable. The script is
+    /// copied beside them.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be copied.
+    pub fn script(&self, path: impl AsRef<Path>) -> Command {
+        let path = path.as_ref();
+        let text = fs::read(path).expect("read the script");
+        let copy = self.directory.join(path.file_name().expect("a script has a name"));
+        if fs::read(&copy).ok().as_deref() != Some(text.as_slice()) {
+            // Another test may be reading it: it is replaced whole.
+            let fresh = self.directory.join(format!("{}.tmp", std::process::id()));
+            fs::write(&fresh, text).expect("copy the script");
+            fs::rename(&fresh, &copy).expect("put the script in its place");
+        }
+        let mut command = Command::new(&self.node);
+        command.arg(copy).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
     /// Returns a command that runs a program of the packages, with the path as its only variable.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(&self.node);

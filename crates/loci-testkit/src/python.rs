@@ -7,6 +7,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Set to `required` where Python must not be missing.
+const REQUIRED: &str = "LOCI_TEST_PYTHON";
+
 /// A virtual environment.
 #[derive(Clone, Debug)]
 pub struct PythonVenv {
@@ -21,9 +24,13 @@ impl PythonVenv {
     ///
     /// # Panics
     ///
-    /// If it cannot be made, with what Python said.
+    /// If it cannot be made, with what Python said; and if there is none where `LOCI_TEST_PYTHON` is `required`.
     pub fn new(directory: impl AsRef<Path>, name: &str, args: &[&str]) -> Option<Self> {
-        Command::new("python3").arg("--version").output().ok()?;
+        if Command::new("python3").arg("--version").output().is_err() {
+            let is_required = std::env::var(REQUIRED).is_ok_and(|value| value == "required");
+            assert!(!is_required, "{REQUIRED} is required, and there is no python3 on this machine");
+            return None;
+        }
         let directory = directory.as_ref().join(name);
         fs::create_dir_all(&directory).expect("make a directory");
         // Tests run side by side, in threads and in processes; the first to come installs for all.

@@ -14,10 +14,7 @@ pub struct InputCheck {
 impl InputCheck {
     /// Compiles a schema; a bad one (from an MCP server, say) is reported at the first check.
     pub fn new(schema: &Value) -> Self {
-        Self {
-            schema: schema.clone(),
-            validator: jsonschema::validator_for(schema).map_err(|error| error.to_string()),
-        }
+        Self { schema: schema.clone(), validator: validator(schema) }
     }
 
     /// Compiles the schema of a tool that may still be left out; the error says what is wrong with it.
@@ -25,8 +22,7 @@ impl InputCheck {
         if schema["type"] != "object" {
             return Err("it does not describe an object".to_owned());
         }
-        let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
-        Ok(Self { schema: schema.clone(), validator: Ok(validator) })
+        Ok(Self { schema: schema.clone(), validator: Ok(validator(schema)?) })
     }
 
     /// Returns the input as it was given, unless only the forgiving reading of it fits. What does not fit either is for
@@ -45,9 +41,25 @@ impl InputCheck {
         let validator =
             self.validator.as_ref().map_err(|error| format!("the tool's schema is invalid: {error}"))?;
         let coerced = coerce(&self.schema, input);
-        let problems: Vec<String> = validator.iter_errors(&coerced).map(|error| describe(&error)).collect();
-        if problems.is_empty() { Ok(coerced) } else { Err(problems.join("\n")) }
+        problems(validator, &coerced).map(|()| coerced)
     }
+
+    /// Says all that is wrong with the input as it stands, one clause a line.
+    pub fn check_exactly(&self, input: &Value) -> Result<(), String> {
+        let validator = self.validator.as_ref().map_err(|error| format!("the schema is invalid: {error}"))?;
+        problems(validator, input)
+    }
+}
+
+/// Compiles a schema; `format` is an annotation in every draft.
+fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let options = jsonschema::options().should_validate_formats(false);
+    options.build(schema).map_err(|error| error.to_string())
+}
+
+fn problems(validator: &jsonschema::Validator, input: &Value) -> Result<(), String> {
+    let problems: Vec<String> = validator.iter_errors(input).map(|error| describe(&error)).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {

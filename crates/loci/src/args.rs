@@ -1,9 +1,15 @@
 //! The command line, as written; what it means is decided elsewhere.
 
+mod client;
+mod foreign;
+
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use loci_core::permission::Mode;
+
+pub(crate) use client::{ClientFlags, PermissionPrompts, ThinkingMode};
+pub(crate) use foreign::ForeignFlags;
 
 /// A terminal coding agent.
 #[derive(Debug, Parser)]
@@ -236,6 +242,12 @@ pub(crate) struct Args {
     #[arg(short = 'v', long, short_alias = 'V', action = clap::ArgAction::SetTrue)]
     pub(crate) version: bool,
 
+    #[command(flatten)]
+    pub(crate) client: ClientFlags,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignFlags,
+
     #[command(subcommand)]
     pub(crate) subcommand: Option<Subcommand>,
 }
@@ -370,11 +382,23 @@ impl Args {
                 "--rewind-files needs the session that has the prompt: give --resume",
             ),
             (self.max_turns == Some(0), "--max-turns needs a number above 0"),
+            (
+                self.client.session_mirror && !streams_out,
+                "--session-mirror needs --output-format=stream-json",
+            ),
+            (
+                self.client.restricted && self.dangerously_skip_permissions,
+                "--restricted cannot be combined with --dangerously-skip-permissions",
+            ),
         ];
-        match problems.into_iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, problem)) => Err(problem.to_owned()),
-            None => Ok(()),
+        if let Some((_, problem)) = problems.into_iter().find(|(is_wrong, _)| *is_wrong) {
+            return Err(problem.to_owned());
         }
+        if let Some(refusal) = self.foreign.refusal() {
+            return Err(refusal.to_owned());
+        }
+        self.client.schema()?;
+        self.client.compact_window().map(|_| ())
     }
 }
 

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_app::UserError;
+use loci_app::commands::SessionCommands;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
 use loci_app::worktree::{enter_worktree, worktree_of_session};
 use loci_app::{
-    COMPATIBLE_VERSION, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
-    renewal, resume, retention, start_trace,
+    COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
+    TraceTarget, renewal, resume, retention, start_trace,
 };
-use loci_engine::{ClientMessage, ClientRequests, Prompt, Session, SessionConfig};
+use loci_engine::{ClientMessage, ClientRequests, InitializeRequest, Prompt, Session, SessionConfig};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
+use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};
@@ -32,7 +34,18 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     if let Some(name) = &args.worktree {
         inherited = enter_worktree(&inherited, &options, name)?;
     }
+    for notice in args.foreign.notices() {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(std::io::stderr(), "{notice}"));
+    }
     let client_requests = connect_client(&inherited, &args, &mut options);
+    let mut early = None;
+    let mut runtime = None;
+    if args.client.await_initialize && args.input_format == Input::StreamJson {
+        let first = runtime::of_session()?;
+        early = Some(first.block_on(first_request(&mut options)));
+        runtime = Some(first);
+    }
     let mut run = RunSettings::load(&inherited, &options)?;
     let mut prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
@@ -69,8 +82,11 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     if needs_prompt && prompt.is_none() && composed.config.history.deferred_call().is_none() {
         return Err(no_prompt());
     }
-    let run = Run { env: &env, args: &args, options, inherited, client_requests };
-    let runtime = runtime::of_session()?;
+    let run = Run { env: &env, args: &args, options, inherited, client_requests, early };
+    let runtime = match runtime {
+        Some(runtime) => runtime,
+        None => runtime::of_session()?,
+    };
     let exit = runtime.block_on(run.serve(prompt, composed));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
@@ -120,6 +136,27 @@ struct Run<'a> {
     /// The environment before settings had a say.
     inherited: Env,
     client_requests: Option<UnboundedReceiver<ClientMessage>>,
+    /// What was heard of the client before anything was read, where it asked to be waited for.
+    early: Option<EarlyInput>,
+}
+
+/// The client's lines, with the request that they began with.
+struct EarlyInput {
+    input: ClientInput,
+    initialize: Option<InitializeRequest>,
+}
+
+/// Waits for the client's first line, and takes from it what counts before settings are read: plugins and MCP servers.
+async fn first_request(options: &mut RunOptions) -> EarlyInput {
+    let mut input = ClientInput::stdin();
+    let initialize = input.initialize().await;
+    if let Some(request) = &initialize {
+        options.plugin_dirs.extend(request.plugin_dirs.iter().cloned());
+        if !request.mcp_servers.is_empty() {
+            options.mcp.configs.push(serde_json::json!({"mcpServers": request.mcp_servers}).to_string());
+        }
+    }
+    EarlyInput { input, initialize }
 }
 
 impl Run<'_> {
@@ -129,20 +166,25 @@ impl Run<'_> {
             // Nobody is left to tell when stderr is gone.
             drop(writeln!(stderr, "{warning}"));
         }
-        let mut input = match self.args.input_format {
-            Input::Text => ClientInput::none(),
-            Input::StreamJson => ClientInput::stdin(),
-        };
+        let is_early = self.early.is_some();
+        let EarlyInput { mut input, initialize } = self.early.take().unwrap_or_else(|| EarlyInput {
+            input: match self.args.input_format {
+                Input::Text => ClientInput::none(),
+                Input::StreamJson => ClientInput::stdin(),
+            },
+            initialize: None,
+        });
         let mcp = composed.config.mcp.clone();
         if let Some(mcp) = &mcp {
             mcp.servers.start();
         }
         let initialize = match prompt {
-            None => input.initialize().await,
+            None if !is_early => input.initialize().await,
             // What is to be done is known; nobody is waited for.
-            Some(_) => None,
+            None | Some(_) => initialize,
         };
         if let Some(request) = &initialize {
+            warn_of_late_parts(request, is_early, &mut stderr);
             self.options.take_initialize(request.clone());
             composed.take_initialize(&self.options)?;
         }
@@ -159,7 +201,9 @@ impl Run<'_> {
             output_styles: composed.style_names,
             may_bypass: composed.may_bypass,
             initialize,
+            has_awaited_initialize: is_early,
             client_requests: self.client_requests,
+            flag_settings: self.options.flag_settings.clone(),
             ..headless(self.env, self.args, prompt, identity.id().clone())
         };
         self.options.mcp_servers.clone_from(&mcp);
@@ -169,11 +213,21 @@ impl Run<'_> {
         }
         let renew = renewal::fresh_sessions(self.inherited, self.options, None);
         let session = Session::new(composed.config).into();
-        let exit = front.run(session, input, std::io::stdout(), &mut stderr, Some(renew)).await;
+        let exit = Box::pin(front.run(session, input, std::io::stdout(), &mut stderr, Some(renew))).await;
         if let Some(mcp) = mcp {
             mcp.servers.shutdown().await;
         }
         Ok(exit.code())
+    }
+}
+
+/// Says what of a request came too late to count: what a run has to know before it reads its settings.
+fn warn_of_late_parts(request: &InitializeRequest, is_early: bool, stderr: &mut std::io::Stderr) {
+    let parts =
+        [("plugins", !request.plugin_dirs.is_empty()), ("mcpServers", !request.mcp_servers.is_empty())];
+    for (part, _) in parts.into_iter().filter(|(_, is_given)| *is_given && !is_early) {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(stderr, "initialize.{part} has no effect without --await-initialize"));
     }
 }
 
@@ -213,7 +267,15 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         output_styles: Arc::new(Vec::new),
         prompt,
         initialize: None,
+        has_awaited_initialize: false,
         client_requests: None,
+        flag_settings: FlagSettings::default(),
+        session_commands: SessionCommands {
+            env: env.clone(),
+            home: ConfigHome::from_env(env),
+            build: crate::build_info::describe(),
+            plugin_reload: None,
+        },
     }
 }
 

@@ -1,15 +1,15 @@
 //! What the arguments mean: the one place where they become the options of a run.
 
 use loci_app::{
-    McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,
-    ToolChoice, UserError,
+    FlagSettings, McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource,
+    TextSource, ThinkingChoice, ToolChoice, UserError,
 };
 use loci_core::permission::Mode;
 use loci_engine::ClientRequests;
 use loci_serve::PermissionPrompter;
 use loci_storage::config::SettingsSources;
 
-use crate::args::{Args, Input};
+use crate::args::{Args, Input, ThinkingMode};
 use crate::permission_prompter::permission_prompter;
 
 impl Args {
@@ -23,7 +23,8 @@ impl Args {
         Ok(RunOptions {
             session: self.session(),
             is_persistent: !self.no_session_persistence,
-            is_bare: self.bare,
+            // A safe run has none of what people have changed, and all tools.
+            is_bare: self.bare || self.client.safe_mode,
             is_long_lived: self.input_format == Input::StreamJson,
             can_ask: permission_prompter(self) != PermissionPrompter::Nobody,
             keeps_checkpoints: self.checkpoint_files,
@@ -38,7 +39,14 @@ impl Args {
             permissions: self.permissions(),
             max_turns: self.max_turns,
             max_budget_usd: self.max_budget_usd,
+            json_schema: self.client.schema().map_err(UserError::new)?,
+            excludes_dynamic_sections: self.client.exclude_dynamic_system_prompt_sections,
+            is_restricted: self.client.restricted,
+            compact_window: self.client.compact_window().map_err(UserError::new)?,
+            has_no_commands: self.client.disable_slash_commands,
+            mirrors_transcript: self.client.session_mirror,
             settings: self.settings.clone(),
+            flag_settings: FlagSettings::default(),
             setting_sources: self.sources()?,
             agents: self.agents.clone(),
             agent: self.agent.clone(),
@@ -52,7 +60,7 @@ impl Args {
             plugin_dirs: self.plugin_dir.clone(),
             mcp: McpOptions {
                 configs: self.mcp_config.clone(),
-                is_strict: self.strict_mcp_config,
+                is_strict: self.strict_mcp_config || self.client.restricted,
                 needs_approval: false,
             },
             mcp_servers: None,
@@ -71,6 +79,7 @@ impl Args {
             },
             is_fork: self.fork_session,
             at: self.resume_session_at.clone(),
+            drops_turn: self.client.resume_drops_turn.clone(),
             id: self.session_id.clone(),
             title: self.name.clone(),
             takes_over: self.take_over,
@@ -83,6 +92,12 @@ impl Args {
             fallbacks: self.fallback_model.as_ref().map(|list| list.split(',').map(str::to_owned).collect()),
             effort: self.effort.clone(),
             max_thinking_tokens: self.max_thinking_tokens,
+            thinking: self.client.thinking.map(|mode| match mode {
+                ThinkingMode::Adaptive | ThinkingMode::Enabled => ThinkingChoice::Adaptive,
+                ThinkingMode::Disabled => ThinkingChoice::Disabled,
+            }),
+            thinking_display: self.client.thinking_display.clone(),
+            task_budget: self.client.task_budget,
             betas: self
                 .betas
                 .iter()
@@ -95,7 +110,9 @@ impl Args {
     }
 
     fn tool_choice(&self) -> ToolChoice {
-        let Some(lists) = &self.tools else { return ToolChoice::Usual };
+        let Some(lists) = &self.tools else {
+            return if self.client.safe_mode && !self.bare { ToolChoice::All } else { ToolChoice::Usual };
+        };
         let names = lists.iter().flat_map(|list| list.split([',', ' '])).filter(|name| !name.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();
         match names.iter().any(|name| name == "default") {
@@ -112,13 +129,16 @@ impl Args {
                 true => Some(Mode::BypassPermissions),
                 false => self.permission_mode,
             },
-            may_bypass: self.dangerously_skip_permissions || self.allow_dangerously_skip_permissions,
+            may_bypass: !self.client.restricted
+                && (self.dangerously_skip_permissions || self.allow_dangerously_skip_permissions),
             dirs: self.add_dir.clone(),
+            is_confined: self.client.restricted,
         }
     }
 
     fn sources(&self) -> Result<SettingsSources, UserError> {
         match self.setting_sources.as_deref() {
+            _ if self.client.restricted => Ok(SettingsSources::NONE),
             None => Ok(SettingsSources::ALL),
             Some(list) => SettingsSources::parse(list).map_err(|unknown| {
                 UserError::new(format!("Unknown source in --setting-sources: `{unknown}`"))

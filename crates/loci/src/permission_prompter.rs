@@ -4,14 +4,15 @@ use std::io::IsTerminal;
 
 use loci_serve::PermissionPrompter;
 
-use crate::args::{Args, Input};
+use crate::args::{Args, Input, PermissionPrompts};
 
-/// Returns who answers: the client if it was named; a person who sits at the terminal that the prompt and the
+/// Returns who answers: nobody, if that was asked for; the client or a tool, if it was named; a person who sits at the terminal that the prompt and the
 /// messages go through; else nobody.
 pub(crate) fn permission_prompter(args: &Args) -> PermissionPrompter {
     match args.permission_prompt_tool.as_deref() {
+        _ if args.client.permission_prompts == Some(PermissionPrompts::None) => PermissionPrompter::Nobody,
         Some("stdio") => PermissionPrompter::Client,
-        Some(_) => PermissionPrompter::Nobody,
+        Some(tool) => PermissionPrompter::Tool(tool.to_owned()),
         None if args.input_format == Input::Text && is_person_there() => PermissionPrompter::Terminal,
         None => PermissionPrompter::Nobody,
     }

@@ -29,7 +29,13 @@ impl Permissions {
         before: Option<Mode>,
     ) -> Result<Self, UserError> {
         let dirs = directories(env, &asked.dirs)?;
-        let mut book = Rulebook { dirs, cwd: env.cwd.clone(), home: env.home.clone(), ..Rulebook::default() };
+        let mut book = Rulebook {
+            dirs,
+            cwd: env.cwd.clone(),
+            home: env.home.clone(),
+            is_confined: asked.is_confined,
+            ..Rulebook::default()
+        };
         let mut warnings = add_flag_rules(env, RuleList::Allow, &asked.allow, &mut book);
         warnings.extend(add_flag_rules(env, RuleList::Deny, &asked.deny, &mut book));
         if settings.is_bypass_disabled && asked.mode == Some(Mode::BypassPermissions) {
@@ -38,6 +44,10 @@ impl Permissions {
         }
         let base = book.clone();
         warnings.extend(rulebook_from_settings(env, settings, asked.mode.or(before), &mut book));
+        if asked.is_confined && book.mode == Mode::BypassPermissions {
+            return Err(UserError::new("A restricted run cannot bypass permissions")
+                .hint("Leave out --restricted, or choose another permission mode."));
+        }
         if book.mode == Mode::BypassPermissions || asked.may_bypass {
             check_bypass(env)?;
         }

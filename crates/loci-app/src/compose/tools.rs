@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loci_core::permission::Rulebook;
+use loci_core::tool::ToolDescriptor;
 use loci_engine::SessionSkills;
 use loci_storage::search::RECALL_TOOL;
 use loci_tools::{RecordDirs, SCHEDULE_TOOLS, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
@@ -16,6 +17,9 @@ use crate::user_error::UserError;
 const TODO_TOOL: &str = "TodoWrite";
 /// Those of a list that is kept in files, a task each.
 const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
+
+/// Tools that run code, or programs beside loci.
+const CODE_TOOLS: [&str; 5] = ["Bash", "PowerShell", "Monitor", "EnterWorktree", "ExitWorktree"];
 
 /// Returns the tools on offer.
 pub fn toolbox(
@@ -38,10 +42,8 @@ pub fn toolbox(
         }
         ToolChoice::Usual | ToolChoice::All => {}
         ToolChoice::Only(names) => {
-            if let Some(unknown) = names.iter().find(|name| toolbox.find(name).is_none()) {
-                return Err(UserError::new(format!("Unknown tool in --tools: `{unknown}`")));
-            }
-            toolbox.retain(|tool| names.contains(&tool.name));
+            // Programs name tools of the reference that there are not here; they are told (`unknown_tools`).
+            toolbox.retain(|tool| names.contains(&tool.name) || is_alias(tool, names));
         }
     }
     toolbox.retain(|tool| !rulebook.is_tool_denied(&tool.name));
@@ -63,6 +65,9 @@ pub fn toolbox(
     if !matches!(options.tools, ToolChoice::Only(_)) {
         toolbox.retain(|tool| !is_left_out(&tool.name) || rulebook.is_tool_allowed(&tool.name));
     }
+    if options.is_restricted {
+        toolbox.retain(|tool| !CODE_TOOLS.contains(&tool.name.as_str()));
+    }
     if run.env.vars.is_truthy("CLAUDE_CODE_DISABLE_CRON") {
         toolbox.retain(|tool| !SCHEDULE_TOOLS.contains(&tool.name.as_str()));
     }
@@ -71,6 +76,19 @@ pub fn toolbox(
         toolbox.retain(|tool| tool.name != RECALL_TOOL);
     }
     Ok(toolbox)
+}
+
+fn is_alias(tool: &ToolDescriptor, names: &[String]) -> bool {
+    names.iter().any(|name| tool.aliases.contains(&name.as_str()))
+}
+
+/// Says which of the tools that were asked for by name there are not.
+pub(super) fn unknown_tools(options: &RunOptions) -> Option<String> {
+    let ToolChoice::Only(names) = &options.tools else { return None };
+    let all = Toolbox::builtin();
+    let is_known = |name: &str| all.find(name).is_some() || name == SKILL_TOOL;
+    let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_known(name)).collect();
+    (!unknown.is_empty()).then(|| format!("--tools names what is no tool here: {}", unknown.join(", ")))
 }
 
 fn is_asked_for(options: &RunOptions, tool: &str) -> bool {

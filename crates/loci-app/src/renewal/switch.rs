@@ -74,6 +74,7 @@ pub fn open_session(
             source: SessionSource::Named(target.session.clone()),
             is_fork: target.is_fork,
             at: target.at.clone(),
+            drops_turn: None,
             id: None,
             title: target.title.clone(),
             takes_over: target.takes_over,

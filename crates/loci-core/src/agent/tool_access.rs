@@ -4,12 +4,13 @@ use super::definition::AgentDefinition;
 use crate::permission::Mode;
 
 /// Tools that no agent has: they speak to the user, or steer the main conversation.
-const NEVER: [&str; 8] = [
+const NEVER: [&str; 9] = [
     "AskUserQuestion",
     "EndConversation",
     "EnterPlanMode",
     "ExitPlanMode",
     "ScheduleWakeup",
+    "StructuredOutput",
     "TaskOutput",
     "WaitForMcpServers",
     "Workflow",

@@ -174,11 +174,19 @@ fn ending(path: &[Arc<Entry>]) -> Option<(&Arc<Entry>, Ending)> {
                 let ending = if is_prompt { Ending::Prompt } else { Ending::Result };
                 return Some((attachment.unwrap_or(entry), ending));
             }
+            // The call before it was the answer.
+            EntryKind::Attachment if is_structured_output(entry) => return Some((entry, Ending::Answer)),
             EntryKind::Attachment => _ = attachment.get_or_insert(entry),
             EntryKind::System | EntryKind::Progress | EntryKind::Metadata => {}
         }
     }
     attachment.map(|entry| (entry, Ending::Result))
+}
+
+/// Returns true when an attachment marks an answer of a given shape, which ends a turn like any other.
+fn is_structured_output(entry: &Entry) -> bool {
+    let attachment = entry.fields().read::<Value>("attachment");
+    attachment.is_some_and(|attachment| attachment["type"] == "structured_output")
 }
 
 /// Returns true when no entry of the response that `last` ends says anything or calls a tool.

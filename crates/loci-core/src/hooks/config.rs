@@ -117,6 +117,8 @@ pub enum Handler {
     Callback {
         /// The client's id of it.
         id: String,
+        /// Whether what it guards is not let through when it fails.
+        blocks_on_failure: bool,
     },
 }
 

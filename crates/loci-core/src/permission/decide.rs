@@ -103,6 +103,7 @@ impl From<Classified> for Decision {
 const STEPS: &[(&str, Check)] = &[
     ("hooks that deny", |call, _, _| by_hook(Verdict::Deny, call)),
     ("deny rules", |_, _, rules| rules.denied.map(|rule| by_rule(Verdict::Deny, rule))),
+    ("a restricted run's directories", |call, book, _| outside_confines(call.effects, book)),
     ("ask rules", |_, _, rules| rules.asked.map(|rule| by_rule(Verdict::Ask, rule))),
     ("hooks that ask", |call, _, _| by_hook(Verdict::Ask, call)),
     ("rules that unknown parts may evade", |call, _, rules| {
@@ -182,6 +183,25 @@ fn bypassed(book: &Rulebook) -> Option<Decision> {
         Mode::Default | Mode::AcceptEdits | Mode::Auto | Mode::DontAsk => false,
     };
     is_on.then(|| allow(Reason::Mode(book.mode)))
+}
+
+/// A restricted run touches nothing outside its directories, nor what nobody can tell to be inside.
+fn outside_confines(effects: &CallEffects, book: &Rulebook) -> Option<Decision> {
+    if !book.is_confined {
+        return None;
+    }
+    let read = effects.reads.iter().find(|path| !book.may_read(path));
+    let is_own = |path: &crate::tool::PathEffect| {
+        let only = CallEffects::write(path.clone());
+        written_plan(&only, book).is_some() || written_memory(&only, book).is_some()
+    };
+    let written = effects.writes.iter().find(|path| !book.is_inside(path) && !is_own(path));
+    let reason = match (read.or(written), effects.unclear.first()) {
+        (Some(path), _) => Reason::OutsideDirectories(path.real.clone()),
+        (None, Some(Unclear::Read(text) | Unclear::Write(text))) => Reason::UnclearPath(text.clone()),
+        (None, None) => return None,
+    };
+    Some(Decision { verdict: Verdict::Deny, reason })
 }
 
 fn protected_write(effects: &CallEffects) -> Option<Decision> {

@@ -31,6 +31,8 @@ pub struct Rulebook {
     pub plan_file: Option<PathEffect>,
     /// Whether the session was started so that permissions could be bypassed.
     pub may_bypass: bool,
+    /// Whether files outside the directories are out of reach, whatever rules, modes and people say.
+    pub is_confined: bool,
     /// Where the shell stands.
     pub cwd: PathBuf,
     /// The user's home.

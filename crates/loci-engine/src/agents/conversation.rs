@@ -167,6 +167,7 @@ impl AgentService {
             },
             memory_dir: None,
             git: base.prompt.git.clone().filter(|_| has_context),
+            excludes_dynamic: false,
             appendix: joined(base.prompt.appendix.as_deref(), self.settings.appended_prompt.as_deref()),
         };
         let compaction = CompactionConfig { collapses: false, ..base.compaction };
@@ -179,6 +180,7 @@ impl AgentService {
                 files: base.instructions.clone(),
                 lazy: base.lazy_instructions.clone(),
                 read: None,
+                excluded: Vec::new(),
                 servers: Vec::new(),
                 told_date: String::new(),
             },
@@ -230,7 +232,7 @@ impl AgentService {
         if let Err(error) = write_agent_meta(&dir, &plan.agent.id, &plan.meta) {
             self.tell_once(format!("What is known of an agent could not be saved: {error}"));
         }
-        agent_log(&dir, &plan.agent.id)
+        agent_log(&dir, &plan.agent.id).with_mirror(self.deps.ctx.mirror.clone())
     }
 }
 

@@ -124,6 +124,7 @@ impl AgentRun {
     ) -> AgentEnd {
         let said = agent_end(conversation.recorder.path()).1;
         let (text, failure, status) = match &report.outcome {
+            Outcome::Structured(answer) => (answer.to_string(), None, BackgroundStatus::Completed),
             Outcome::Completed | Outcome::MaxTurns(_) => {
                 let text = if report.text.is_empty() { said } else { report.text.clone() };
                 (text, None, BackgroundStatus::Completed)
@@ -134,6 +135,9 @@ impl AgentRun {
             }
             Outcome::ApiError(failure) => broken(said, failure.message.clone()),
             Outcome::MaxBudget(limit) => broken(said, format!("the budget of ${limit} is spent")),
+            Outcome::MaxStructuredAttempts(n) => {
+                broken(said, format!("no answer of its shape in {n} attempts"))
+            }
             Outcome::Refused => broken(said, "the model declined to answer".to_owned()),
             Outcome::CommandFailed => broken(said, "a command failed".to_owned()),
             Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) => broken(

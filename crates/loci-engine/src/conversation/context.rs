@@ -17,6 +17,7 @@ use loci_core::skill::SkillScope;
 use loci_llm::Client;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_storage::sessions::LineMirror;
 use loci_tools::SkillCatalog;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -60,6 +61,8 @@ pub(crate) struct SessionContext {
     pub(crate) web: Arc<WebService>,
     /// Where front ends hear of whatever concerns the whole session.
     pub(crate) events: UnboundedSender<EngineEvent>,
+    /// Who hears of every line of its transcripts.
+    pub(crate) mirror: Option<LineMirror>,
     /// The MCP servers, where there are any.
     pub(crate) mcp: Option<McpConfig>,
     pub(crate) slash_commands: Arc<Store<CommandRegistry>>,

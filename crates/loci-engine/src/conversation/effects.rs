@@ -108,6 +108,7 @@ impl Conversation {
                         self.run_forked_skill(skill);
                         None
                     }
+                    None if prompt.is_unasked => Some(Event::NothingToAsk),
                     None => Some(Event::Begin),
                 }
             }

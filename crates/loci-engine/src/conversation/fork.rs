@@ -79,6 +79,7 @@ impl Conversation {
             max_parallel: 1,
             retry: RetryPolicy { max_retries: 0, is_watchful: false },
             allows_one_piece: false,
+            structured: None,
         };
         Self::new(ConversationParts {
             host: Arc::new(side_host(ctx, &agent, events.clone(), setup.files, setup.point.place)),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use loci_context::{ServerInstructions, user_context};
 use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::tool::ToolAttachment;
 use loci_storage::config::{Instructions, LazyInstructions};
-use loci_tools::Host;
+use loci_tools::{FileState, Host};
 use serde_json::json;
 
 use super::Conversation;
@@ -26,6 +27,8 @@ pub(crate) struct InstructionState {
     pub(crate) lazy: Option<LazyInstructions>,
     /// Reads them anew.
     pub(crate) read: Option<ReadInstructions>,
+    /// What the system prompt leaves out.
+    pub(crate) excluded: Vec<String>,
     /// What MCP servers say about their tools.
     pub(crate) servers: Vec<ServerInstructions>,
     /// The date the model was last told.
@@ -68,8 +71,8 @@ impl Conversation {
         // An agent has memories of its own, or none.
         let memory = self.ctx.memory.iter().filter(|_| self.agent.is_none());
         shown.extend(memory.flat_map(|memory| memory.shown_indexes()));
-        self.prelude =
-            Prelude::Opening(Some(Opening::new(&user_context(&shown, &self.instructions.servers, &date))));
+        let InstructionState { excluded, servers, .. } = &self.instructions;
+        self.prelude = Prelude::Opening(Some(Opening::new(&user_context(excluded, &shown, servers, &date))));
         self.instructions.told_date = date;
     }
 
@@ -110,6 +113,24 @@ impl Conversation {
         self.instructions.files = found;
         self.instructions.lazy = lazy;
         self.remake_opening();
+    }
+
+    /// Takes a file to be read as it is now, if nobody has changed it since the client read it; else it must be read again.
+    pub(crate) fn seed_read_state(&mut self, path: &Path, modified_ms: u64) {
+        let path = self.host.workspace().resolve(&path.to_string_lossy()).real;
+        let modified = std::fs::metadata(&path).and_then(|found| found.modified()).ok();
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let is_same = since.is_some_and(|since| since.as_millis() as u64 == modified_ms);
+        let (Some(modified), true) = (modified, is_same) else { return };
+        let Ok(text) = std::fs::read_to_string(&path) else { return };
+        let state = FileState {
+            content: text.replace("\r\n", "\n"),
+            modified,
+            offset: None,
+            limit: None,
+            is_partial_view: false,
+        };
+        lock(self.host.files()).insert(path, state);
     }
 
     /// Brings back what the conversation knows of files: what it read, and the instructions it was shown.

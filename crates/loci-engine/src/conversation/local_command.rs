@@ -79,6 +79,11 @@ impl Conversation {
         self.model.max_thinking_tokens = most;
     }
 
+    /// Shows the model's thinking in another form from now on; `None` leaves that to the server.
+    pub(crate) fn set_thinking_display(&mut self, display: Option<String>) {
+        self.model.thinking_display = display;
+    }
+
     /// Compacts at another size from now on; `None` goes back to the model's window.
     pub(crate) fn set_compact_window(&mut self, window: Option<u64>) {
         self.compaction = CompactionConfig { window, ..self.compaction };

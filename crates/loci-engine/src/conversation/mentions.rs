@@ -32,7 +32,11 @@ pub(crate) struct Mentioned {
 impl Conversation {
     /// Begins to read what the prompt mentions; false where it mentions nothing. The answer comes to the inbox.
     pub(super) fn read_mentions(&mut self) -> bool {
-        let Some(prompt) = self.run.prompt.as_ref().filter(|prompt| !has_mentions(&prompt.attachments))
+        let Some(prompt) = self
+            .run
+            .prompt
+            .as_ref()
+            .filter(|prompt| !prompt.is_verbatim && !has_mentions(&prompt.attachments))
         else {
             return false;
         };

@@ -184,6 +184,7 @@ impl RunningTurn {
                 max_objections: 0,
                 shows_batches: false,
                 mends_calls: false,
+                structured: None,
             },
             now,
         )

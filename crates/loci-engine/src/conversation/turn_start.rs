@@ -128,7 +128,15 @@ impl Conversation {
             memory_dir: self.ctx.memory.as_ref().map(|memory| memory.dir().to_owned()),
             skills: self.ctx.skills.registry().iter().map(|skill| skill.name.clone()).collect(),
             output_style: self.ctx.output_style.clone(),
+            dirs: self.ctx.state.get().permission.rulebook.dirs.iter().skip(1).cloned().collect(),
+            effort: self.effort_now(),
+            betas: self.model.betas.clone(),
         }));
+    }
+
+    /// Returns the effort that the next request asks for, where the model takes one.
+    fn effort_now(&self) -> Option<String> {
+        self.model.catalog.facts(&self.current_model()).effort(self.model.effort.as_deref())
     }
 
     /// Returns the first event of a turn; the error says why there is no turn.
@@ -225,6 +233,7 @@ impl Conversation {
             mends_calls: self.model.catalog.facts(&main).is_named
                 && self.toolbox.descriptors().next().is_some(),
             shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
+            structured: self.limits.structured.clone().filter(|_| self.is_main()),
         }
     }
 }

@@ -37,7 +37,10 @@ pub(crate) fn client_entries(hooks: &[ClientHook]) -> (Vec<Arc<HookEntry>>, Vec<
                 matcher_text: text.clone(),
                 matcher: matcher.clone(),
                 condition: Condition::Always,
-                handler: Handler::Callback { id: id.clone() },
+                handler: Handler::Callback {
+                    id: id.clone(),
+                    blocks_on_failure: hook.blocks_on_failure && can_fail_closed(event),
+                },
                 timeout: hook.timeout,
                 status_message: None,
                 is_once: false,
@@ -47,6 +50,25 @@ pub(crate) fn client_entries(hooks: &[ClientHook]) -> (Vec<Arc<HookEntry>>, Vec<
         }));
     }
     (entries, problems)
+}
+
+/// Tells whether a failed callback of an event may keep something from happening: the end of a turn it may not.
+fn can_fail_closed(event: HookEvent) -> bool {
+    !matches!(
+        event,
+        HookEvent::Stop | HookEvent::SubagentStop | HookEvent::TaskCompleted | HookEvent::TeammateIdle
+    )
+}
+
+/// Makes a failure what it is for a command that exits with 2: what is guarded is not let through.
+pub(super) fn failed_closed(end: HandlerEnd) -> HandlerEnd {
+    let blocked = |why: String| HandlerEnd::Exited { code: 2, stdout: String::new(), stderr: why };
+    match end {
+        HandlerEnd::Failed(why) => blocked(why),
+        HandlerEnd::TimedOut { .. } => blocked("the hook did not answer in time".to_owned()),
+        HandlerEnd::Replied(Value::Null) => blocked("the hook's answer is no object".to_owned()),
+        other => other,
+    }
 }
 
 impl HookService {
@@ -100,6 +122,7 @@ mod tests {
                 matcher: None,
                 callback_ids: vec!["hook_0".to_owned()],
                 timeout: None,
+                blocks_on_failure: false,
             };
             let (entries, problems) = client_entries(&[hook]);
             assert_eq!(entries.len(), n_entries, "{event}");

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::HookService;
 use super::attachments::attachments;
+use super::callback::failed_closed;
 use crate::command::Command;
 use crate::conversation::host::lock;
 use crate::event::{EngineEvent, HookRunEnded, HookRunStarted};
@@ -278,8 +279,9 @@ impl HookService {
                 let call = (server.as_str(), tool.as_str(), template);
                 self.run_mcp_tool(call, input, entry.time_limit(), cancel).await
             }
-            Handler::Callback { id } => {
-                self.run_callback(id, input, call_id, entry.time_limit(), cancel).await
+            Handler::Callback { id, blocks_on_failure } => {
+                let end = self.run_callback(id, input, call_id, entry.time_limit(), cancel).await;
+                if *blocks_on_failure { failed_closed(end) } else { end }
             }
             Handler::Http { url, headers, allowed_env } => {
                 self.run_http(entry, json, (url, headers, allowed_env), cancel).await

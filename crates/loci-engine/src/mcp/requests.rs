@@ -1,7 +1,7 @@
 //! What clients want of servers, carried out beside the conversation: a turn does not wait for it.
 
-use loci_mcp::Servers;
 use loci_mcp::config::{ServerScope, parse_servers};
+use loci_mcp::{ContentPart, Servers};
 use serde_json::{Map, Value, json};
 
 use super::status::status;
@@ -41,8 +41,10 @@ fn without_servers(action: &McpAction) -> Result<Option<Value>, String> {
     match action {
         McpAction::Status => Ok(Some(json!({"mcpServers": []}))),
         McpAction::SetServers { .. } => Err("This session cannot take MCP servers".to_owned()),
+        McpAction::CallTool { tool, .. } => Err(no_tool(tool)),
         McpAction::Reconnect { server }
         | McpAction::Toggle { server, .. }
+        | McpAction::ReadResource { server, .. }
         | McpAction::Deliver { server, .. } => {
             Err(format!("There is no MCP server `{}`", loci_stdx::single_line(server, 200)))
         }
@@ -58,6 +60,12 @@ async fn answer(
         McpAction::Status => Ok(Some(status(servers))),
         McpAction::Reconnect { server } => servers.reconnect(&server).await.map(|()| None),
         McpAction::Toggle { server, is_on } => servers.toggle(&server, is_on).await.map(|()| None),
+        McpAction::CallTool { tool, input } => call_tool(servers, &tool, input).await.map(Some),
+        McpAction::ReadResource { server, uri } => {
+            let parts = servers.read(&server, &uri).await.map_err(|error| error.to_string())?;
+            let contents: Vec<Value> = parts.into_iter().map(|part| shown_resource(&uri, part)).collect();
+            Ok(Some(json!({"contents": contents})))
+        }
         McpAction::Deliver { server, message } => servers.deliver(&server, message).map(|()| Some(json!({}))),
         McpAction::SetServers { servers: wanted } => {
             let (configs, problems) =
@@ -68,6 +76,46 @@ async fn answer(
             let errors: Map<String, Value> =
                 bad.chain(change.errors).map(|(name, why)| (name, Value::from(why))).collect();
             Ok(Some(json!({"added": change.added, "removed": change.removed, "errors": errors})))
+        }
+    }
+}
+
+/// Calls a tool by the name that the model knows it by.
+async fn call_tool(servers: &Servers, tool: &str, input: Value) -> Result<Value, String> {
+    let views = servers.views();
+    let offered = views.iter().find_map(|view| {
+        let (_, spec) = view.offer.tools.iter().find(|(name, _)| name == tool)?;
+        Some((view.name.as_str(), spec.name.as_str()))
+    });
+    let (server, name) = offered.ok_or_else(|| no_tool(tool))?;
+    match servers.call(server, name, input, Value::Null, None).await {
+        Ok(result) => {
+            let content = json!([{"type": "text", "text": result.text()}]);
+            let mut answer = json!({"content": content, "isError": result.is_error});
+            if let Some(structured) = result.structured {
+                answer["structuredContent"] = structured;
+            }
+            Ok(answer)
+        }
+        Err(error) => Err(format!("The MCP server `{server}` failed: {error}")),
+    }
+}
+
+fn no_tool(tool: &str) -> String {
+    format!("There is no MCP tool `{}`", loci_stdx::single_line(tool, 200))
+}
+
+fn shown_resource(uri: &str, part: ContentPart) -> Value {
+    match part {
+        ContentPart::Text(text) => json!({"uri": uri, "text": text}),
+        ContentPart::Image { mime_type, base64 } => {
+            json!({"uri": uri, "mimeType": mime_type, "blob": base64})
+        }
+        ContentPart::Blob { mime_type, base64, uri: own } => {
+            json!({"uri": own.unwrap_or_else(|| uri.to_owned()), "mimeType": mime_type, "blob": base64})
+        }
+        ContentPart::Link { uri, name, description } => {
+            json!({"uri": uri, "name": name, "description": description})
         }
     }
 }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use loci_context::excluded_sections;
 use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
+use loci_storage::sessions::LineMirror;
 use loci_tools::{BackgroundTasks, DeathWatch, Host as _, Workspace};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::side_question::SideQuestions;
 use super::{Session, SessionHandle, TaskWait};
@@ -118,6 +120,7 @@ impl Session {
             tmp: config.tmp.clone(),
             schedule: schedule(&config, &who),
             web: Arc::new(web),
+            mirror: config.mirrors_transcript.then(|| mirror(events.clone())),
             events,
             slash_commands: Arc::clone(&config.commands),
             local_commands: config.local_commands.take(),
@@ -228,7 +231,8 @@ impl Conversation {
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
         let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web).with_servers(ctx.mcp.clone());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
-        let mut recorder = Recorder::new(config.env.clone(), config.log, config.stamp, config.history);
+        let log = config.log.with_mirror(ctx.mirror.clone());
+        let mut recorder = Recorder::new(config.env.clone(), log, config.stamp, config.history);
         if who.is_persistent() {
             recorder.find_lost_tasks(Some(&who.companion_dir().join("subagents")));
         }
@@ -236,6 +240,7 @@ impl Conversation {
             files: config.instructions,
             lazy: config.lazy_instructions,
             read: config.read_instructions,
+            excluded: excluded_sections(&config.prompt),
             servers: Vec::new(),
             told_date: String::new(),
         };
@@ -272,6 +277,14 @@ impl Conversation {
         conversation.set_tool_search(search);
         conversation
     }
+}
+
+/// Tells front ends of every line that is written to a transcript.
+fn mirror(events: UnboundedSender<EngineEvent>) -> LineMirror {
+    LineMirror::new(move |file, lines| {
+        // Without a listener the lines are in the file all the same.
+        drop(events.send(EngineEvent::TranscriptLines { file: file.to_owned(), lines }));
+    })
 }
 
 /// Returns what agents beside the conversation share with it.

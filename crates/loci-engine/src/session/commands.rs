@@ -52,6 +52,17 @@ impl Session {
                 let snapshot = Arc::new(conversation.snapshot());
                 conversation.tell(EngineEvent::Snapshot { request, snapshot });
             }
+            Command::CancelPrompt { request, prompt } => {
+                let is_it = |input: &TurnInput| matches!(input, TurnInput::Prompt(queued) if queued.id.as_ref() == Some(&prompt));
+                let n_before = self.queue.len();
+                self.queue.retain(|input| !is_it(input));
+                let is_cancelled = self.queue.len() < n_before;
+                conversation.tell(EngineEvent::PromptCancelled { request, is_cancelled });
+            }
+            Command::ReloadSkills => drop(conversation.reload_skills()),
+            Command::SeedReadState { path, modified_ms } => conversation.seed_read_state(&path, modified_ms),
+            Command::SetEffort(effort) => conversation.set_effort(effort),
+            Command::SetThinkingDisplay(display) => conversation.set_thinking_display(display),
             Command::SetThinking(most) => conversation.set_thinking(most),
             Command::ChangePermission(update) => {
                 if let Err(why) = conversation.try_grant(update) {

@@ -49,6 +49,19 @@ pub(super) enum Progress {
     Deferred(ToolUse),
 }
 
+impl Progress {
+    /// Returns what is to be done.
+    pub(super) fn effects(&self) -> Option<&[Effect]> {
+        match self {
+            Self::Working(effects)
+            | Self::Done(effects)
+            | Self::Stopped(effects)
+            | Self::Halted(effects, _) => Some(effects),
+            Self::Deferred(_) => None,
+        }
+    }
+}
+
 impl Calls {
     pub(super) fn new(calls: &[ToolUse], max_parallel: usize) -> Self {
         Self {

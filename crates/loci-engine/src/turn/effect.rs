@@ -192,6 +192,10 @@ pub enum Outcome {
     MaxTurns(u32),
     /// At the spending limit.
     MaxBudget(f64),
+    /// With an answer of the shape that was asked for.
+    Structured(serde_json::Value),
+    /// Without one, after so many attempts.
+    MaxStructuredAttempts(u32),
     /// By the user.
     Interrupted(Interruption),
 }

@@ -21,6 +21,7 @@ fn limits() -> Limits {
         max_objections: 0,
         shows_batches: false,
         mends_calls: false,
+        structured: None,
     }
 }
 

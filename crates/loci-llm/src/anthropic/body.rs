@@ -70,18 +70,16 @@ fn head(
         add("anthropic_beta", betas.into());
     }
     add("max_tokens", request.max_tokens.into());
-    match request.thinking {
-        Thinking::Adaptive => add("thinking", json!({"type": "adaptive"})),
-        Thinking::Budget(tokens) => add("thinking", json!({"type": "enabled", "budget_tokens": tokens})),
-        Thinking::Disabled => add("thinking", json!({"type": "disabled"})),
-        Thinking::Unset => None,
-    };
+    if let Some(thinking) = thinking(request) {
+        add("thinking", thinking);
+    }
     let edits = features.context_edits(request);
     if !edits.is_empty() {
         add("context_management", json!({"edits": edits}));
     }
-    if let Some(effort) = features.effort(request) {
-        add("output_config", json!({"effort": effort}));
+    let output = output_config(request, features);
+    if !output.is_empty() {
+        add("output_config", Value::Object(output));
     }
     if let Some(user_id) = &request.user_id {
         add("metadata", json!({"user_id": user_id}));
@@ -90,6 +88,29 @@ fn head(
         add("stream", request.is_streaming.into());
     }
     head
+}
+
+/// Says how the model is asked to think.
+fn thinking(request: &Request) -> Option<Value> {
+    let mut thinking = match request.thinking {
+        Thinking::Adaptive => json!({"type": "adaptive"}),
+        Thinking::Budget(tokens) => json!({"type": "enabled", "budget_tokens": tokens}),
+        Thinking::Disabled => return Some(json!({"type": "disabled"})),
+        Thinking::Unset => return None,
+    };
+    if let Some(display) = &request.thinking_display {
+        thinking["display"] = json!(display);
+    }
+    Some(thinking)
+}
+
+/// Says how hard the model works, and how much it may spend.
+fn output_config(request: &Request, features: Features) -> Map<String, Value> {
+    let effort = features.effort(request).map(|effort| ("effort".to_owned(), json!(effort)));
+    let budget = request
+        .task_budget
+        .map(|total| ("task_budget".to_owned(), json!({"type": "tokens", "total": total})));
+    effort.into_iter().chain(budget).collect()
 }
 
 /// Lays extra fields over ours; two objects of one name are joined, anything else is replaced.

@@ -9,6 +9,7 @@ const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
 const CONTEXT_MANAGEMENT: &str = "context-management-2025-06-27";
 const EFFORT: &str = "effort-2025-11-24";
 const TOOL_REFERENCES: &str = "advanced-tool-use-2025-11-20";
+const TASK_BUDGETS: &str = "task-budgets-2026-03-13";
 
 /// Which beta features may be used without anybody asking for them by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,7 @@ impl Features {
             (!self.context_edits(request).is_empty(), CONTEXT_MANAGEMENT),
             (self.effort(request).is_some(), EFFORT),
             (request.tools.iter().any(|tool| tool.uses_references), TOOL_REFERENCES),
+            (request.task_budget.is_some(), TASK_BUDGETS),
         ];
         let implied = implied.into_iter().filter(|(is_used, _)| *is_used).map(|(_, name)| name.to_owned());
         let mut betas: Vec<String> = Vec::new();

@@ -7,21 +7,24 @@ use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Answer, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
+    AgentRef, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
 };
 use loci_stdx::printable;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::permission_tool::{ask_tool, question_of, tool_verdict};
+use super::session_state::SessionState;
 use super::terminal_prompt::{LineOutcome, TerminalPrompt};
 use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
 use crate::client_input::{ClientInput, Incoming};
 use crate::control::{self, ControlContext};
 use crate::cost::Cost;
-use crate::frame::{Frames, is_error, outcome_text};
-use crate::input::{self, Line, Response};
-use crate::outgoing::{OutgoingRequests, Responded, parse_permission_answer};
+use crate::frame::{Frames, transcript_mirror};
+use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
+use crate::result_frame::{ResultContext, is_error, outcome_text};
+use crate::session_query::SessionQuery;
 use crate::signals::Signal;
 
 pub(super) struct EventLoop<'a> {
@@ -50,6 +53,16 @@ pub(super) struct EventLoop<'a> {
     pub(super) is_input_over: bool,
     /// Whether nothing more is to be written.
     pub(super) is_stopped: bool,
+    /// Questions of the client that the session's next snapshots answer.
+    pub(super) queries: Vec<(String, SessionQuery)>,
+    /// Requests that the client has withdrawn: they are not answered.
+    pub(super) cancelled: BTreeSet<String>,
+    /// What the next result tells beside its turn.
+    pub(super) results: ResultContext,
+    /// What was told of the session's state.
+    pub(super) state: SessionState,
+    /// How many prompts are yet to be answered.
+    pub(super) n_open_prompts: usize,
 }
 
 impl EventLoop<'_> {
@@ -101,17 +114,33 @@ impl EventLoop<'_> {
         self.context.cost = Cost::new(self.session.identity(), self.session.earlier_totals());
         self.context.commands = self.session.slash_commands();
         self.context.agents = self.session.agents();
+        if self.options.output == OutputFormat::StreamJson {
+            self.output.write_line(&self.frames.conversation_reset());
+        }
     }
 
     /// Sends the first prompt; where no more can come, says so.
     fn begin(&mut self) {
         if let Some(prompt) = &self.options.prompt {
+            self.n_open_prompts += 1;
             self.session.send(Command::Prompt(prompt.clone()));
         }
         // A session that is closed asks nobody.
-        let is_asking = self.options.prompter == PermissionPrompter::Terminal;
+        let is_asking = self.asks_by_itself();
         self.is_input_over = self.options.input == InputFormat::Text;
         if self.is_input_over && !is_asking {
+            self.session.send(Command::Close);
+        }
+    }
+
+    /// Tells whether questions are answered without the client, as long as the session is open.
+    pub(super) fn asks_by_itself(&self) -> bool {
+        matches!(self.options.prompter, PermissionPrompter::Terminal | PermissionPrompter::Tool(_))
+    }
+
+    /// Closes a session that answers its own questions once nothing is left to be asked: one that is closed asks nobody.
+    pub(super) fn close_when_answered(&mut self) {
+        if self.asks_by_itself() && self.is_input_over && self.n_open_prompts == 0 {
             self.session.send(Command::Close);
         }
     }
@@ -144,9 +173,31 @@ impl EventLoop<'_> {
                 let shown = self.terminal.withdraw(question);
                 self.show_on_terminal(shown);
             }
-            EngineEvent::TurnEnded(_) if self.options.prompter == PermissionPrompter::Terminal => {
-                self.session.send(Command::Close);
+            EngineEvent::QuestionAsked(question) => {
+                if let PermissionPrompter::Tool(tool) = &self.options.prompter {
+                    self.session.send(ask_tool(tool, question));
+                }
             }
+            EngineEvent::McpAnswered { request, outcome } => {
+                if let Some(question) = question_of(request) {
+                    let result = tool_verdict(outcome);
+                    return self.answer_question(question.to_owned(), result);
+                }
+            }
+            EngineEvent::TurnEnded(report) => {
+                let is_prompts = report.origin.is_none();
+                self.n_open_prompts = self.n_open_prompts.saturating_sub(usize::from(is_prompts));
+                self.close_when_answered();
+            }
+            EngineEvent::TurnStarted(_) => {
+                self.results.prompt = None;
+                self.results.local_command = None;
+            }
+            EngineEvent::PromptRecorded { entry, .. } => {
+                self.context.queued.retain(|queued| queued != entry.as_str());
+                self.results.prompt = Some(entry.to_string());
+            }
+            EngineEvent::LocalCommand(output) => self.results.local_command = Some(output.name.clone()),
             _ => {}
         }
         if self.is_stopped {
@@ -187,8 +238,33 @@ impl EventLoop<'_> {
         }
     }
 
+    /// Tells how the session stands, where that is asked for and something has changed.
+    pub(super) fn tell_state(&mut self, state: Option<&'static str>) {
+        if let Some(state) = state.filter(|_| self.options.output == OutputFormat::StreamJson) {
+            self.output.write_line(&self.frames.session_state(state, self.state.is_host_only));
+        }
+    }
+
     fn show_frames(&mut self, event: &EngineEvent) {
+        if let EngineEvent::TurnStarted(_) = event {
+            let state = self.state.begin();
+            self.tell_state(state);
+        }
         match event {
+            EngineEvent::TranscriptLines { file, lines } => {
+                transcript_mirror(file, lines).into_iter().for_each(|line| self.output.write(line));
+            }
+            EngineEvent::Snapshot { request, snapshot } => {
+                if let Some(at) = self.queries.iter().position(|(id, _)| id == request) {
+                    let (id, query) = self.queries.remove(at);
+                    let ControlContext { session_commands, flag_settings, .. } = &self.context;
+                    let answer = query.answer(session_commands, flag_settings, snapshot);
+                    self.respond(&id, answer.map(Some));
+                }
+            }
+            EngineEvent::PromptCancelled { request, is_cancelled } => {
+                self.respond(request, Ok(Some(json!({"cancelled": is_cancelled}))));
+            }
             EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
             EngineEvent::HookStarted(run) if !self.shows_hook(run.event) => {}
             EngineEvent::HookEnded(ended) if !self.shows_hook(ended.run.event) => {}
@@ -196,29 +272,31 @@ impl EventLoop<'_> {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
             }
             EngineEvent::FilesRewound { request, outcome } => {
-                self.output.write_line(&control::response(request, control::rewound(outcome)));
+                self.respond(request, control::rewound(outcome));
             }
             EngineEvent::DirectoryAdded { request, outcome } => {
                 let answer = outcome.clone().map(|directory| Some(json!({"directory": directory})));
-                self.output.write_line(&control::response(request, answer));
+                self.respond(request, answer);
             }
-            EngineEvent::McpAnswered { request, outcome } => {
-                self.output.write_line(&control::response(request, outcome.clone()));
-            }
+            EngineEvent::McpAnswered { request, outcome } => self.respond(request, outcome.clone()),
             EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
                 if self.options.prompter != PermissionPrompter::Client => {}
             EngineEvent::QuestionAsked(question) => match self.requests.ask(question) {
-                Some(line) => self.output.write_line(&line),
+                Some(line) => {
+                    self.output.write_line(&line);
+                    let state = self.state.ask(&question.id);
+                    self.tell_state(state);
+                }
                 None => self.deny_unasked(question.id.clone()),
             },
             EngineEvent::QuestionWithdrawn { question } => {
                 if let Some(line) = self.requests.withdraw(question) {
                     self.output.write_line(&line);
                 }
+                let state = self.state.answer(question);
+                self.tell_state(state);
             }
-            EngineEvent::StopAnswered { request } => {
-                self.output.write_line(&control::response(request, Ok(Some(serde_json::json!({})))));
-            }
+            EngineEvent::StopAnswered { request } => self.respond(request, Ok(Some(json!({})))),
             EngineEvent::Task(news) => {
                 self.frames.of_task(news).iter().for_each(|frame| self.output.write_line(frame));
             }
@@ -239,6 +317,9 @@ impl EventLoop<'_> {
 
     /// Takes note of agents that work in the background.
     fn note_task(&mut self, news: &TaskNews) {
+        if let TaskNews::Started(task) | TaskNews::Backgrounded(task) = news {
+            self.context.task_outputs.insert(task.id.clone(), task.output.clone());
+        }
         match news {
             TaskNews::Started(task) | TaskNews::Backgrounded(task) if task.is_background => {
                 if task.agent_type().is_some() {
@@ -278,40 +359,20 @@ impl EventLoop<'_> {
         self.options.has_hook_events || matches!(event, HookEvent::SessionStart | HookEvent::Setup)
     }
 
-    /// Nothing more comes from the client: what it was asked has no answer, and nothing more will be asked of us.
-    fn client_gone(&mut self) {
-        tracing::debug!(target: "loci::control", "client gone");
-        self.is_input_over = true;
-        for question in self.requests.client_gone() {
-            self.deny_unasked(question);
-        }
-        self.session.send(Command::Close);
-    }
-
-    fn deny_unasked(&mut self, question: String) {
-        let message = "Nobody is left to ask whether this call may run.".to_owned();
-        self.session.send(Command::Answer { question, answer: Answer::Deny { message, stops: false } });
-    }
-
-    fn handle_response(&mut self, response: Response) {
-        let id = printable(&response.id);
-        let responded = self.requests.respond(response);
-        tracing::debug!(target: "loci::control", what = responded.name(), "response {id}");
-        match responded {
-            Responded::Permission { question, result } => {
-                let (answer, complaints) = parse_permission_answer(result);
-                complaints.iter().for_each(|complaint| self.warn(complaint));
-                self.session.send(Command::Answer { question, answer });
-            }
-            Responded::Unknown if !self.has_reported_response => {
-                self.has_reported_response = true;
-                self.warn(&format!("A control response was ignored: no open request has the id `{id}`"));
-            }
-            Responded::Delivered | Responded::Late | Responded::Unknown => {}
-        }
-    }
-
     fn show_result(&mut self, report: &TurnReport) {
+        self.results.n_queued = self.context.queued.len();
+        self.write_result(report);
+        self.results.index += 1;
+        self.results.told.clone_from(&report.by_model);
+        // A turn is owed while agents work, or prompts wait.
+        let is_owed = !self.background_agents.is_empty() || self.has_untold_end || self.results.n_queued > 0;
+        if !is_owed {
+            let state = self.state.end();
+            self.tell_state(state);
+        }
+    }
+
+    fn write_result(&self, report: &TurnReport) {
         match self.options.output {
             OutputFormat::Text => {
                 let text = outcome_text(report);
@@ -319,43 +380,7 @@ impl EventLoop<'_> {
                 self.output.write(format!("{text}\n"));
             }
             OutputFormat::Json | OutputFormat::StreamJson => {
-                self.output.write_line(&self.frames.result(report));
-            }
-        }
-    }
-
-    fn handle_line(&mut self, line: std::io::Result<String>) {
-        let parsed = line
-            .map_err(|error| format!("Standard input cannot be read: {error}"))
-            .and_then(|line| if line.trim().is_empty() { Ok(Line::Ignored) } else { input::parse(&line) });
-        match parsed {
-            Ok(Line::Prompt(prompt)) => self.session.send(Command::Prompt(prompt)),
-            Ok(Line::Control { id, request }) => {
-                let subtype = request["subtype"].as_str().unwrap_or_default();
-                tracing::debug!(target: "loci::control", subtype, "request {id}");
-                let outcome = control::handle_request(&id, &request, &self.context);
-                if outcome.command == Some(Command::Interrupt) {
-                    // Clients hear that their questions are withdrawn before they hear that the turn stops.
-                    self.requests.withdraw_questions().iter().for_each(|line| self.output.write_line(line));
-                }
-                if let Some(answer) = outcome.answer {
-                    self.output.write_line(&control::response(&id, answer));
-                }
-                if let Some(notice) = outcome.notice {
-                    self.warn(&notice);
-                }
-                if let Some(command) = outcome.command {
-                    self.session.send(command);
-                }
-                if outcome.is_fatal {
-                    self.stop(Exit::Failure);
-                }
-            }
-            Ok(Line::Response(response)) => self.handle_response(response),
-            Ok(Line::Cancel | Line::Ignored) => {}
-            Err(problem) => {
-                self.warn(&problem);
-                self.stop(Exit::Failure);
+                self.output.write_line(&self.frames.result(report, &self.results));
             }
         }
     }
@@ -390,13 +415,13 @@ impl EventLoop<'_> {
     }
 
     /// Stops the session for good; nothing more is written.
-    fn stop(&mut self, exit: Exit) {
+    pub(super) fn stop(&mut self, exit: Exit) {
         self.exit = exit;
         self.session.send(Command::Quit);
         self.is_stopped = true;
     }
 
-    fn warn(&mut self, text: &str) {
+    pub(super) fn warn(&mut self, text: &str) {
         // Nobody is left to tell when stderr is gone too.
         drop(writeln!(self.stderr, "{text}"));
     }

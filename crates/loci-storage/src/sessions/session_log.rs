@@ -8,8 +8,10 @@
 
 mod sink;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::entry::Entry;
 use loci_stdx::{Attachment, single_line};
@@ -23,6 +25,26 @@ pub use sink::{MemorySink, Sink};
 
 /// The most characters of a prompt that a `last-prompt` entry repeats.
 const LAST_PROMPT_LIMIT: usize = 200;
+
+/// Hears of every line that is written to a file, in order.
+#[derive(Clone)]
+pub struct LineMirror(Arc<HearLines>);
+
+/// Takes a file and its new lines.
+type HearLines = dyn Fn(&Path, Vec<String>) + Send + Sync;
+
+impl LineMirror {
+    /// Tells `hear` of the file and its new lines.
+    pub fn new(hear: impl Fn(&Path, Vec<String>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+}
+
+impl std::fmt::Debug for LineMirror {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LineMirror")
+    }
+}
 
 /// The log of one session.
 #[derive(Debug)]
@@ -38,6 +60,8 @@ pub struct SessionLog {
     fallback: Option<(ConfigHome, SessionPlace)>,
     /// Whether lines are neither in the file nor anywhere else, now that the log is closed.
     has_lost_lines: bool,
+    /// Who hears of every line.
+    mirror: Option<LineMirror>,
 }
 
 /// Why lines are not on disk; they are kept and tried again.
@@ -109,7 +133,14 @@ impl SessionLog {
             warning: None,
             fallback: None,
             has_lost_lines: false,
+            mirror: None,
         }
+    }
+
+    /// Tells somebody of every line that is appended from now on.
+    #[must_use]
+    pub fn with_mirror(self, mirror: Option<LineMirror>) -> Self {
+        Self { mirror, ..self }
     }
 
     /// Returns the file, unless the log is not on disk.
@@ -123,6 +154,9 @@ impl SessionLog {
     pub fn append(&mut self, entries: &[&Entry]) -> Result<(), AppendError> {
         for entry in entries {
             push_line(&mut self.pending, entry.line());
+        }
+        if let (Some(LineMirror(hear)), Some(path)) = (&self.mirror, &self.path) {
+            hear(path, entries.iter().map(|entry| one_line(entry.line()).into_owned()).collect());
         }
         self.flush()
     }
@@ -231,10 +265,18 @@ impl SessionLog {
     }
 }
 
-/// Adds a line; line breaks between the tokens of hand-written JSON become spaces.
+/// Adds a line.
 fn push_line(buffer: &mut Vec<u8>, line: &str) {
-    buffer.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+    buffer.extend_from_slice(one_line(line).as_bytes());
     buffer.push(b'\n');
+}
+
+/// Returns an entry as its line: line breaks between the tokens of hand-written JSON become spaces.
+fn one_line(line: &str) -> Cow<'_, str> {
+    match line.contains(['\n', '\r']) {
+        true => line.replace(['\n', '\r'], " ").into(),
+        false => line.into(),
+    }
 }
 
 fn hint(error: &io::Error) -> &'static str {

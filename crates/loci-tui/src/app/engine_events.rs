@@ -175,6 +175,8 @@ impl App {
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
+            | EngineEvent::TranscriptLines { .. }
+            | EngineEvent::PromptCancelled { .. }
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::FilesRewound { .. } => {}
@@ -361,7 +363,11 @@ impl App {
         match &report.outcome {
             Outcome::Completed | Outcome::CommandFailed if report.round_trips == 0 => return,
             Outcome::CommandFailed => {}
-            Outcome::Completed | Outcome::Refused | Outcome::Halted(_) => {}
+            Outcome::Completed | Outcome::Structured(_) | Outcome::Refused | Outcome::Halted(_) => {}
+            Outcome::MaxStructuredAttempts(n) => {
+                let text = format!("No answer of the shape that was asked for came in {n} attempts");
+                self.notice(NoticeLevel::Warning, text);
+            }
             Outcome::ApiError(failure) if report.round_trips == 0 => {
                 return self.notice(NoticeLevel::Error, failure.message.clone());
             }

@@ -106,6 +106,9 @@ impl Playing {
             memory_dir: None,
             skills: Vec::new(),
             output_style: "default".into(),
+            dirs: Vec::new(),
+            effort: None,
+            betas: Vec::new(),
         }
     }
 

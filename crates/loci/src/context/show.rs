@@ -280,7 +280,7 @@ fn index(index: Instruction) -> Piece {
 /// The date, and the words between the files.
 fn frame(found: &Instructions, date: &str) -> Piece {
     let shown = shown_instructions(found);
-    let whole = user_context(&shown, &[], date);
+    let whole = user_context(&[], &shown, &[], date);
     let texts = shown.iter().filter(|file| !file.text.trim().is_empty());
     let frame = texts.fold(whole, |frame, file| frame.replacen(file.text.trim_end(), "", 1));
     Piece::prose(Part::FirstMessage, "date and headings", "built in", "always", frame)

@@ -4,21 +4,32 @@ Usage: agent_sdk.py CLI_PATH SCENARIO
 Prints one JSON value a line; the Rust test beside this file compares them.
 """
 import json
+import os
 import sys
+import warnings
 
 import anyio
+import claude_agent_sdk
 from claude_agent_sdk import (
+    AgentDefinition,
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookEventMessage,
+    HookMatcher,
+    InMemorySessionStore,
     PermissionResultAllow,
     PermissionResultDeny,
     ResultError,
     ResultMessage,
     StreamEvent,
     SystemMessage,
+    TaskNotificationMessage,
+    TaskStartedMessage,
     UserMessage,
+    create_sdk_mcp_server,
     query,
+    tool,
 )
 
 CLI_PATH, SCENARIO = sys.argv[1:]
@@ -134,4 +145,177 @@ async def resumed():
                 say([message.session_id == first, message.result])
 
 
+async def hooks():
+    async def before(given, tool_use_id, context):
+        say(["before", given["tool_name"], tool_use_id is not None])
+        decision = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "No."}
+        return {"hookSpecificOutput": decision}
+
+    async def prompted(given, tool_use_id, context):
+        say(["prompted", given["prompt"]])
+        added = {"hookEventName": "UserPromptSubmit", "additionalContext": "It is late."}
+        return {"hookSpecificOutput": added}
+
+    async def failing(given, tool_use_id, context):
+        raise RuntimeError("the guard is down")
+
+    matchers = {
+        "PreToolUse": [HookMatcher(matcher="Bash", hooks=[before], timeout=20)],
+        "UserPromptSubmit": [HookMatcher(hooks=[prompted])],
+    }
+    kinds = set()
+    more = {"hooks": matchers, "allowed_tools": ["Bash", "Write"], "include_hook_events": True}
+    async for message in query(prompt="go", options=options(**more)):
+        if isinstance(message, HookEventMessage):
+            kinds.add(message.subtype)
+        if isinstance(message, ResultMessage):
+            show(message)
+    say(sorted(kinds))
+    closed = {"PreToolUse": [HookMatcher(matcher="Write", hooks=[failing], on_failure="block")]}
+    async for message in query(prompt="go", options=options(hooks=closed, allowed_tools=["Write"])):
+        if isinstance(message, UserMessage):
+            show(message)
+
+
+async def mcp_in_process():
+    @tool("add", "Adds.", {"a": int, "b": int})
+    async def add(given):
+        say(["called", given])
+        return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
+
+    calc = create_sdk_mcp_server("calc", tools=[add])
+    more = {"mcp_servers": {"calc": calc}, "allowed_tools": ["mcp__calc__add"], "strict_mcp_config": True}
+    async with ClaudeSDKClient(options(**more)) as client:
+        await client.query("add")
+        async for message in client.receive_response():
+            if isinstance(message, ResultMessage):
+                show(message)
+        status = await client.get_mcp_status()
+        say([[it["name"], it["status"]] for it in status["mcpServers"]])
+        await client.toggle_mcp_server("calc", False)
+        status = await client.get_mcp_status()
+        say([[it["name"], it["status"]] for it in status["mcpServers"]])
+        await client.toggle_mcp_server("calc", True)
+        await client.reconnect_mcp_server("calc")
+
+
+async def structured():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    more = {"output_format": {"type": "json_schema", "schema": schema}}
+    async for message in query(prompt="How many?", options=options(**more)):
+        if isinstance(message, ResultMessage):
+            say([message.subtype, message.structured_output, message.result])
+    try:
+        async for message in query(prompt="How many?", options=options(**more)):
+            if isinstance(message, ResultMessage):
+                say([message.subtype, message.is_error])
+    except ResultError as error:
+        say(["raised", str(error).splitlines()[0]])
+
+
+async def agents():
+    looker = AgentDefinition(description="Looks.", prompt="You look.", tools=["Read"], model="haiku")
+    more = {"agents": {"looker": looker}, "forward_subagent_text": True}
+    async for message in query(prompt="Send it.", options=options(**more)):
+        if isinstance(message, (TaskStartedMessage, TaskNotificationMessage)):
+            say([type(message).__name__])
+        elif isinstance(message, AssistantMessage) and message.parent_tool_use_id:
+            show(message)
+        elif isinstance(message, ResultMessage):
+            show(message)
+
+
+async def request_options():
+    more = {
+        "system_prompt": {"type": "preset", "preset": "claude_code", "append": "Rhyme.", "exclude_dynamic_sections": True},
+        "tools": ["Read", "Bash"],
+        "disallowed_tools": ["Bash"],
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "task_budget": {"total": 50000},
+        "max_turns": 3,
+        "max_budget_usd": 5.0,
+        "fallback_model": "haiku",
+        "add_dirs": ["/tmp"],
+        "settings": json.dumps({"permissions": {"deny": ["WebFetch"]}}),
+        "setting_sources": [],
+        "skills": ["init"],
+        "betas": ["context-1m-2025-08-07"],
+        "client_app": "tests/1",
+        "user": None,
+        "extra_args": {"name": "Mine", "debug-to-stderr": None},
+    }
+    lines = []
+    async for message in query(prompt="hi", options=options(stderr=lines.append, **more)):
+        if isinstance(message, SystemMessage):
+            say([message.data["tools"], message.data["additional_directories"], message.data["betas"]])
+        if isinstance(message, ResultMessage):
+            show(message)
+    say(["debug lines on stderr", len(lines) > 3])
+
+
+async def verbatim():
+    async for message in query(prompt="/usage of @a.txt", options=options(verbatim_prompts=True)):
+        if isinstance(message, ResultMessage):
+            show(message)
+
+
+async def checkpoints():
+    more = {"enable_file_checkpointing": True, "permission_mode": "acceptEdits"}
+    more["extra_args"] = {"replay-user-messages": None}
+    async with ClaudeSDKClient(options(**more)) as client:
+        await client.query("write")
+        uuid = None
+        async for message in client.receive_response():
+            if isinstance(message, UserMessage) and uuid is None:
+                uuid = message.uuid
+        say(os.path.exists("new.txt"))
+        await client.rewind_files(uuid)
+        say(os.path.exists("new.txt"))
+        usage = await client.get_context_usage()
+        say([usage["model"], usage["totalTokens"] > 0, usage["percentage"] >= 0, len(usage["categories"]) > 2])
+        await client.stop_task("none")
+
+
+async def stores():
+    store = InMemorySessionStore()
+    session = None
+    async for message in query(prompt="one", options=options(session_store=store)):
+        if isinstance(message, ResultMessage):
+            session = message.session_id
+    stored = await claude_agent_sdk.get_session_messages_from_store(store, session)
+    say([it.type for it in stored])
+    claude_agent_sdk.delete_session(session)
+    more = {"session_store": store, "resume": session, "session_store_flush": "eager"}
+    async for message in query(prompt="two", options=options(**more)):
+        if isinstance(message, ResultMessage):
+            say([message.session_id == session, message.result])
+    await claude_agent_sdk.rename_session_via_store(store, session, "Kept")
+    info = await claude_agent_sdk.get_session_info_from_store(store, session)
+    say([info.custom_title, len(await claude_agent_sdk.list_sessions_from_store(store))])
+    fork = await claude_agent_sdk.fork_session_via_store(store, session)
+    say(len(await claude_agent_sdk.get_session_messages_from_store(store, fork.session_id)))
+
+
+async def branches():
+    first = "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a02"
+    async for _ in query(prompt="one", options=options(session_id=first)):
+        pass
+    async for _ in query(prompt="two", options=options(resume=first)):
+        pass
+    messages = claude_agent_sdk.get_session_messages(first)
+    at = [it.uuid for it in messages if it.type == "assistant"][0]
+    second = [it.uuid for it in messages if it.type == "user"][1]
+    more = {"resume": first, "fork_session": True, "resume_session_at": at, "resume_drops_turn": second}
+    async for message in query(prompt="three", options=options(**more)):
+        if isinstance(message, ResultMessage):
+            say([message.session_id == first, message.result])
+    more["resume_drops_turn"] = at
+    try:
+        async for _ in query(prompt="four", options=options(**more)):
+            pass
+    except Exception as error:
+        say(["raised", "Resume rejected by --resume-drops-turn:" in str(error)])
+
+
+warnings.simplefilter("ignore")
 anyio.run(globals()[SCENARIO])

@@ -86,14 +86,14 @@ async fn sdk_client_runs_several_turns() {
         [Step::text("first"), Step::text("second")],
         "several_turns",
         expect![[r#"
-        ["account", "agents", "available_output_styles", "commands", "models", "output_style", "pid"]
-        ["SystemMessage", "init"]
-        ["AssistantMessage", [["TextBlock", "first"]]]
-        ["ResultMessage", "success", false, 1, "first", "completed"]
-        ["SystemMessage", "init"]
-        ["AssistantMessage", [["TextBlock", "second"]]]
-        ["ResultMessage", "success", false, 1, "second", "completed"]
-    "#]],
+            ["account", "agents", "available_output_styles", "claude_code_version", "commands", "fast_mode_state", "hook_on_failure_supported", "hooks_applied", "models", "output_style", "pid"]
+            ["SystemMessage", "init"]
+            ["AssistantMessage", [["TextBlock", "first"]]]
+            ["ResultMessage", "success", false, 1, "first", "completed"]
+            ["SystemMessage", "init"]
+            ["AssistantMessage", [["TextBlock", "second"]]]
+            ["ResultMessage", "success", false, 1, "second", "completed"]
+        "#]],
     )
     .await;
 }
@@ -184,4 +184,154 @@ async fn sdk_resumes_sessions() {
         return;
     };
     assert_eq!(world.home.sessions().len(), 1);
+}
+
+#[tokio::test]
+async fn sdk_hooks_decide_and_fail_closed_where_they_are_told_to() {
+    let call = Step::call("Bash", json!({"command": "touch ran"}));
+    let write = Step::call("Write", json!({"file_path": "new.txt", "content": "x"}));
+    let steps = [call, Step::text("Done."), write, Step::text("Done.")];
+    let Some(world) = check(steps, "hooks", expect![[r#"
+        ["prompted", "go"]
+        ["before", "Bash", true]
+        ["ResultMessage", "success", false, 2, "Done.", "completed"]
+        ["hook_response", "hook_started"]
+        ["UserMessage", [["ToolResultBlock", "PreToolUse:Write hook error: [callback]: the client refused: the guard is down"]]]
+    "#]]).await else { return };
+    let made = ["ran", "new.txt"].map(|it| world.home.project().join(it).exists());
+    assert_eq!(made, [false, false]);
+    assert!(world.requests()[0].json.to_string().contains("It is late."));
+}
+
+#[tokio::test]
+async fn sdk_calls_an_in_process_mcp_server() {
+    let call = Step::call("mcp__calc__add", json!({"a": 2, "b": 3}));
+    check(
+        [call, Step::text("Five.")],
+        "mcp_in_process",
+        expect![[r#"
+        ["called", {"a": 2, "b": 3}]
+        ["ResultMessage", "success", false, 2, "Five.", "completed"]
+        [["calc", "connected"]]
+        [["calc", "disabled"]]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_gets_structured_output_or_the_documented_failure() {
+    let answer = |input| Step::call("StructuredOutput", input);
+    let mut steps = vec![answer(json!({"n": 3}))];
+    steps.extend([0; 5].map(|_| answer(json!({}))));
+    check(steps, "structured", expect![[r#"
+        ["success", {"n": 3}, "{\"n\":3}"]
+        ["error_max_structured_output_retries", true]
+        ["raised", "Claude Code returned an error result: Failed to provide valid structured output after 5 attempts (exit code: 1)"]
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn sdk_sends_agents_out() {
+    let send = json!({"description": "Look", "prompt": "Look.", "subagent_type": "looker"});
+    let steps = [Step::call("Agent", send), Step::text("Seen."), Step::text("Done.")];
+    check(
+        steps,
+        "agents",
+        expect![[r#"
+        ["TaskStartedMessage"]
+        ["AssistantMessage", [["TextBlock", "Seen."]]]
+        ["TaskNotificationMessage"]
+        ["ResultMessage", "success", false, 2, "Done.", "completed"]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_options_reach_the_request() {
+    let Some(world) = check(
+        [Step::text("Hi.")],
+        "request_options",
+        expect![[r#"
+        [["Read"], ["/tmp"], ["context-1m-2025-08-07"]]
+        ["ResultMessage", "success", false, 1, "Hi.", "completed"]
+        ["debug lines on stderr", true]
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    let request = world.last_request();
+    assert!(request.system_text().contains("Rhyme."));
+    assert!(!request.system_text().contains("Working directory"));
+    assert_eq!(request.json["thinking"]["budget_tokens"], 2000);
+    assert_eq!(request.json["output_config"]["task_budget"]["total"], 50000);
+    assert!(request.header("anthropic-beta").unwrap().contains("context-1m-2025-08-07"));
+    assert!(request.header("user-agent").unwrap().contains("client-app/tests/1"));
+    assert!(world.session().iter().any(|entry| entry["customTitle"] == "Mine"));
+}
+
+#[tokio::test]
+async fn sdk_prompts_are_verbatim_where_that_is_asked() {
+    let Some(world) = check(
+        [Step::text("Hi.")],
+        "verbatim",
+        expect![[r#"
+        ["ResultMessage", "success", false, 1, "Hi.", "completed"]
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    assert!(world.conversation().contains("/usage of @a.txt"), "{}", world.conversation());
+}
+
+#[tokio::test]
+async fn sdk_rewinds_files_and_asks_about_the_context() {
+    let write = Step::call("Write", json!({"file_path": "new.txt", "content": "x"}));
+    check(
+        [write, Step::text("Written.")],
+        "checkpoints",
+        expect![[r#"
+        true
+        false
+        ["claude-sonnet-4-5", true, true, true]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_session_store_has_the_session_and_brings_it_back() {
+    let Some(world) = check(
+        ["1", "2"].map(Step::text),
+        "stores",
+        expect![[r#"
+        ["user", "assistant"]
+        [true, "2"]
+        ["Kept", 1]
+        4
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    assert!(world.conversation().contains("one"), "{}", world.conversation());
+}
+
+#[tokio::test]
+async fn sdk_branches_from_a_message_and_guards_what_is_dropped() {
+    check(
+        ["1", "2", "3"].map(Step::text),
+        "branches",
+        expect![[r#"
+        [false, "3"]
+        ["raised", true]
+    "#]],
+    )
+    .await;
 }

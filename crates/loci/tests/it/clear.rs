@@ -20,6 +20,7 @@ async fn clear_begins_a_new_session_and_names_the_old_one() {
         system init
         assistant one
         result success completed
+        conversation_reset
         system init
         result success completed
         system init

@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 mod agent_sdk;
+mod agent_sdk_typescript;
 mod agents;
 mod archive;
 #[cfg(unix)]
 mod asking;
 mod build;
 mod clear;
+mod client_flags;
 mod codex;
 mod collapse;
 mod compaction;
@@ -16,8 +18,10 @@ mod compaction_steps;
 mod context;
 mod context_editing;
 mod control;
+mod control_queries;
 mod credentials;
 mod environment;
+mod exit_codes;
 mod failures;
 #[cfg(unix)]
 mod fifos;
@@ -61,6 +65,7 @@ mod sdk_sessions;
 mod search;
 mod search_processes;
 mod session_file;
+mod session_mirror;
 mod session_panels;
 mod sessions;
 mod sessions_doctor;
@@ -69,6 +74,7 @@ mod settings;
 mod shell_mode;
 mod skills;
 mod stats;
+mod structured_output;
 mod summarising;
 mod support;
 mod task_list;

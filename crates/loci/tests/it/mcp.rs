@@ -13,7 +13,7 @@ use crate::settings::tool_result;
 use crate::support::{World, print};
 
 /// Returns the entry of the small server.
-fn entry(args: &[&str]) -> Value {
+pub(crate) fn entry(args: &[&str]) -> Value {
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py");
     let mut all = vec![script.display().to_string()];
     all.extend(args.iter().map(|&arg| arg.to_owned()));
@@ -21,7 +21,7 @@ fn entry(args: &[&str]) -> Value {
 }
 
 /// Returns the flag's value for servers.
-fn config(servers: Value) -> String {
+pub(crate) fn config(servers: Value) -> String {
     json!({"mcpServers": servers}).to_string()
 }
 

@@ -39,6 +39,8 @@ tools = [
     tool("ask", "Asks the user."),
     tool("grow", "Brings another tool."),
 ]
+if option("--verdict"):
+    tools = [tool("verdict", "Says whether a call may run.")]
 if option("--tools"):
     tools = [tool(name, "Does something.") for name in option("--tools").split(",")]
 
@@ -54,6 +56,8 @@ def call(request):
     content, more = [{"type": "text", "text": name}], {}
     if name == "echo":
         content = [{"type": "text", "text": json.dumps(given)}]
+    if name == "verdict":
+        content = [{"type": "text", "text": option("--verdict")}]
     if name == "env":
         content = [{"type": "text", "text": os.environ.get(given["name"], "(unset)")}]
     if name == "parts":

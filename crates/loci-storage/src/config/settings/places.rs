@@ -30,10 +30,12 @@ pub struct SettingsSources {
 impl SettingsSources {
     /// Everything there is.
     pub const ALL: Self = Self { user: true, project: true, local: true };
+    /// Nothing but what the administrator says.
+    pub const NONE: Self = Self { user: false, project: false, local: false };
 
     /// Reads a list as `--setting-sources` has it; unknown names are an error.
     pub fn parse(list: &str) -> Result<Self, String> {
-        let mut sources = Self { user: false, project: false, local: false };
+        let mut sources = Self::NONE;
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name {
                 "user" => sources.user = true,

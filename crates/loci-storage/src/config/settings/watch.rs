@@ -57,6 +57,20 @@ impl SettingsWatch {
         (Self { places, given, seen, accepted: None }, loaded)
     }
 
+    /// Returns what was given beside the files.
+    pub fn given(&self) -> Option<&GivenSettings> {
+        self.given.as_ref()
+    }
+
+    /// Puts something else in its place, which counts as a change.
+    pub fn set_given(&mut self, given: GivenSettings) {
+        self.given = Some(given);
+        match &mut self.accepted {
+            Some(accepted) => accepted.is_new = true,
+            None => self.seen.clear(),
+        }
+    }
+
     /// Returns the settings anew when a file changed since the last time.
     pub fn poll(&mut self) -> Option<LoadedSettings> {
         let Some(accepted) = &mut self.accepted else {

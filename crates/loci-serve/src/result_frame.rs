@@ -1,0 +1,241 @@
+//! The last frame of a turn: how it ended, what it cost, what was denied.
+
+use std::collections::BTreeMap;
+
+use loci_core::model::{facts, is_price_unknown};
+use loci_core::usage::ModelUsage;
+use loci_engine::TurnReport;
+use loci_engine::turn::{Interruption, Outcome};
+use serde_json::{Map, Value, json};
+
+use crate::frame::Frames;
+
+/// What a result tells beside how its turn went.
+#[derive(Debug, Default)]
+pub(crate) struct ResultContext {
+    /// How many results there were before it.
+    pub(crate) index: u64,
+    /// The prompt that the turn began with.
+    pub(crate) prompt: Option<String>,
+    /// The command that needed no model, where the turn was one.
+    pub(crate) local_command: Option<String>,
+    /// How many prompts wait.
+    pub(crate) n_queued: usize,
+    /// What was told of usage with the result before it.
+    pub(crate) told: BTreeMap<String, ModelUsage>,
+}
+
+impl Frames {
+    /// Returns the last frame of a turn.
+    pub(crate) fn result(&self, report: &TurnReport, context: &ResultContext) -> Value {
+        let ending = Ending::of(&report.outcome);
+        let mut frame = json!({
+            "type": "result",
+            "subtype": ending.subtype,
+            "is_error": ending.is_error,
+            "api_error_status": ending.status,
+            "duration_ms": report.duration.as_millis() as u64,
+            "duration_api_ms": report.api_duration.as_millis() as u64,
+            "num_turns": report.round_trips,
+            "stop_reason": report.stop_reason,
+            "session_id": self.session.as_str(),
+            "total_cost_usd": report.total_cost_usd,
+            "usage": report.usage.to_full_value(),
+            "modelUsage": usage_in_window(report),
+            "permission_denials": report.denials.iter().map(|denial| json!({
+                "tool_name": denial.tool_name,
+                "tool_use_id": denial.tool_use_id,
+                "tool_input": denial.tool_input,
+            })).collect::<Vec<_>>(),
+            "fast_mode_state": "off",
+            "loci": {"context": {
+                "tokens": report.context.tokens,
+                "window": report.context.window,
+                "compact_at": report.context.thresholds.compact,
+                "level": report.context.level.as_str(),
+            }},
+        });
+        let unpriced = report.by_model.iter().filter(|(model, usage)| is_price_unknown(model, usage));
+        let unpriced: Vec<&str> = unpriced.map(|(model, _)| model.as_str()).collect();
+        if !unpriced.is_empty() {
+            frame["loci"]["price_unknown"] = json!(unpriced);
+        }
+        for (key, after) in
+            [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]
+        {
+            if let Some(after) = after {
+                frame[key] = json!(after.as_millis() as u64);
+            }
+        }
+        if !report.is_saved {
+            frame["loci"]["session_saved"] = json!(false);
+        }
+        if ending.subtype == "success" {
+            frame["result"] = json!(report.shown_text.as_ref().unwrap_or(&report.text));
+        }
+        if let Outcome::Structured(answer) = &report.outcome {
+            frame["structured_output"] = answer.clone();
+            frame["result"] = json!(answer.to_string());
+        }
+        if let Outcome::Deferred(call) | Outcome::DeferredUnavailable(call) = &report.outcome {
+            frame["deferred_tool_use"] = json!({"id": call.id, "name": call.name, "input": call.input});
+        }
+        frame["result_index"] = json!(context.index);
+        frame["model_usage_since_last_result"] = usage_since(&context.told, &report.by_model);
+        if let Some(prompt) = &context.prompt {
+            frame["user_message_uuid"] = json!(prompt);
+        }
+        if let Some(command) = &context.local_command {
+            frame["local_command"] = json!(command);
+        }
+        if context.n_queued > 0 {
+            frame["queued_turn_count"] = json!(context.n_queued);
+        }
+        // Clients take it for granted in every result that is no success.
+        if ending.subtype != "success" {
+            frame["errors"] = json!(Vec::from_iter(ending.error));
+        }
+        if let Some(origin) = report.origin {
+            frame["origin"] = json!({"kind": origin});
+        }
+        if let Some(reason) = ending.terminal_reason {
+            frame["terminal_reason"] = json!(reason);
+        }
+        self.sealed(frame, None)
+    }
+
+    /// Returns a result for a run that failed before its first turn.
+    pub(crate) fn failed_start(&self, error: &str) -> Value {
+        let frame = json!({
+            "type": "result",
+            "subtype": "error_during_execution",
+            "is_error": true,
+            "duration_ms": 0,
+            "duration_api_ms": 0,
+            "num_turns": 0,
+            "session_id": self.session.as_str(),
+            "total_cost_usd": 0,
+            "usage": loci_core::usage::Usage::default().to_full_value(),
+            "modelUsage": {},
+            "permission_denials": [],
+            "errors": [error],
+        });
+        self.sealed(frame, None)
+    }
+}
+
+/// How an outcome reads in a result frame.
+struct Ending {
+    subtype: &'static str,
+    is_error: bool,
+    status: Option<u16>,
+    error: Option<String>,
+    terminal_reason: Option<&'static str>,
+}
+
+impl Ending {
+    fn of(outcome: &Outcome) -> Self {
+        let ending = |subtype, is_error, terminal_reason| Self {
+            subtype,
+            is_error,
+            status: None,
+            error: None,
+            terminal_reason,
+        };
+        match outcome {
+            Outcome::Completed => ending("success", false, Some("completed")),
+            Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
+            Outcome::Deferred(_) => ending("success", false, None),
+            Outcome::DeferredUnavailable(_) => ending("success", true, None),
+            Outcome::CommandFailed => ending("success", true, Some("completed")),
+            Outcome::Refused => ending("success", true, Some("completed")),
+            Outcome::ApiError(failure) => {
+                Self { status: failure.status, ..ending("success", true, Some("completed")) }
+            }
+            Outcome::MaxTurns(limit) => Self {
+                error: Some(format!("Reached maximum number of turns ({limit})")),
+                ..ending("error_max_turns", true, Some("max_turns"))
+            },
+            Outcome::MaxBudget(limit) => Self {
+                error: Some(format!("Reached maximum budget (${limit})")),
+                ..ending("error_max_budget_usd", true, None)
+            },
+            Outcome::Structured(_) => ending("success", false, Some("completed")),
+            Outcome::MaxStructuredAttempts(n) => Self {
+                error: Some(format!("Failed to provide valid structured output after {n} attempts")),
+                ..ending(
+                    "error_max_structured_output_retries",
+                    true,
+                    Some("structured_output_retry_exhausted"),
+                )
+            },
+            Outcome::Interrupted(Interruption::Streaming) => {
+                ending("error_during_execution", true, Some("aborted_streaming"))
+            }
+            Outcome::Interrupted(Interruption::Tools) => {
+                ending("error_during_execution", true, Some("aborted_tools"))
+            }
+        }
+    }
+}
+
+/// Returns true when a run that ended so should exit with an error.
+pub(crate) fn is_error(outcome: &Outcome) -> bool {
+    Ending::of(outcome).is_error
+}
+
+/// Returns what a person reads of an outcome that has no answer.
+pub(crate) fn outcome_text(report: &TurnReport) -> String {
+    match (&report.outcome, Ending::of(&report.outcome).error) {
+        (_, Some(error)) => format!("Error: {error}"),
+        (Outcome::Interrupted(_), None) => "Interrupted".to_owned(),
+        (Outcome::Structured(answer), None) => answer.to_string(),
+        (Outcome::Deferred(call), None) => {
+            format!("A call of {} was put off: go on with `loci -p --resume {}`", call.name, report.session)
+        }
+        _ => report.shown_text.clone().unwrap_or_else(|| report.text.clone()),
+    }
+}
+
+/// Returns what each model used; the window of one that we know nothing of is the one in force.
+fn usage_in_window(report: &TurnReport) -> Value {
+    let mut usage = usage_by_model(&report.by_model);
+    let unknown = report
+        .by_model
+        .iter()
+        .filter(|(model, used)| used.context_window.is_none() && !facts(model).is_known);
+    for (model, _) in unknown {
+        usage[model]["contextWindow"] = json!(report.context.window);
+    }
+    usage
+}
+
+/// Returns what each model used, as clients are told it.
+pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
+    let row = |model: &str, usage: &ModelUsage| {
+        let facts = facts(model);
+        let mut value = serde_json::to_value(usage).unwrap_or_default();
+        value["contextWindow"] = json!(usage.context_window.unwrap_or(facts.window));
+        value["maxOutputTokens"] = json!(usage.max_output_tokens.unwrap_or(facts.default_output));
+        value["canonicalModel"] = json!(facts.id);
+        value["costBasis"] = json!(if is_price_unknown(model, usage) { "unknown" } else { "list" });
+        if is_price_unknown(model, usage) {
+            value["priceUnknown"] = json!(true);
+        }
+        value
+    };
+    by_model.iter().map(|(model, usage)| (model.clone(), row(model, usage))).collect::<Map<_, _>>().into()
+}
+
+/// Returns what each model used since the last result; models that were not asked since are left out.
+fn usage_since(told: &BTreeMap<String, ModelUsage>, now: &BTreeMap<String, ModelUsage>) -> Value {
+    let nothing = ModelUsage::default();
+    let since = now.iter().map(|(model, usage)| (model, usage.beyond(told.get(model).unwrap_or(&nothing))));
+    let n_tokens = |usage: &ModelUsage| {
+        let ModelUsage { input_tokens, output_tokens, cache_read_input_tokens, .. } = usage;
+        input_tokens + output_tokens + cache_read_input_tokens + usage.cache_creation_input_tokens
+    };
+    let since = since.filter(|(_, usage)| n_tokens(usage) > 0);
+    let rows = since.map(|(model, usage)| (model.clone(), serde_json::to_value(usage).unwrap_or_default()));
+    rows.collect::<Map<_, _>>().into()
+}

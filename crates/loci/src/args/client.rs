@@ -1,0 +1,136 @@
+//! Flags that programs pass which drive loci: the SDKs, editors, scripts.
+
+use clap::{Args, ValueEnum};
+
+/// What a program asks of a run, beside what people do.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ClientFlags {
+    /// The JSON Schema of the answer, which then is an object of that shape.
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) json_schema: Option<String>,
+
+    /// Whether the model thinks: adaptive leaves it to the model, disabled turns it off.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) thinking: Option<ThinkingMode>,
+
+    /// How the model's thinking is shown: summarized, omitted or highlights.
+    #[arg(long, value_name = "FORM", value_parser = ["summarized", "omitted", "highlights"])]
+    pub(crate) thinking_display: Option<String>,
+
+    /// Tokens that the model is told it may spend on the task.
+    #[arg(long, value_name = "N")]
+    pub(crate) task_budget: Option<u64>,
+
+    /// With stream-json: pass every line of the transcript on as it is written.
+    #[arg(long)]
+    pub(crate) session_mirror: bool,
+
+    /// With --resume-session-at: go on only if all that is left out belongs to this prompt.
+    #[arg(long, value_name = "UUID", requires = "resume_session_at")]
+    pub(crate) resume_drops_turn: Option<String>,
+
+    /// Tell the model what differs between machines in the first message, not in the system prompt.
+    #[arg(long)]
+    pub(crate) exclude_dynamic_system_prompt_sections: bool,
+
+    /// Do without tools that run code and without user and project settings, and keep to the directories.
+    #[arg(long)]
+    pub(crate) restricted: bool,
+
+    /// Who is asked what the rules leave open: whoever drives the run, or nobody.
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(crate) permission_prompts: Option<PermissionPrompts>,
+
+    /// The size at which the conversation is compacted: auto, or a number of tokens such as 500k.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) autocompact: Option<String>,
+
+    /// Do without slash commands and skills: prompts are sent as they are.
+    #[arg(long)]
+    pub(crate) disable_slash_commands: bool,
+
+    /// Do without customisations (instructions, hooks, skills, plugins, MCP servers); tools and permissions stay.
+    #[arg(long)]
+    pub(crate) safe_mode: bool,
+
+    /// Wait for the client's first line, which says what the run is to be, before anything begins.
+    #[arg(long, hide = true)]
+    pub(crate) await_initialize: bool,
+}
+
+/// Whether the model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingMode {
+    /// As much as it likes.
+    Adaptive,
+    /// As much as its model does by itself.
+    Enabled,
+    /// Not at all.
+    Disabled,
+}
+
+/// Who is asked what the rules leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPrompts {
+    /// Whoever drives the run.
+    Host,
+    /// Nobody: it is denied.
+    None,
+}
+
+impl ClientFlags {
+    /// Returns the schema of the answer; the error says what is wrong with it.
+    pub(crate) fn schema(&self) -> Result<Option<serde_json::Value>, String> {
+        let read = |text: &String| {
+            serde_json::from_str(text).map_err(|error| format!("--json-schema is not JSON: {error}"))
+        };
+        self.json_schema.as_ref().map(read).transpose()
+    }
+
+    /// Returns the size at which the conversation is compacted; none leaves it to the model's window.
+    pub(crate) fn compact_window(&self) -> Result<Option<u64>, String> {
+        let Some(text) = self.autocompact.as_deref().map(str::trim).filter(|text| *text != "auto") else {
+            return Ok(None);
+        };
+        let (digits, unit) = match text.to_ascii_lowercase() {
+            text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_000),
+            text if text.ends_with('m') => (text.trim_end_matches('m').to_owned(), 1_000_000),
+            text => (text, 1),
+        };
+        let tokens = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0);
+        tokens
+            .map(Some)
+            .ok_or_else(|| format!("--autocompact needs auto or a number of tokens, not `{text}`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        for (text, expected) in [
+            ("auto", Ok(None)),
+            ("500k", Ok(Some(500_000))),
+            ("1M", Ok(Some(1_000_000))),
+            ("120000", Ok(Some(120_000))),
+            ("0", Err(())),
+            ("lots", Err(())),
+            ("", Err(())),
+        ] {
+            let flags = ClientFlags { autocompact: Some(text.to_owned()), ..ClientFlags::default() };
+            assert_eq!(flags.compact_window().map_err(|_| ()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn schema_that_is_not_json_is_refused() {
+        let schema = |text: &str| {
+            ClientFlags { json_schema: Some(text.to_owned()), ..ClientFlags::default() }.schema()
+        };
+        assert!(schema("{").unwrap_err().contains("--json-schema"));
+        assert_eq!(schema("{}").unwrap(), Some(serde_json::json!({})));
+        assert_eq!(ClientFlags::default().schema(), Ok(None));
+    }
+}

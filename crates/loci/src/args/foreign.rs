@@ -1,0 +1,113 @@
+//! Flags of the reference that have no meaning here. Programs pass them, so they are accepted, and whoever passes one is
+//! told on standard error that it does nothing and why.
+
+use clap::Args;
+
+/// Flags without a meaning, as they were given.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ForeignFlags {
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    prompt_suggestions: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    system_prompt_snapshot: Option<String>,
+    #[arg(long, hide = true)]
+    advisor: Option<String>,
+    #[arg(long, hide = true)]
+    chrome: bool,
+    #[arg(long, hide = true)]
+    no_chrome: bool,
+    #[arg(long, hide = true)]
+    ide: bool,
+    #[arg(long, hide = true)]
+    enable_auto_mode: bool,
+    #[arg(long, hide = true, num_args = 1..)]
+    channels: Vec<String>,
+    #[arg(long, hide = true, num_args = 1..)]
+    dangerously_load_development_channels: Vec<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    remote_control: Option<String>,
+    #[arg(long, hide = true)]
+    remote_control_session_name_prefix: Option<String>,
+    #[arg(long, hide = true)]
+    managed_settings: Option<String>,
+    #[arg(long, hide = true)]
+    project_config_root: Option<String>,
+    #[arg(long, hide = true)]
+    workload: Option<String>,
+    #[arg(long, hide = true)]
+    mcp_debug: bool,
+}
+
+impl ForeignFlags {
+    /// Returns what whoever passed them should know, a line a flag.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let given = |text: &Option<String>| text.is_some();
+        let is_on =
+            |text: &Option<String>| text.as_deref().is_some_and(|text| !matches!(text, "off" | "false"));
+        [
+            ("--prompt-suggestions", is_on(&self.prompt_suggestions), "no prompts are suggested"),
+            (
+                "--system-prompt-snapshot",
+                given(&self.system_prompt_snapshot),
+                "a session that goes on sends the same prompt anyway, unless its parts have changed",
+            ),
+            ("--advisor", given(&self.advisor), "no second model is asked"),
+            ("--chrome", self.chrome, "no browser is driven"),
+            ("--ide", self.ide, "no editor is looked for"),
+            ("--enable-auto-mode", self.enable_auto_mode, "choose it with --permission-mode auto"),
+            ("--channels", !self.channels.is_empty(), "there are no channels"),
+            (
+                "--dangerously-load-development-channels",
+                !self.dangerously_load_development_channels.is_empty(),
+                "there are no channels",
+            ),
+            ("--remote-control", given(&self.remote_control), "sessions are not driven from elsewhere"),
+            (
+                "--remote-control-session-name-prefix",
+                given(&self.remote_control_session_name_prefix),
+                "sessions are not driven from elsewhere",
+            ),
+            ("--workload", given(&self.workload), "nothing is reported to anybody"),
+            ("--mcp-debug", self.mcp_debug, "--debug=mcp says more"),
+        ]
+        .into_iter()
+        .filter(|(_, is_given, _)| *is_given)
+        .map(|(flag, _, why)| format!("{flag} has no effect in loci: {why}"))
+        .collect()
+    }
+
+    /// Returns why there can be no run: what would be left out keeps something from happening.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        if self.managed_settings.is_some() {
+            return Some(
+                "--managed-settings restricts a run in a way that cannot be kept here; put its rules into --settings or \
+                 a managed settings file",
+            );
+        }
+        self.project_config_root.as_ref().map(|_| {
+            "--project-config-root keeps a session from the configuration of its own working copy, which cannot be done \
+             here; start it in the trusted checkout"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_without_meaning_is_named_and_what_restricts_is_refused() {
+        let flags = ForeignFlags {
+            chrome: true,
+            no_chrome: true,
+            prompt_suggestions: Some("off".to_owned()),
+            advisor: Some("opus".to_owned()),
+            ..ForeignFlags::default()
+        };
+        let notices = flags.notices();
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert!(notices[0].starts_with("--advisor has no effect") && notices[1].starts_with("--chrome"));
+        assert_eq!(flags.refusal(), None);
+        assert!(ForeignFlags { managed_settings: Some("{}".to_owned()), ..flags }.refusal().is_some());
+    }
+}
