@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use loci_context::prose_tokens;
-use loci_core::entry::Entry;
+use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::BlockKind;
 use loci_core::tool::{ToolContent, ToolDescriptor, ToolOutcome};
 use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::Conversation;
 use crate::config::ToolSearchMode;
+use crate::mcp::McpConfig;
 
 const DELTA: &str = "deferred_tools_delta";
 
@@ -48,6 +49,9 @@ pub(super) fn searchable(toolbox: &Toolbox) -> Vec<SearchableTool> {
 impl Conversation {
     /// Begins with what a conversation has found so far.
     pub(crate) fn set_tool_search(&mut self, mode: ToolSearchMode) {
+        if mode == ToolSearchMode::Off {
+            return;
+        }
         let (settled, loaded) = found_in(self.recorder.path());
         self.search = ToolSearchState { mode, is_on: false, settled, loaded };
         if self.search.mode.is_on(0, 1) {
@@ -140,11 +144,14 @@ impl Conversation {
             return;
         }
         let path = self.recorder.path();
-        let (told, (said, _)) = (told_in(path), found_in(path));
+        let (told, said) = (told_in(path), settled_in(path));
         let names: Vec<String> = self.toolbox.deferred().map(|tool| tool.name.clone()).collect();
         let added: Vec<&String> = names.iter().filter(|name| !told.contains(name)).collect();
         let is_there = |name: &String| names.contains(name) || self.toolbox.find(name).is_some();
-        let removed: Vec<&String> = told.iter().filter(|name| !is_there(name)).collect();
+        // What a server has that is still starting is not gone.
+        let states = self.ctx.mcp.as_ref().map(McpConfig::states).unwrap_or_default();
+        let is_complete = states.iter().all(|server| server.status != "pending");
+        let removed: Vec<&String> = told.iter().filter(|name| is_complete && !is_there(name)).collect();
         let unsaid: Vec<&String> = self.search.settled.iter().filter(|name| !said.contains(name)).collect();
         if added.is_empty() && removed.is_empty() && unsaid.is_empty() {
             return;
@@ -190,10 +197,18 @@ fn names(value: &Value) -> Vec<String> {
     names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
+/// Returns what the model was told, oldest first. This is asked before every request, so most entries are passed over
+/// without being read.
+fn deltas(path: &[Arc<Entry>]) -> impl Iterator<Item = Value> + '_ {
+    let attachments = path.iter().filter(|entry| entry.head().kind == EntryKind::Attachment);
+    let told = attachments.filter(|entry| entry.line().contains(DELTA));
+    told.filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA)
+}
+
 /// Returns the names that the model knows and that were not said to be gone since.
 fn told_in(path: &[Arc<Entry>]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
-    for delta in path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA) {
+    for delta in deltas(path) {
         let removed = names(&delta["removedNames"]);
         told.retain(|name| !removed.contains(name));
         told.extend(names(&delta["addedNames"]));
@@ -203,23 +218,27 @@ fn told_in(path: &[Arc<Entry>]) -> Vec<String> {
 
 /// Returns the names of all tools that were ever deferred; none where nothing was.
 fn deferred_in(path: &[Arc<Entry>]) -> Option<Vec<String>> {
-    let deltas = path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA);
     let named = |delta: Value| [names(&delta["addedNames"]), names(&delta["loadedNames"])].concat();
-    deltas.map(named).reduce(|all, more| [all, more].concat())
+    deltas(path).map(named).reduce(|all, more| [all, more].concat())
+}
+
+/// Returns what was found before the last compaction, in order.
+fn settled_in(path: &[Arc<Entry>]) -> Vec<String> {
+    let mut settled: Vec<String> = Vec::new();
+    for name in deltas(path).flat_map(|delta| names(&delta["loadedNames"])) {
+        if !settled.contains(&name) {
+            settled.push(name);
+        }
+    }
+    settled
 }
 
 /// Returns what was found before the last compaction, and since.
 fn found_in(path: &[Arc<Entry>]) -> (Vec<String>, Vec<String>) {
-    let (mut settled, mut loaded): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for entry in path {
-        if let Some(delta) = entry.attachment().filter(|it| it["type"] == DELTA) {
-            for name in names(&delta["loadedNames"]) {
-                if !settled.contains(&name) {
-                    loaded.retain(|held| *held != name);
-                    settled.push(name);
-                }
-            }
-        }
+    let settled = settled_in(path);
+    let mut loaded: Vec<String> = Vec::new();
+    let results = path.iter().filter(|entry| entry.head().kind == EntryKind::User);
+    for entry in results.filter(|entry| entry.line().contains("\"tool_reference\"")) {
         for block in entry.blocks().iter().filter(|block| block.kind() == BlockKind::ToolResult) {
             let parts = block.to_value()["content"].as_array().cloned().unwrap_or_default();
             for name in parts.iter().filter_map(referenced) {
