@@ -43,6 +43,9 @@ if fault == "noise":
     sys.stderr.write("a complaint\n")
     sys.stderr.flush()
 
+grown_capabilities = {"resources": {}} if fault == "grows" else {}
+n_calls = 0
+
 while True:
     line = sys.stdin.readline()
     if not line:
@@ -59,7 +62,7 @@ while True:
             version = "2024-11-05"
         answer(request, {
             "protocolVersion": version,
-            "capabilities": {"tools": {}, "prompts": {}} if fault != "bare" else {},
+            "capabilities": {"tools": {}, "prompts": {}, **grown_capabilities} if fault != "bare" else {},
             "serverInfo": {"name": "faulty", "version": "1"},
         })
     elif method == "tools/list":
@@ -73,6 +76,10 @@ while True:
             answer(request, {"tools": [tool(f"t{n}")], **({"nextCursor": str(n + 1)} if n < 4 else {})})
         else:
             answer(request, {"tools": tools})
+    elif method == "prompts/list" and fault == "grows":
+        answer(request, {"prompts": [{"name": f"p{n}"} for n in range(n_calls)]})
+    elif method == "resources/list":
+        answer(request, {"resources": [{"uri": f"r://{n}", "name": "r"} for n in range(n_calls)]})
     elif method == "prompts/list":
         say({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -1, "message": "no prompts today"}})
     elif method == "tools/call":
@@ -85,6 +92,11 @@ while True:
                 say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             for n in range(100):
                 say({"jsonrpc": "2.0", "id": f"q{n}", "method": "ping"})
+        if fault == "grows":
+            n_calls += 1
+            tools.append(tool(f"t{n_calls}"))
+            for kind in ("tools", "resources", "prompts"):
+                say({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
         if fault == "dies":
             sys.exit(1)
         if fault == "hangs":

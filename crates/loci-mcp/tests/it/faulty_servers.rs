@@ -76,6 +76,20 @@ async fn pages_are_followed_and_a_list_without_end_is_cut() {
 }
 
 #[tokio::test]
+async fn all_three_lists_are_asked_for_anew_when_they_change() {
+    let world = World::start(json!({"s": faulty("grows", &[])}), &[]).await;
+    assert_eq!(world.tools("s"), ["mcp__s__good"]);
+    for n in 1..=2 {
+        assert_eq!(world.call("s", "good", json!({})).await, Ok("fine".to_owned()));
+        until("all lists have grown", || {
+            let offer = world.view("s").offer;
+            (offer.tools.len(), offer.resources.len(), offer.prompts.len()) == (n + 1, n, n)
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn flood_costs_nothing_but_itself() {
     let world = World::start(json!({"s": faulty("flood", &[])}), &[]).await;
     assert_eq!(world.call("s", "good", json!({})).await, Ok("fine".to_owned()));
