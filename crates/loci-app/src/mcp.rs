@@ -17,6 +17,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::child_env::child_env;
+use crate::mcp_logins::logins;
 use crate::options::{McpOptions, RunOptions};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
@@ -104,6 +105,7 @@ pub fn make_servers(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bridge,
         clients: http_clients(&run.env),
+        logins: Some(logins(&run.env, &run.home)),
     };
     Servers::new(plan, world)
 }

@@ -188,6 +188,25 @@ pub enum McpAction {
         /// Which.
         uri: String,
     },
+    /// Begin a login at one; the answer has the page to visit.
+    Authenticate {
+        /// Which.
+        server: String,
+        /// Where the person comes back to, if not to a port of this machine.
+        redirect_uri: Option<String>,
+    },
+    /// Take the address that a person came back with from a login.
+    LoginAnswer {
+        /// Which.
+        server: String,
+        /// The address.
+        address: String,
+    },
+    /// End the login at one.
+    ClearAuth {
+        /// Which.
+        server: String,
+    },
     /// Take a message of a server that lives in the client.
     Deliver {
         /// Which.

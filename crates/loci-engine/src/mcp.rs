@@ -218,7 +218,9 @@ impl McpLink {
             let text = match view.status {
                 ServerStatus::Failed => format!("The MCP server `{name}` cannot be used: {error}"),
                 ServerStatus::NeedsAuth => {
-                    format!("The MCP server `{name}` cannot be used before you log in: {error}")
+                    format!(
+                        "The MCP server `{name}` cannot be used before you log in with `loci mcp login {name}`: {error}"
+                    )
                 }
                 ServerStatus::Pending | ServerStatus::Connected | ServerStatus::Disabled => continue,
             };

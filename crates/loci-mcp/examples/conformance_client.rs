@@ -106,6 +106,7 @@ fn servers(url: &str, negotiation: &str) -> Result<Servers, String> {
             let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
             builder.build().map_err(|error| error.to_string())
         }),
+        logins: None,
     };
     Ok(Servers::new(&plan, world))
 }

@@ -9,17 +9,19 @@ use std::pin::Pin;
 /// Something that takes a while.
 pub type AuthorizerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a server said when it refused a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a server said when it refused a request. It has no `Debug`, so that no message can show what was sent.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Challenge {
     /// 401 or 403.
     pub status: u16,
     /// The `WWW-Authenticate` header.
     pub header: Option<String>,
+    /// The `Authorization` header that was sent.
+    pub authorization: Option<String>,
 }
 
 /// What is to be done about a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterChallenge {
     /// There are other headers now; the request is worth repeating, once.
     Retry,
@@ -27,6 +29,8 @@ pub enum AfterChallenge {
     NeedsLogin,
     /// Nothing can be done.
     Refused,
+    /// Nothing can be done now, and why.
+    Failed(String),
 }
 
 /// Who has credentials for a server.

@@ -7,6 +7,7 @@
 //! A server may say anything at any time, and nothing, and for ever; what it does costs itself only. The invariants are
 //! numbered in `docs/design/mcp.md`.
 
+mod auth;
 mod authorizer;
 mod catalog;
 pub mod config;
@@ -19,10 +20,13 @@ mod names;
 mod opening;
 mod schema;
 mod server;
+mod server_logins;
 mod servers;
 pub mod tool_server;
 mod transport;
 
+pub use auth::login::Logout;
+pub use auth::{LoginKey, LoginStore, Logins, RenewalLock, StoredLogin};
 pub use authorizer::{AfterChallenge, Authorizer, AuthorizerFuture, Challenge};
 pub use catalog::{PromptArgument, PromptSpec, Resource, ToolSpec};
 pub use connection::{
@@ -35,6 +39,7 @@ pub use log::{ServerLog, read_log};
 pub use message::RpcError;
 pub use names::{is_plain_name, is_reserved, prompt_name, server_part, tool_name, visible_text};
 pub use server::{Offer, ServerStatus, ServerView};
+pub use server_logins::{LoginPrompt, LoginWish};
 pub use servers::{ServerSetChange, ServerWorld, Servers};
 pub use transport::TransportError;
 pub use transport::bridge::{Bridge, BridgeAnswer};

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::authorizer::OauthAuthorizer;
+use crate::auth::{LoginTarget, OauthConfig, no_login_reason};
+use crate::authorizer::Authorizer;
 use crate::config::{RemoteKind, RemoteServer, ServerConfig, ServerWay};
 use crate::connection::{Asked, CallError, Connection};
 use crate::log::ServerLog;
@@ -72,7 +75,7 @@ fn open_remote(
         headers: HeaderSource {
             fixed: remote.headers.clone(),
             helper,
-            authorizer: None,
+            authorizer: authorizer(config, remote, world),
             printed: tokio::sync::Mutex::default(),
         },
         user_agent: format!("{}/{}", greeting.name, greeting.version),
@@ -84,6 +87,39 @@ fn open_remote(
             let why = "servers of type `ws` are not supported by this version of loci".to_owned();
             return Err(CallError::Transport(TransportError::Closed(why)));
         }
+    })
+}
+
+/// Returns what puts a login on the requests to a server, where there may be one.
+fn authorizer(
+    config: &ServerConfig,
+    remote: &RemoteServer,
+    world: &ServersShared,
+) -> Option<Arc<dyn Authorizer>> {
+    match no_login_reason(remote) {
+        Some(_) => None,
+        None => Some(Arc::new(OauthAuthorizer { target: login_target(config, remote, world)? })),
+    }
+}
+
+/// Returns a server as one logs in there; none where nothing keeps logins, or the address is none.
+pub(crate) fn login_target(
+    config: &ServerConfig,
+    remote: &RemoteServer,
+    world: &ServersShared,
+) -> Option<LoginTarget> {
+    let world = &world.world;
+    Some(LoginTarget {
+        name: config.name.clone(),
+        address: remote.url.clone(),
+        url: reqwest::Url::parse(&remote.url).ok()?,
+        kind: remote.kind,
+        oauth: OauthConfig::parse(remote.oauth.as_ref()),
+        headers: remote.headers.clone(),
+        logins: Arc::clone(world.logins.as_ref()?),
+        clients: Arc::clone(&world.clients),
+        clock: Arc::clone(&world.clock),
+        user_agent: format!("{}/{}", world.greeting.name, world.greeting.version),
     })
 }
 

@@ -212,6 +212,7 @@ impl Server {
         let called =
             connection.call(tool, known.as_deref(), arguments.clone(), meta.clone(), limits.clone()).await;
         if !matches!(called, Err(CallError::Transport(TransportError::SessionExpired))) {
+            self.note_refusal(world, &called);
             return called;
         }
         self.begin_anew(world).await;
@@ -240,6 +241,7 @@ impl Server {
         let limits = self.call_limits(world, None);
         let read = self.connection()?.read(uri, limits.clone()).await;
         if !matches!(read, Err(CallError::Transport(TransportError::SessionExpired))) {
+            self.note_refusal(world, &read);
             return read;
         }
         self.begin_anew(world).await;
@@ -334,6 +336,13 @@ impl Server {
             state.offer = Arc::default();
         }
         world.announce();
+    }
+
+    /// A server that takes no login of ours any more is of no use before there is another.
+    fn note_refusal<T>(&self, world: &ServersShared, done: &Result<T, CallError>) {
+        if let Err(error @ CallError::Transport(TransportError::Unauthorized { status: 401, .. })) = done {
+            self.lost(world, ServerStatus::NeedsAuth, error.to_string());
+        }
     }
 
     fn fail(&self, world: &ServersShared, error: &CallError) {

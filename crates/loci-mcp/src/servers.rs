@@ -4,6 +4,7 @@
 //! waits for [`Servers::changed`]; changes are counted, not queued. Nothing is made, read or started for a run that has
 //! no servers: there is no `Servers` then.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use loci_stdx::Clock;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 
+use crate::auth::Logins;
 use crate::config::{Plan, ServerConfig, ServerScope, ServerWay, Standing};
 use crate::connection::{
     CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Greeting, OnProgress,
@@ -21,6 +23,7 @@ use crate::limits::Limits;
 use crate::log::ServerLog;
 use crate::names::server_part;
 use crate::server::{Server, ServerStatus, ServerView};
+use crate::server_logins::WaitingLogin;
 use crate::transport::bridge::Bridge;
 use crate::transport::web::HttpClients;
 
@@ -49,12 +52,14 @@ pub struct ServerWorld {
     pub bridge: Option<Arc<dyn Bridge>>,
     /// Makes HTTP clients, when one is needed.
     pub clients: HttpClients,
+    /// What logins need; without it there are none.
+    pub logins: Option<Arc<Logins>>,
 }
 
 /// The servers of a run. Copies are the same ones.
 #[derive(Clone)]
 pub struct Servers {
-    shared: Arc<ServersShared>,
+    pub(crate) shared: Arc<ServersShared>,
 }
 
 pub(crate) struct ServersShared {
@@ -67,6 +72,8 @@ pub(crate) struct ServersShared {
     changed: watch::Sender<u64>,
     /// What people should know; held to add or to take.
     notices: Mutex<Vec<String>>,
+    /// Logins that wait for a person, by server; held to add or to take one.
+    pub(crate) waiting_logins: Mutex<HashMap<String, WaitingLogin>>,
     pub(crate) local_starts: Semaphore,
     pub(crate) remote_starts: Semaphore,
 }
@@ -81,8 +88,9 @@ pub(crate) struct World {
     pub(crate) greeting: Greeting,
     pub(crate) bridge: Option<Arc<dyn Bridge>>,
     pub(crate) clients: HttpClients,
+    pub(crate) logins: Option<Arc<Logins>>,
+    pub(crate) clock: Arc<dyn Clock>,
     log_dir: PathBuf,
-    clock: Arc<dyn Clock>,
 }
 
 /// Answers for nobody.
@@ -153,6 +161,7 @@ impl Servers {
             version,
             bridge,
             clients,
+            logins,
         } = world;
         let greeting = Greeting { name: "loci".to_owned(), title: "loci".to_owned(), version };
         let shared = ServersShared {
@@ -168,12 +177,14 @@ impl Servers {
                 greeting,
                 bridge,
                 clients,
-                log_dir,
+                logins,
                 clock,
+                log_dir,
             },
             servers: Mutex::default(),
             changed: watch::Sender::new(0),
             notices: Mutex::default(),
+            waiting_logins: Mutex::default(),
         };
         let servers = Self { shared: Arc::new(shared) };
         for planned in &plan.servers {
@@ -399,7 +410,7 @@ impl Servers {
     }
 }
 
-fn unknown(name: &str) -> String {
+pub(crate) fn unknown(name: &str) -> String {
     format!("There is no MCP server `{}`", crate::names::brief(name))
 }
 
@@ -412,7 +423,7 @@ impl ServersShared {
         self.servers().clone()
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Server>> {
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Server>> {
         self.servers().iter().find(|server| server.config.name == name).map(Arc::clone)
     }
 

@@ -98,6 +98,14 @@ pub enum TransportError {
         /// What the `WWW-Authenticate` header says.
         challenge: Option<String>,
     },
+    /// The server wants to know who asks, and nobody can tell it.
+    #[error("the server refuses who asks (HTTP {status}): {why}")]
+    Refused {
+        /// 401 or 403.
+        status: u16,
+        /// Why nothing can be done about it.
+        why: String,
+    },
     /// The server refused the message.
     #[error("the server answered with HTTP {status}{}", shown_body(body))]
     Status {
@@ -124,7 +132,9 @@ impl TransportError {
         match self {
             Self::Failed(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..),
-            Self::Closed(_) | Self::SessionExpired | Self::Unauthorized { .. } => false,
+            Self::Closed(_) | Self::SessionExpired | Self::Unauthorized { .. } | Self::Refused { .. } => {
+                false
+            }
         }
     }
 }

@@ -106,6 +106,23 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             Some(servers) => later(McpAction::SetServers { servers: servers.clone() }),
             None => refuse("mcp_set_servers needs servers, an object".to_owned()),
         },
+        "mcp_authenticate" => match text("serverName") {
+            Some(server) => later(McpAction::Authenticate {
+                server: server.to_owned(),
+                redirect_uri: text("redirectUri").map(str::to_owned),
+            }),
+            None => refuse("mcp_authenticate needs serverName".to_owned()),
+        },
+        "mcp_oauth_callback_url" => match (text("serverName"), text("callbackUrl")) {
+            (Some(server), Some(address)) => {
+                later(McpAction::LoginAnswer { server: server.to_owned(), address: address.to_owned() })
+            }
+            _ => refuse("mcp_oauth_callback_url needs serverName and callbackUrl".to_owned()),
+        },
+        "mcp_clear_auth" => match text("serverName") {
+            Some(server) => later(McpAction::ClearAuth { server: server.to_owned() }),
+            None => refuse("mcp_clear_auth needs serverName".to_owned()),
+        },
         "mcp_message" => match (text("server_name"), request.get("message")) {
             (Some(server), Some(message)) => {
                 later(McpAction::Deliver { server: server.to_owned(), message: message.clone() })

@@ -6,7 +6,7 @@
 //! - `skills` finds and follows skills and command files, with the help of `definition_files`.
 //! - `output_styles` finds output styles.
 //! - `plugins` finds plugins and reads their directories.
-//! - `credentials` reads a stored login.
+//! - `credentials` reads a stored login, `mcp_logins` keeps those at MCP servers beside it.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed, with the long pastes of it in `paste_cache`.
 //!
@@ -18,6 +18,7 @@ mod credentials;
 mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
+mod mcp_logins;
 mod output_styles;
 mod paste_cache;
 mod plugins;
@@ -36,6 +37,9 @@ pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
     MANAGED_INSTRUCTIONS, PathPatterns, PathRule, TriggeredInstructions, discover_instructions,
     strip_html_comments,
+};
+pub use mcp_logins::{
+    McpLoginError, lock_mcp_login, mcp_client_secret, mcp_login, set_mcp_client_secret, set_mcp_login,
 };
 pub use output_styles::discover_output_styles;
 pub use plugins::{

@@ -24,6 +24,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test kit fails loudly")]
 
+mod authorized_server;
 mod aws;
 mod gate;
 mod home;
@@ -37,6 +38,7 @@ mod script;
 mod server;
 mod wire;
 
+pub use authorized_server::AuthorizedServer;
 pub use aws::check_aws_signature;
 pub use gate::Gate;
 pub use home::TestHome;

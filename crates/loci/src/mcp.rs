@@ -8,6 +8,7 @@ mod desktop;
 mod entries;
 mod health;
 mod list;
+mod login;
 mod logs;
 mod remove;
 mod reset;
@@ -39,6 +40,10 @@ enum Verb {
     Get(list::GetArgs),
     /// Take a server away.
     Remove(remove::RemoveArgs),
+    /// Log in at a server with an address.
+    Login(login::LoginArgs),
+    /// End the login at a server.
+    Logout(login::LogoutArgs),
     /// Show what a server complained about.
     Logs(logs::LogsArgs),
     /// Forget which servers of this project were approved or rejected.
@@ -63,6 +68,8 @@ pub(crate) fn run(env: &Env, args: &McpArgs) -> Result<u8, UserError> {
         Verb::List(args) => list::run(&ctx, args)?,
         Verb::Get(args) => list::run_get(&ctx, args)?,
         Verb::Remove(args) => remove::run(&ctx, args)?,
+        Verb::Login(args) => login::run(&ctx, args)?,
+        Verb::Logout(args) => login::run_logout(&ctx, args)?,
         Verb::Logs(args) => logs::run(&ctx, args)?,
         Verb::ResetProjectChoices => reset::run(&ctx)?,
         Verb::Serve(args) => return serve::run(env, args),

@@ -1,7 +1,7 @@
 //! What clients want of servers, carried out beside the conversation: a turn does not wait for it.
 
 use loci_mcp::config::{ServerScope, parse_servers};
-use loci_mcp::{ContentPart, Servers};
+use loci_mcp::{ContentPart, LoginPrompt, LoginWish, Servers};
 use serde_json::{Map, Value, json};
 
 use super::status::status;
@@ -45,6 +45,9 @@ fn without_servers(action: &McpAction) -> Result<Option<Value>, String> {
         McpAction::Reconnect { server }
         | McpAction::Toggle { server, .. }
         | McpAction::ReadResource { server, .. }
+        | McpAction::Authenticate { server, .. }
+        | McpAction::LoginAnswer { server, .. }
+        | McpAction::ClearAuth { server }
         | McpAction::Deliver { server, .. } => {
             Err(format!("There is no MCP server `{}`", loci_stdx::single_line(server, 200)))
         }
@@ -66,6 +69,14 @@ async fn answer(
             let contents: Vec<Value> = parts.into_iter().map(|part| shown_resource(&uri, part)).collect();
             Ok(Some(json!({"contents": contents})))
         }
+        McpAction::Authenticate { server, redirect_uri } => {
+            let wish = LoginWish { only_if_needed: true, redirect_uri };
+            Ok(Some(login_answer(servers.begin_login(&server, wish).await?)))
+        }
+        McpAction::LoginAnswer { server, address } => {
+            servers.answer_login(&server, &address).await.map(|()| Some(json!({})))
+        }
+        McpAction::ClearAuth { server } => servers.logout(&server).await.map(|_| Some(json!({}))),
         McpAction::Deliver { server, message } => servers.deliver(&server, message).map(|()| Some(json!({}))),
         McpAction::SetServers { servers: wanted } => {
             let (configs, problems) =
@@ -118,4 +129,19 @@ fn shown_resource(uri: &str, part: ContentPart) -> Value {
             json!({"uri": uri, "name": name, "description": description})
         }
     }
+}
+
+/// Returns what a client is told of a login that has begun. It opens the page: nothing here does.
+fn login_answer(prompt: Option<LoginPrompt>) -> Value {
+    let Some(prompt) = prompt else { return json!({"requiresUserAction": false}) };
+    let mut answer = json!({
+        "authUrl": prompt.page,
+        "requiresUserAction": true,
+        "callbackExpected": true,
+        "redirectScheme": if prompt.port.is_some() { "localhost" } else { "custom" },
+    });
+    if let Some(port) = prompt.port {
+        answer["callbackPort"] = json!(port);
+    }
+    answer
 }

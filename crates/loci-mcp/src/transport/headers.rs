@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_stdx::own_group;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -56,14 +56,22 @@ impl HeaderSource {
         Ok(headers)
     }
 
-    /// Is told that they were refused; tells whether others may do.
-    pub(crate) async fn refused(&self, status: u16, challenge: Option<String>) -> AfterChallenge {
+    /// Is told that headers were refused; tells whether others may do.
+    pub(crate) async fn refused(
+        &self,
+        sent: &HeaderMap,
+        status: u16,
+        challenge: Option<String>,
+    ) -> AfterChallenge {
         if self.helper.is_some() {
             self.printed.lock().await.take();
             return AfterChallenge::Retry;
         }
         match &self.authorizer {
-            Some(authorizer) => authorizer.challenged(Challenge { status, header: challenge }).await,
+            Some(authorizer) => {
+                let sent = sent.get(AUTHORIZATION).and_then(|it| it.to_str().ok()).map(str::to_owned);
+                authorizer.challenged(Challenge { status, header: challenge, authorization: sent }).await
+            }
             // A header that is written in the entry was refused: there is nothing else to try.
             None if self.has_authorization() => AfterChallenge::Refused,
             None => AfterChallenge::NeedsLogin,

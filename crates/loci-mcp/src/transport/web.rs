@@ -20,6 +20,8 @@ pub type HttpClients = Arc<dyn Fn(&Url) -> Result<Client, String> + Send + Sync>
 /// The most of an answer that is read.
 const BODY_LIMIT: usize = 64 << 20;
 const MOST_REDIRECTS: usize = 5;
+/// What is shorter is taken for a word rather than a secret.
+const SECRET_LENGTH: usize = 6;
 
 /// The way to an address.
 pub(crate) struct Web {
@@ -42,19 +44,21 @@ impl Web {
     ) -> Result<Response, TransportError> {
         let mut has_tried = false;
         loop {
-            let response = self.follow(method.clone(), url, extra, body.clone()).await?;
+            let own = self.headers.headers().await?;
+            let response = self.follow(method.clone(), url, (&own, extra), body.clone()).await?;
             let status = response.status().as_u16();
             if !matches!(status, 401 | 403) {
                 return Ok(response);
             }
             let challenge =
                 response.headers().get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok()).map(str::to_owned);
-            match self.headers.refused(status, challenge.clone()).await {
+            match self.headers.refused(&own, status, challenge.clone()).await {
                 AfterChallenge::Retry if !has_tried => has_tried = true,
                 AfterChallenge::Retry | AfterChallenge::NeedsLogin => {
                     return Err(TransportError::Unauthorized { status, challenge });
                 }
-                AfterChallenge::Refused => return Err(refused(response).await),
+                AfterChallenge::Refused => return Err(without_secrets(refused(response).await, &own)),
+                AfterChallenge::Failed(why) => return Err(TransportError::Refused { status, why }),
             }
         }
     }
@@ -63,11 +67,10 @@ impl Web {
         &self,
         method: Method,
         url: &Url,
-        extra: &HeaderMap,
+        (own, extra): (&HeaderMap, &HeaderMap),
         body: Option<String>,
     ) -> Result<Response, TransportError> {
         let client = self.client().await?;
-        let own = self.headers.headers().await?;
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let mut headers = extra.clone();
@@ -141,6 +144,18 @@ pub(crate) async fn refused(response: Response) -> TransportError {
     let status = response.status().as_u16();
     let body = body(response).await.unwrap_or_default();
     TransportError::Status { status, body: brief(&String::from_utf8_lossy(&body[..body.len().min(2000)])) }
+}
+
+/// Takes what was sent as headers out of what a server said: some show what they were sent.
+fn without_secrets(error: TransportError, sent: &HeaderMap) -> TransportError {
+    let TransportError::Status { status, mut body } = error else { return error };
+    for value in sent.values().filter_map(|it| it.to_str().ok()) {
+        let secret = value.rsplit(' ').next().unwrap_or(value);
+        if secret.len() >= SECRET_LENGTH {
+            body = body.replace(secret, "[…]");
+        }
+    }
+    TransportError::Status { status, body }
 }
 
 /// Says why a request failed, without its address, which may hold a secret.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use loci_mcp::config::{Approvals, PlanInputs, ServerPolicy, ServerScope, plan_servers};
 use loci_mcp::{
-    ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, ServerStatus, ServerView, ServerWorld,
-    Servers,
+    ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, Logins, ServerStatus, ServerView,
+    ServerWorld, Servers,
 };
-use loci_stdx::{Env, Vars};
+use loci_stdx::Vars;
 use loci_testkit::PythonVenv;
 use serde_json::{Value, json};
 
@@ -43,7 +43,25 @@ impl World {
         Self::within(dir, entries, vars)
     }
 
+    /// Starts servers with a store of logins, and waits until none is pending.
+    pub(crate) async fn start_with_logins(entries: Value, logins: Logins) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let world = Self::make(dir, entries, &[], Some(Arc::new(logins)));
+        world.servers.start();
+        world.servers.wait(&[], Duration::from_secs(60)).await;
+        world
+    }
+
     pub(crate) fn within(dir: tempfile::TempDir, entries: Value, vars: &[(&str, &str)]) -> Self {
+        Self::make(dir, entries, vars, None)
+    }
+
+    fn make(
+        dir: tempfile::TempDir,
+        entries: Value,
+        vars: &[(&str, &str)],
+        logins: Option<Arc<Logins>>,
+    ) -> Self {
         let vars: Vars = vars.iter().copied().collect();
         let plan = plan_servers(PlanInputs {
             written: vec![(ServerScope::User, "test".to_owned(), entries)],
@@ -66,10 +84,11 @@ impl World {
                     ("OURS".to_owned(), "1".to_owned()),
                 ],
                 limits: Limits::from_vars(&vars),
-                clock: Env::for_test("/h", "/p").clock,
+                clock: Arc::new(loci_stdx::SystemClock::new()),
                 version: "0.0.0".to_owned(),
                 bridge: None,
                 clients: Arc::new(|_| client()),
+                logins,
             },
         );
         Self { dir, servers }
@@ -103,7 +122,7 @@ impl World {
 }
 
 /// Makes a client as the product does: it follows nothing by itself.
-fn client() -> Result<reqwest::Client, String> {
+pub(crate) fn client() -> Result<reqwest::Client, String> {
     // Installed by whichever test comes first.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
     let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());

@@ -168,7 +168,7 @@ fn api_key_file(home: &ConfigHome) -> PathBuf {
 }
 
 /// Reads a file that only its owner may read.
-fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, StoredLoginError> {
     let failed = |source| StoredLoginError::Read { path: path.to_owned(), source };
     let file = match open_regular(path) {
         Ok(file) => file,

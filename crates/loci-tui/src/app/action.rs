@@ -147,6 +147,8 @@ pub enum Action {
     Queue(Prompt),
     /// Go on with the start.
     Answer(StartAnswer),
+    /// Open a page in a browser, where there is one.
+    OpenPage(String),
     /// Ask for an API key.
     AskForKey,
     /// Keep an API key, and go on with the start.

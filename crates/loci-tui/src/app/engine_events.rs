@@ -156,7 +156,8 @@ impl App {
             }
             EngineEvent::Snapshot { snapshot, .. } => return self.panel_data(PanelData::Snapshot(snapshot)),
             EngineEvent::McpAnswered { outcome, .. } => {
-                return self.panel_data(PanelData::ServersChanged(outcome.map(drop)));
+                let page = |answer: Option<Value>| Some(answer?.get("authUrl")?.as_str()?.to_owned());
+                return self.panel_data(PanelData::ServersChanged(outcome.map(page)));
             }
             EngineEvent::DirectoryAdded { outcome, .. } => {
                 if let Err(why) = outcome {

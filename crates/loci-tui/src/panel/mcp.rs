@@ -40,6 +40,8 @@ impl McpPanel {
         let name = server.name.clone();
         let action = match code {
             KeyCode::Char('r') => McpAction::Reconnect { server: name },
+            KeyCode::Char('l') => McpAction::Authenticate { server: name, redirect_uri: None },
+            KeyCode::Char('o') => McpAction::ClearAuth { server: name },
             KeyCode::Char('e') => McpAction::Toggle { server: name, is_on: server.status == "disabled" },
             _ => return PanelStep::Stay,
         };
@@ -47,15 +49,21 @@ impl McpPanel {
         PanelStep::Act(vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })])
     }
 
+    /// What came of the last wish, in full: it may be an address to visit.
+    fn problem_rows(&self, size: Size) -> Vec<Row> {
+        self.problem.iter().flat_map(|text| paragraph("", text, warning(), size.width)).collect()
+    }
+
     fn server_view(&self, server: &ServerRow, size: Size) -> PanelView {
         let title = format!("{} · {}", server.name, server.status);
-        let mut view = PanelView::new(&title, "↑↓ scroll · r reconnect · e on or off · Esc back");
+        let mut view =
+            PanelView::new(&title, "↑↓ scroll · r reconnect · e on or off · l log in · o log out · Esc back");
         let mut body = Vec::new();
         body.push(line(&format!("From {}, reached by {}", server.scope, server.kind), faint()));
         if let Some(error) = &server.error {
             body.extend(paragraph("", error, warning(), size.width));
         }
-        body.extend(self.problem.iter().map(|text| line(text, warning())));
+        body.extend(self.problem_rows(size));
         body.push(line(&format!("{} tools", server.tools.len()), Style::default()));
         body.extend(server.tools.iter().map(|tool| line(&format!("  {tool}"), code())));
         let room = view.room(size);
@@ -101,6 +109,10 @@ impl Panel for McpPanel {
                 self.marked = self.marked.min(servers.len().saturating_sub(1));
                 self.servers = Some(servers);
             }
+            PanelData::ServersChanged(Ok(Some(page))) => {
+                self.problem = Some(format!("Log in at this page, then come back: {page}"));
+                return vec![Action::OpenPage(page), ask_snapshot()];
+            }
             PanelData::ServersChanged(outcome) => {
                 self.problem = outcome.err();
                 return vec![ask_snapshot()];
@@ -115,8 +127,11 @@ impl Panel for McpPanel {
         if let Some(server) = self.server().filter(|_| self.open.is_some()) {
             return self.server_view(server, size);
         }
-        let mut view = PanelView::new("MCP servers", "Enter look · r reconnect · e on or off · Esc close");
-        view.head.extend(self.problem.iter().map(|text| line(text, warning())));
+        let mut view = PanelView::new(
+            "MCP servers",
+            "Enter look · r reconnect · e on or off · l log in · o log out · Esc close",
+        );
+        view.head.extend(self.problem_rows(size));
         let room = view.room(size);
         let servers = self.servers.as_deref().unwrap_or_default();
         view.body = list_rows(servers.len(), self.marked, room, |idx, is_marked| {
@@ -168,7 +183,15 @@ mod tests {
             let toggle = McpAction::Toggle { server: "日本".into(), is_on: true };
             let send = Action::Send(Command::Mcp { request: "panel".into(), action: toggle });
             assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![send]));
-            assert_eq!(shown.receive(PanelData::ServersChanged(Ok(()))), [ask_snapshot()]);
+            assert_eq!(shown.receive(PanelData::ServersChanged(Ok(None))), [ask_snapshot()]);
+            let login = McpAction::Authenticate { server: "日本".into(), redirect_uri: None };
+            let send = Action::Send(Command::Mcp { request: "panel".into(), action: login });
+            assert_eq!(shown.key(KeyCode::Char('l'), None), PanelStep::Act(vec![send]));
+            let page = format!("https://as/{}", "x".repeat(100));
+            let wanted = [Action::OpenPage(page.clone()), ask_snapshot()];
+            assert_eq!(shown.receive(PanelData::ServersChanged(Ok(Some(page)))), wanted);
+            shown.assert_clean();
+            shown.receive(PanelData::ServersChanged(Ok(None)));
             shown.action(KeyAction::SelectPrevious);
             shown.action(KeyAction::SelectAccept);
             shown.assert_clean();

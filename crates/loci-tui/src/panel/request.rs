@@ -199,8 +199,8 @@ pub enum PanelData {
     },
     /// How the session stands.
     Snapshot(Arc<SessionSnapshot>),
-    /// Servers have changed: whoever shows them asks again.
-    ServersChanged(Result<(), String>),
+    /// Servers have changed: whoever shows them asks again. There may be a page to log in at.
+    ServersChanged(Result<Option<String>, String>),
     /// What is said about the session.
     Report {
         /// What about.

@@ -32,7 +32,7 @@ pub(super) fn status_text(view: &ServerView) -> String {
     match view.status {
         ServerStatus::Connected => format!("✓ connected, {} tools", view.offer.tools.len()),
         ServerStatus::Failed => format!("✗ cannot be used{why}"),
-        ServerStatus::NeedsAuth => format!("! needs a login{why}"),
+        ServerStatus::NeedsAuth => format!("! needs a login, `loci mcp login {}`{why}", view.name),
         ServerStatus::Pending => "… still starting".to_owned(),
         ServerStatus::Disabled => "switched off".to_owned(),
     }

@@ -3,8 +3,9 @@
 use loci_app::McpOptions;
 use loci_app::UserError;
 use loci_app::mcp::plan;
+use loci_app::mcp_logins::login_state;
 use loci_mcp::ServerView;
-use loci_mcp::config::{Plan, ServerConfig, ServerWay, Standing};
+use loci_mcp::config::{Plan, RemoteServer, ServerConfig, ServerWay, Standing};
 use serde_json::json;
 
 use super::McpContext;
@@ -95,6 +96,7 @@ pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserEr
             if !names.is_empty() {
                 out += &format!("  Headers: {}\n", names.join(", "));
             }
+            out += &login_text(ctx, config, remote);
         }
         ServerWay::Sdk => {}
     }
@@ -105,6 +107,27 @@ pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserEr
     }
     out += &problems(&plan);
     Ok(out)
+}
+
+/// Says how one logs in at a server, and whether one has.
+fn login_text(ctx: &McpContext, config: &ServerConfig, remote: &RemoteServer) -> String {
+    let oauth = remote.oauth.as_ref();
+    let get = |key: &str| oauth.and_then(|it| it.get(key));
+    let mut parts = Vec::new();
+    parts.extend(get("clientId").and_then(|it| it.as_str()).map(|id| format!("client {id}")));
+    parts.extend(get("callbackPort").map(|port| format!("port {port}")));
+    parts.extend(get("scopes").and_then(|it| it.as_str()).map(|scopes| format!("scopes {scopes}")));
+    match login_state(&ctx.run.home, &config.name, &remote.url) {
+        Ok((is_logged_in, has_secret)) => {
+            parts.extend(has_secret.then(|| "with a secret".to_owned()));
+            parts.extend(is_logged_in.then(|| "logged in".to_owned()));
+        }
+        Err(error) => parts.push(error.message().to_owned()),
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("  Login: {}\n", parts.join(", ")),
+    }
 }
 
 fn tools(view: &ServerView) -> String {

@@ -1,6 +1,7 @@
 //! `loci mcp remove`: one entry of one file.
 
 use loci_app::UserError;
+use loci_app::mcp_logins::forget_login;
 
 use super::McpContext;
 use super::entries::Scope;
@@ -25,7 +26,11 @@ pub(super) fn run(ctx: &McpContext, args: &RemoveArgs) -> Result<String, UserErr
     match found[..] {
         [] => Err(UserError::new(format!("No MCP server is called `{name}`")).hint("See `loci mcp list`.")),
         [scope] => {
+            let entry = ctx.entries(scope)?.get(name).cloned().unwrap_or_default();
             ctx.remove(scope, name)?;
+            if let Some(url) = entry["url"].as_str() {
+                forget_login(&ctx.run.home, name, url)?;
+            }
             Ok(format!("Took the MCP server `{name}` ({}) out of {}\n", scope.name(), ctx.file(scope)))
         }
         _ => {

@@ -1,6 +1,7 @@
 //! MCP servers in whole runs: which are started, what the model is offered, and what becomes of its calls.
 
 mod clients;
+mod logins;
 mod serve;
 mod serve_conformance;
 mod sources;

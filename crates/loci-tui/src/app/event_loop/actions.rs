@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use loci_app::UserError;
+use loci_app::mcp_logins::{has_browser, open_browser};
 use loci_app::status_line::{ScriptRun, script_vars, status_input};
 use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
@@ -27,6 +28,15 @@ use crate::session::ToSession;
 const MOST_KEY_BINDINGS: u64 = 256 * 1024;
 
 impl EventLoop {
+    /// Opens a page where a browser can be expected; its address is on the screen in any case.
+    fn open_page(&self, page: &str) {
+        if has_browser(&self.env)
+            && let Err(why) = open_browser(&self.env, page)
+        {
+            tracing::debug!(target: "loci::mcp", why, "no browser came up");
+        }
+    }
+
     pub(super) fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             self.perform_one(action);
@@ -77,6 +87,7 @@ impl EventLoop {
             }),
             Action::ReadPicture { number, source } => self.read_picture(number, source),
             Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
+            Action::OpenPage(page) => self.open_page(&page),
             Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
             Action::Suspend => self.failing(|it| {
                 it.leave_screen()?;
