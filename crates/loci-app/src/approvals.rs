@@ -16,6 +16,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::{Value, json};
 
 use crate::mcp;
+use crate::mcp_approvals::approve;
 use crate::options::RunOptions;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
@@ -86,6 +87,13 @@ pub fn answer_servers(
     answer: ServerAnswer,
 ) -> Result<(), UserError> {
     let run = RunSettings::load(env, options)?;
+    if answer != ServerAnswer::Reject {
+        // What is approved is what they are now.
+        let plan = mcp::plan(&options.mcp, &run)?;
+        for server in servers {
+            approve(&plan, &run, Some(&server.name))?;
+        }
+    }
     if answer == ServerAnswer::ApproveAll {
         let places = SettingsPlaces::new(env, &run.home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let Some(local) = places.locals().last() else { return Ok(()) };
@@ -216,6 +224,15 @@ mod tests {
             let run = RunSettings::load(&env, &options).unwrap();
             let plan = mcp::plan(&options.mcp, &run).unwrap();
             assert_eq!(plan.used().count() == 1, is_used, "{answer:?}");
+            home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "x", "args": ["--worse"]}}}"#);
+            let waiting = unapproved_servers(&env, &options);
+            assert_eq!(
+                waiting.len(),
+                usize::from(is_used),
+                "{answer:?}: another definition is asked about again"
+            );
+            answer_servers(&env, &options, &waiting, answer).unwrap();
+            assert!(unapproved_servers(&env, &options).is_empty(), "{answer:?}");
         }
     }
 

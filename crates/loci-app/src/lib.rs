@@ -21,6 +21,7 @@ pub mod doctor;
 pub mod export;
 mod flag_settings;
 pub mod mcp;
+pub mod mcp_approvals;
 pub mod mcp_logins;
 pub mod memory;
 pub mod memory_edit;

@@ -9,14 +9,18 @@ use std::sync::Arc;
 use loci_engine::{ClientBridge, McpConfig};
 use loci_llm::{ProviderConfig, http_client};
 use loci_mcp::config::{Approvals, ConfigProblem, Plan, PlanInputs, ServerPolicy, ServerScope, plan_servers};
-use loci_mcp::{Bridge, HttpClients, Limits, ServerWorld, Servers};
+use loci_mcp::{
+    Bridge, HttpClients, Limits, OnConnected, ProgramWatch, ServerWorld, Servers, WatchedProgram,
+};
 use loci_settings::jsonc;
-use loci_stdx::{Env, read_regular_to_string};
+use loci_stdx::{Env, Random, read_regular_to_string};
 use loci_storage::config::{LoadedSettings, McpState, SettingsPlaces, SettingsSources, TrustState};
 use loci_storage::layout::ConfigHome;
+use loci_tools::{DeathWatch, MARK_VARIABLE, WatchedCommand};
 use serde_json::Value;
 
 use crate::child_env::child_env;
+use crate::mcp_approvals::{compare_tools, hold_changed, note_first_use};
 use crate::mcp_logins::logins;
 use crate::options::{McpOptions, RunOptions};
 use crate::settings::RunSettings;
@@ -77,7 +81,8 @@ pub(crate) fn servers_of_run(
         return Ok((Some(servers.clone()), Vec::new()));
     }
     let plan = plan(&options.mcp, run)?;
-    let warnings = plan.problems.iter().map(ToString::to_string).collect();
+    let mut warnings: Vec<String> = plan.problems.iter().map(ToString::to_string).collect();
+    warnings.extend(note_first_use(&plan, run).err().map(|error| error.message().to_owned()));
     // A client may bring servers later; nobody else can.
     if plan.servers.is_empty() && plan.problems.is_empty() && !options.is_long_lived {
         return Ok((None, warnings));
@@ -106,8 +111,57 @@ pub fn make_servers(
         bridge,
         clients: http_clients(&run.env),
         logins: Some(logins(&run.env, &run.home)),
+        program_watch: Some(Arc::new(DeathWatchedPrograms {
+            watch: DeathWatch::default(),
+            random: Arc::clone(&run.env.random),
+        })),
+        on_connected: Some(on_connected(run)),
+        config_dir: run.home.root().to_owned(),
+        may_run_helpers: run.mcp.trust.is_exact,
     };
     Servers::new(plan, world)
+}
+
+/// Returns what looks at servers that have told what they have: those of a project should be what they were.
+fn on_connected(run: &RunSettings) -> OnConnected {
+    let (home, root) = (run.home.clone(), run.mcp.root.clone());
+    Arc::new(move |view| match view.scope {
+        ServerScope::Project => compare_tools((&home, &root), view)
+            .unwrap_or_else(|error| Some(format!("MCP server `{}`: {}", view.name, error.message()))),
+        ServerScope::Plugin
+        | ServerScope::User
+        | ServerScope::Local
+        | ServerScope::Dynamic
+        | ServerScope::Managed => None,
+    })
+}
+
+/// Has servers that are programs ended should we be killed, as commands are.
+struct DeathWatchedPrograms {
+    watch: DeathWatch,
+    random: Arc<dyn Random>,
+}
+
+impl ProgramWatch for DeathWatchedPrograms {
+    fn watch(&self) -> Box<dyn WatchedProgram> {
+        let mark = format!("mcp-{}", self.random.uuid_v4());
+        Box::new(DeathWatchedProgram { watched: self.watch.watch(&mark), mark })
+    }
+}
+
+struct DeathWatchedProgram {
+    watched: WatchedCommand,
+    mark: String,
+}
+
+impl WatchedProgram for DeathWatchedProgram {
+    fn mark(&self) -> (String, String) {
+        (MARK_VARIABLE.to_owned(), self.mark.clone())
+    }
+
+    fn started(&mut self, pid: u32) {
+        self.watched.started(pid);
+    }
 }
 
 /// Returns what makes HTTP clients: with the proxy and the certificates of the model's.
@@ -175,6 +229,7 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
     let mut plan =
         plan_servers(PlanInputs { written, is_strict, policy: &policy, approvals: &approvals, vars: &vars });
     plan.problems.splice(0..0, problems);
+    hold_changed(&mut plan, run);
     Ok(plan)
 }
 

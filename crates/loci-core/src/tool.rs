@@ -65,6 +65,8 @@ pub enum Interaction {
     Answers,
     /// A yes to a plan.
     PlanApproval,
+    /// A yes to each call, as whoever offers the tool wants it.
+    Confirmation,
 }
 
 impl CallEffects {

@@ -379,7 +379,7 @@ impl QuestionKind {
     /// Says what a call needs of a person.
     pub(crate) fn of(input: &Value, effects: &CallEffects) -> Self {
         match effects.interaction {
-            None => Self::Permission,
+            None | Some(Interaction::Confirmation) => Self::Permission,
             Some(Interaction::Answers) => Self::Answers(parse_questions(input).unwrap_or_default()),
             Some(Interaction::PlanApproval) => Self::PlanApproval,
         }

@@ -123,7 +123,8 @@ impl Transport {
     }
 
     pub(crate) fn uses_tls(&self) -> bool {
-        self.server.scheme() == "https" || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
+        matches!(self.server.scheme(), "https" | "wss")
+            || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
     }
 
     fn client(&self) -> Result<reqwest::Client, Failure> {
@@ -142,7 +143,11 @@ impl Transport {
 
     /// Returns a builder with everything set, for whoever has one thing to add.
     pub(crate) fn builder(&self) -> Result<reqwest::ClientBuilder, Failure> {
-        let tls = if self.uses_tls() { self.tls.build()? } else { tls::without_roots()? };
+        let mut tls = if self.uses_tls() { self.tls.build()? } else { tls::without_roots()? };
+        if matches!(self.server.scheme(), "ws" | "wss") {
+            // A web socket begins as a request that only the older protocol can turn into one.
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             // Variables were read by the configuration; the library must not read them again.

@@ -2,23 +2,62 @@
 //! uses everything that is there. The suite looks at what it sends.
 //!
 //! `MCP_CONFORMANCE_PROTOCOL_VERSION` says which revision the server speaks, `MCP_CONFORMANCE_CONTEXT` which tools are to
-//! be called with what.
+//! be called with what, and who we are where that was agreed on beforehand. Where the server wants a login, one is made: the
+//! suite's pages lead straight back.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use loci_mcp::config::{Approvals, PlanInputs, ServerPolicy, ServerScope, plan_servers};
 use loci_mcp::{
-    ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, ServerStatus, ServerView, ServerWorld,
-    Servers,
+    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, LoginKey, LoginStore,
+    LoginWish, Logins, RenewalLock, ServerStatus, ServerView, ServerWorld, Servers, StoredLogin,
+    TransportError,
 };
-use loci_stdx::{Env, Vars};
+use loci_stdx::{OsRandom, SystemClock, Vars};
 use serde_json::{Map, Value, json};
 
 /// What the suite calls the first revision without a handshake.
 const STATELESS: &str = "2026-07-28";
+
+/// The document that the suite takes for ours.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// How often a login is made before the server is given up.
+const MOST_LOGINS: usize = 3;
+/// How long a server may take.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Keeps logins as long as the program runs.
+#[derive(Default)]
+struct MemoryStore {
+    logins: Mutex<HashMap<String, StoredLogin>>,
+    secret: Option<String>,
+}
+
+impl LoginStore for MemoryStore {
+    fn load(&self, key: &LoginKey) -> Result<StoredLogin, String> {
+        let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(logins.get(&key.id()).cloned().unwrap_or_default())
+    }
+
+    fn save(&self, key: &LoginKey, login: &StoredLogin) -> Result<(), String> {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.insert(key.id(), login.clone());
+        Ok(())
+    }
+
+    fn lock(&self, _key: &LoginKey) -> Result<RenewalLock, String> {
+        // Nobody else renews.
+        Ok(Box::new(()))
+    }
+
+    fn client_secret(&self, _key: &LoginKey) -> Result<Option<String>, String> {
+        Ok(self.secret.clone())
+    }
+}
 
 /// Says yes to everything and leaves all fields to their defaults, but for those that have none.
 struct Agreeing;
@@ -63,22 +102,65 @@ async fn run() -> Result<(), String> {
         version if version < STATELESS => "legacy",
         _ => "auto",
     };
-    let servers = servers(&url, negotiation)?;
+    let servers = servers(&url, negotiation, &context)?;
     servers.set_client(Arc::new(Agreeing));
     servers.start();
-    servers.wait(&[], Duration::from_secs(25)).await;
-    let view = servers.view("suite").ok_or("there is no server")?;
-    if view.status != ServerStatus::Connected {
-        return Err(format!("{}: {}", view.status.name(), view.error.unwrap_or_default()));
-    }
+    let view = connected(&servers).await?;
     let done = use_everything(&servers, &view, &context).await;
     servers.take_notices().iter().for_each(|notice| report(notice));
     servers.shutdown().await;
     done
 }
 
-fn servers(url: &str, negotiation: &str) -> Result<Servers, String> {
-    let entry = json!({"suite": {"type": "http", "url": url}});
+/// Waits for the server, and logs in there where it wants that.
+async fn connected(servers: &Servers) -> Result<ServerView, String> {
+    for n_logins in 0..=MOST_LOGINS {
+        servers.wait(&[], PATIENCE).await;
+        let view = servers.view("suite").ok_or("there is no server")?;
+        let error = view.error.clone().unwrap_or_default();
+        match view.status {
+            ServerStatus::Connected => return Ok(view),
+            ServerStatus::NeedsAuth => log_in(servers).await?,
+            // One that describes nothing may let a person in all the same, who has to try.
+            ServerStatus::Failed if n_logins == 0 && error.contains("HTTP 401") => log_in(servers).await?,
+            status => return Err(format!("{}: {error}", status.name())),
+        }
+    }
+    Err("the server wants one login after another".to_owned())
+}
+
+/// Logs in as a person with a browser would.
+async fn log_in(servers: &Servers) -> Result<(), String> {
+    let prompt = servers.begin_login("suite", LoginWish::default()).await?;
+    let mut prompt = prompt.ok_or("it needs no login")?;
+    let browser = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
+    browser.get(&prompt.page).send().await.map_err(|error| error.to_string())?;
+    prompt.outcome().await
+}
+
+/// Calls a tool; a login that does not allow it is made anew, a few times.
+async fn call(servers: &Servers, tool: &str, arguments: Value) -> Result<(), String> {
+    let mut n_logins = 0;
+    loop {
+        let called = servers.call("suite", tool, arguments.clone(), Value::Null, None).await;
+        match called {
+            Ok(_) => return Ok(()),
+            Err(CallError::Transport(TransportError::Unauthorized { .. })) if n_logins < MOST_LOGINS => {
+                n_logins += 1;
+                log_in(servers).await?;
+                connected(servers).await?;
+            }
+            Err(error) => return Err(format!("{tool}: {error}")),
+        }
+    }
+}
+
+fn servers(url: &str, negotiation: &str, context: &Value) -> Result<Servers, String> {
+    let mut entry = json!({"suite": {"type": "http", "url": url}});
+    if let Some(id) = context.get("client_id") {
+        entry["suite"]["oauth"] = json!({"clientId": id});
+    }
+    let secret = context.get("client_secret").and_then(Value::as_str).map(str::to_owned);
     let plan = plan_servers(PlanInputs {
         written: vec![(ServerScope::User, "the suite".to_owned(), entry)],
         is_strict: false,
@@ -99,14 +181,22 @@ fn servers(url: &str, negotiation: &str) -> Result<Servers, String> {
         session: "conformance".to_owned(),
         child_env: Vec::new(),
         limits: Limits::from_vars(&vars),
-        clock: Env::for_test("/h", "/p").clock,
+        clock: Arc::new(SystemClock::new()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bridge: None,
         clients: Arc::new(|_| {
             let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
             builder.build().map_err(|error| error.to_string())
         }),
-        logins: None,
+        logins: Some(Arc::new(Logins {
+            store: Arc::new(MemoryStore { secret, ..MemoryStore::default() }),
+            random: Arc::new(OsRandom),
+            client_metadata: Some(DOCUMENT.to_owned()),
+        })),
+        program_watch: None,
+        on_connected: None,
+        config_dir: std::env::temp_dir(),
+        may_run_helpers: false,
     };
     Ok(Servers::new(&plan, world))
 }
@@ -121,8 +211,7 @@ async fn use_everything(servers: &Servers, view: &ServerView, context: &Value) -
             "json_schema_echo" => json!({"schema": other_schema(view, &tool.name)}),
             _ => named.map_or_else(|| json!({}), |call| call["arguments"].clone()),
         };
-        let called = servers.call("suite", &tool.name, arguments, Value::Null, None).await;
-        called.map_err(|error| format!("{}: {error}", tool.name))?;
+        call(servers, &tool.name, arguments).await?;
     }
     for resource in &view.offer.resources {
         let read = servers.read("suite", &resource.uri).await;

@@ -81,10 +81,7 @@ pub(crate) struct LoginTarget {
     /// The address as it is written, which is what logins are kept by.
     pub(crate) address: String,
     pub(crate) url: Url,
-    pub(crate) kind: RemoteKind,
     pub(crate) oauth: OauthConfig,
-    /// Headers of the entry, for the server itself.
-    pub(crate) headers: Vec<(String, String)>,
     pub(crate) logins: Arc<Logins>,
     pub(crate) clients: HttpClients,
     pub(crate) clock: Arc<dyn Clock>,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::authorizer::OauthAuthorizer;
 use crate::auth::{LoginTarget, OauthConfig, no_login_reason};
 use crate::authorizer::Authorizer;
-use crate::config::{RemoteKind, RemoteServer, ServerConfig, ServerWay};
+use crate::config::{RemoteKind, RemoteServer, ServerConfig, ServerScope, ServerWay};
 use crate::connection::{Asked, CallError, Connection};
 use crate::log::ServerLog;
 use crate::servers::ServersShared;
@@ -18,6 +18,7 @@ use crate::transport::http::HttpTransport;
 use crate::transport::legacy_sse::SseTransport;
 use crate::transport::stdio::{Program, StdioTransport};
 use crate::transport::web::Web;
+use crate::transport::web_socket::WebSocketTransport;
 use crate::transport::{InboundSender, Transport, TransportError, inbox};
 
 /// Variables that every program needs; all that it gets where the environment is to be small.
@@ -37,6 +38,7 @@ pub(crate) fn open(
                 args: args.clone(),
                 env: program_env(world, env),
                 cwd: world.world.cwd.clone(),
+                watch: world.world.program_watch.clone(),
             };
             Box::new(StdioTransport::start(&program, inbound, Arc::clone(log))?)
         }
@@ -61,12 +63,8 @@ fn open_remote(
     log: &Arc<ServerLog>,
 ) -> Result<Box<dyn Transport>, CallError> {
     let no_address = |error| TransportError::Closed(format!("its `url` is no address: {error}"));
-    let url = reqwest::Url::parse(&remote.url).map_err(no_address)?;
-    let helper = remote.headers_helper.clone().map(|command| HeadersHelper {
-        command,
-        cwd: world.world.cwd.clone(),
-        env: helper_env(world, config, &remote.url),
-    });
+    let url = web_url(reqwest::Url::parse(&remote.url).map_err(no_address)?);
+    let helper = headers_helper(config, remote, world);
     let greeting = &world.world.greeting;
     let web = Web {
         url,
@@ -79,14 +77,12 @@ fn open_remote(
             printed: tokio::sync::Mutex::default(),
         },
         user_agent: format!("{}/{}", greeting.name, greeting.version),
+        is_web_socket: remote.kind == RemoteKind::WebSocket,
     };
     Ok(match remote.kind {
         RemoteKind::Http => Box::new(HttpTransport::new(web, inbound, Arc::clone(log))),
         RemoteKind::Sse => Box::new(SseTransport::start(web, inbound, Arc::clone(log))),
-        RemoteKind::WebSocket => {
-            let why = "servers of type `ws` are not supported by this version of loci".to_owned();
-            return Err(CallError::Transport(TransportError::Closed(why)));
-        }
+        RemoteKind::WebSocket => Box::new(WebSocketTransport::start(web, inbound, Arc::clone(log))),
     })
 }
 
@@ -113,9 +109,7 @@ pub(crate) fn login_target(
         name: config.name.clone(),
         address: remote.url.clone(),
         url: reqwest::Url::parse(&remote.url).ok()?,
-        kind: remote.kind,
         oauth: OauthConfig::parse(remote.oauth.as_ref()),
-        headers: remote.headers.clone(),
         logins: Arc::clone(world.logins.as_ref()?),
         clients: Arc::clone(&world.clients),
         clock: Arc::clone(&world.clock),
@@ -123,12 +117,89 @@ pub(crate) fn login_target(
     })
 }
 
-/// Returns the environment of a command that prints headers.
+/// Returns an address as requests have it: a web socket begins as one.
+fn web_url(mut url: reqwest::Url) -> reqwest::Url {
+    let scheme = match url.scheme() {
+        "ws" => "http",
+        "wss" => "https",
+        _ => return url,
+    };
+    if url.set_scheme(scheme).is_err() {
+        tracing::debug!(target: "loci::mcp", "an address kept its scheme");
+    }
+    url
+}
+
+/// Returns the command that prints headers. One that belongs to a folder waits until the user trusts that very folder.
+fn headers_helper(
+    config: &ServerConfig,
+    remote: &RemoteServer,
+    world: &ServersShared,
+) -> Option<HeadersHelper> {
+    let command = remote.headers_helper.clone()?;
+    if matches!(config.scope, ServerScope::Project | ServerScope::Local) && !world.world.may_run_helpers {
+        world.notice(format!(
+            "MCP server `{}`: its headersHelper is not run, since this folder itself is not trusted; it is connected to \
+             with the headers of its entry. `loci config trust` trusts the folder",
+            config.name
+        ));
+        return None;
+    }
+    let cwd = match config.scope {
+        ServerScope::User | ServerScope::Managed => world.world.config_dir.clone(),
+        ServerScope::Plugin | ServerScope::Project | ServerScope::Local | ServerScope::Dynamic => {
+            world.world.cwd.clone()
+        }
+    };
+    Some(HeadersHelper { command, cwd, env: helper_env(world, config, &remote.url) })
+}
+
+/// Returns the environment of a command that prints headers: one that others wrote gets nothing that looks like a secret.
 fn helper_env(world: &ServersShared, config: &ServerConfig, url: &str) -> Vec<(String, String)> {
-    let own = [("CLAUDE_CODE_MCP_SERVER_NAME", config.name.as_str()), ("CLAUDE_CODE_MCP_SERVER_URL", url)];
-    let own: Vec<(String, String)> =
-        own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    program_env(world, &own)
+    let mut env = program_env(world, &[]);
+    let mut url = url.to_owned();
+    if config.scope.is_foreign() {
+        for (_, secret) in
+            env.iter().filter(|(name, value)| is_credential(name) && value.len() >= MASKED_LENGTH)
+        {
+            url = url.replace(secret.as_str(), "REDACTED");
+        }
+        env.retain(|(name, _)| !is_credential(name));
+    }
+    env.push(("CLAUDE_CODE_MCP_SERVER_NAME".to_owned(), config.name.clone()));
+    env.push(("CLAUDE_CODE_MCP_SERVER_URL".to_owned(), url));
+    env
+}
+
+/// What is shorter stands in too many addresses by chance.
+const MASKED_LENGTH: usize = 4;
+
+/// Parts of names that credentials have.
+const CREDENTIAL_PARTS: [&str; 12] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "KEY",
+    "AUTH",
+    "COOKIE",
+    "PAT",
+    "DSN",
+    "CREDENTIAL",
+    "CREDENTIALS",
+];
+
+/// Credentials whose names do not say so.
+const CREDENTIALS: [&str; 6] =
+    ["ANTHROPIC_CUSTOM_HEADERS", "DATABASE_URL", "SSH_ASKPASS", "GIT_ASKPASS", "KUBECONFIG", "NETRC"];
+
+/// Tells whether a variable is likely to hold a credential.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let is_git_config = name.strip_prefix("GIT_CONFIG_KEY_").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let has_part = name.split('_').any(|part| CREDENTIAL_PARTS.contains(&part));
+    !is_git_config && (has_part || CREDENTIALS.contains(&name.as_str()))
 }
 
 /// Returns the environment of a program: ours without secrets, or a few variables, and its own on top.
@@ -140,4 +211,27 @@ fn program_env(world: &ServersShared, own: &[(String, String)]) -> Vec<(String, 
     env.push(("CLAUDE_CODE_SESSION_ID".to_owned(), world.session.clone()));
     env.extend(own.iter().cloned());
     env
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_known_by_the_parts_of_their_names() {
+        for (name, expected) in [
+            ("ANTHROPIC_API_KEY", true),
+            ("my_registry_token", true),
+            ("GITHUB_PAT", true),
+            ("ANTHROPIC_CUSTOM_HEADERS", true),
+            ("PATH", false),
+            ("KEYBOARD", false),
+            ("SSH_AUTH_SOCK", true),
+            ("GIT_CONFIG_KEY_0", false),
+            ("GIT_CONFIG_KEY_X", true),
+            ("HOME", false),
+        ] {
+            assert_eq!(is_credential(name), expected, "{name}");
+        }
+    }
 }

@@ -121,6 +121,8 @@ struct State {
     held: Option<Connection>,
     handshake: Option<Handshake>,
     offer: Arc<Offer>,
+    /// What it said when it last wanted a login.
+    challenge: Option<String>,
 }
 
 impl Server {
@@ -132,6 +134,7 @@ impl Server {
             held: None,
             handshake: None,
             offer: Arc::default(),
+            challenge: None,
         };
         let era = AtomicU8::new(UNKNOWN_ERA);
         Self { config, log: Arc::new(log), state: Mutex::new(state), life: Mutex::default(), era }
@@ -308,6 +311,7 @@ impl Server {
                         state.connection = Some(connection.clone());
                         (state.handshake, state.offer) = (Some(handshake.clone()), Arc::new(offer));
                     }
+                    self.look_at(world).await;
                     world.announce();
                     tokio::select! {
                         () = self.follow(world, &connection) => {}
@@ -328,6 +332,18 @@ impl Server {
         }
     }
 
+    /// Has somebody look at what it is now, and tells what they find.
+    async fn look_at(&self, world: &ServersShared) {
+        let Some(on_connected) = world.world.on_connected.clone() else { return };
+        let view = self.view();
+        // It may read and write files.
+        let looked = tokio::task::spawn_blocking(move || on_connected(&view)).await;
+        if let Ok(Some(notice)) = looked {
+            self.log.note(&notice);
+            world.notice(notice);
+        }
+    }
+
     fn lost(&self, world: &ServersShared, status: ServerStatus, why: String) {
         {
             let mut state = self.state();
@@ -340,14 +356,27 @@ impl Server {
 
     /// A server that takes no login of ours any more is of no use before there is another.
     fn note_refusal<T>(&self, world: &ServersShared, done: &Result<T, CallError>) {
-        if let Err(error @ CallError::Transport(TransportError::Unauthorized { status: 401, .. })) = done {
-            self.lost(world, ServerStatus::NeedsAuth, error.to_string());
+        let Err(error) = done else { return };
+        if let CallError::Transport(TransportError::Unauthorized { status, challenge }) = error {
+            self.state().challenge.clone_from(challenge);
+            // What the login allows may still be used when it does not allow this.
+            if *status == 401 {
+                self.lost(world, ServerStatus::NeedsAuth, error.to_string());
+            }
         }
+    }
+
+    /// Returns what it said when it last wanted a login.
+    pub(crate) fn challenge(&self) -> Option<String> {
+        self.state().challenge.clone()
     }
 
     fn fail(&self, world: &ServersShared, error: &CallError) {
         let status = match error {
-            CallError::Transport(TransportError::Unauthorized { .. }) => ServerStatus::NeedsAuth,
+            CallError::Transport(TransportError::Unauthorized { challenge, .. }) => {
+                self.state().challenge.clone_from(challenge);
+                ServerStatus::NeedsAuth
+            }
             _ => ServerStatus::Failed,
         };
         self.log.note(&format!("not connected: {error}"));
@@ -415,10 +444,15 @@ impl Server {
             };
             match greeted.await {
                 Ok((handshake, offer)) => Ok((connection, handshake, offer)),
-                // Why the program ended says more than that it did not answer.
-                Err(error) => Err(connection
+                // Why it ended says more than that it did not answer.
+                Err(
+                    error @ (CallError::TimedOut(_)
+                    | CallError::Silent(_)
+                    | CallError::Transport(TransportError::Closed(_))),
+                ) => Err(connection
                     .closed()
                     .map_or(error, |why| CallError::Transport(TransportError::Closed(why)))),
+                Err(error) => Err(error),
             }
         };
         let done = tokio::time::timeout(limit, work).await.unwrap_or(Err(CallError::TimedOut(limit)));

@@ -74,7 +74,13 @@ impl Servers {
             return Ok(None);
         }
         self.give_up_login(name).await;
-        let attempt = login::begin(target, wish.redirect_uri).await?;
+        if server.status() == ServerStatus::Pending {
+            // What it wants it says when it is spoken to.
+            server.start(&self.shared).await;
+            let (started, limit) = (Arc::clone(&server), self.shared.world.limits.start);
+            self.shared.wait_until(limit, move || started.status() != ServerStatus::Pending).await;
+        }
+        let attempt = login::begin(target, server.challenge().as_deref(), wish.redirect_uri).await?;
         let (page, port) = (attempt.page.to_string(), attempt.loopback.as_ref().map(|it| it.port));
         let (answers, receiver) = mpsc::channel(1);
         let (told, outcome) = watch::channel(None);
@@ -84,12 +90,10 @@ impl Servers {
             let ended = tokio::time::timeout(PATIENCE, wait_for_answer(&attempt, receiver)).await;
             let ended = ended.unwrap_or_else(|_| Err("nobody logged in within ten minutes".to_owned()));
             drop(attempt);
-            if server.status() != ServerStatus::Pending {
-                shared.notice(match &ended {
-                    Ok(()) => format!("Logged in at the MCP server `{name}`"),
-                    Err(why) => format!("The login at the MCP server `{name}` failed: {why}"),
-                });
-            }
+            shared.notice(match &ended {
+                Ok(()) => format!("Logged in at the MCP server `{name}`"),
+                Err(why) => format!("The login at the MCP server `{name}` failed: {why}"),
+            });
             if ended.is_ok() {
                 reconnect(&server, &shared).await;
             }

@@ -22,6 +22,7 @@ use crate::content::{CallResult, ContentPart};
 use crate::limits::Limits;
 use crate::log::ServerLog;
 use crate::names::server_part;
+use crate::program_watch::ProgramWatch;
 use crate::server::{Server, ServerStatus, ServerView};
 use crate::server_logins::WaitingLogin;
 use crate::transport::bridge::Bridge;
@@ -54,7 +55,18 @@ pub struct ServerWorld {
     pub clients: HttpClients,
     /// What logins need; without it there are none.
     pub logins: Option<Arc<Logins>>,
+    /// Ends programs should we be killed.
+    pub program_watch: Option<Arc<dyn ProgramWatch>>,
+    /// Looks at servers that have told what they have.
+    pub on_connected: Option<OnConnected>,
+    /// Where commands of the user's own entries run.
+    pub config_dir: PathBuf,
+    /// Whether the user trusts this very folder, so that commands of entries for it may run.
+    pub may_run_helpers: bool,
 }
+
+/// Looks at a server that has told what it has, and returns what people should know. It may read and write files.
+pub type OnConnected = Arc<dyn Fn(&ServerView) -> Option<String> + Send + Sync>;
 
 /// The servers of a run. Copies are the same ones.
 #[derive(Clone)]
@@ -89,6 +101,10 @@ pub(crate) struct World {
     pub(crate) bridge: Option<Arc<dyn Bridge>>,
     pub(crate) clients: HttpClients,
     pub(crate) logins: Option<Arc<Logins>>,
+    pub(crate) program_watch: Option<Arc<dyn ProgramWatch>>,
+    pub(crate) on_connected: Option<OnConnected>,
+    pub(crate) config_dir: PathBuf,
+    pub(crate) may_run_helpers: bool,
     pub(crate) clock: Arc<dyn Clock>,
     log_dir: PathBuf,
 }
@@ -162,6 +178,10 @@ impl Servers {
             bridge,
             clients,
             logins,
+            program_watch,
+            on_connected,
+            config_dir,
+            may_run_helpers,
         } = world;
         let greeting = Greeting { name: "loci".to_owned(), title: "loci".to_owned(), version };
         let shared = ServersShared {
@@ -178,6 +198,10 @@ impl Servers {
                 bridge,
                 clients,
                 logins,
+                program_watch,
+                on_connected,
+                config_dir,
+                may_run_helpers,
                 clock,
                 log_dir,
             },

@@ -16,6 +16,7 @@ pub(crate) mod line_reader;
 pub(crate) mod routing_headers;
 pub(crate) mod stdio;
 pub(crate) mod web;
+pub(crate) mod web_socket;
 
 use std::future::Future;
 use std::pin::Pin;

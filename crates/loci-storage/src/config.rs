@@ -7,6 +7,7 @@
 //! - `output_styles` finds output styles.
 //! - `plugins` finds plugins and reads their directories.
 //! - `credentials` reads a stored login, `mcp_logins` keeps those at MCP servers beside it.
+//! - `mcp_approvals` keeps what the MCP servers of projects were when they were approved.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed, with the long pastes of it in `paste_cache`.
 //!
@@ -18,6 +19,7 @@ mod credentials;
 mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
+mod mcp_approvals;
 mod mcp_logins;
 mod output_styles;
 mod paste_cache;
@@ -37,6 +39,9 @@ pub use instructions::{
     Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, LazyInstructions,
     MANAGED_INSTRUCTIONS, PathPatterns, PathRule, TriggeredInstructions, discover_instructions,
     strip_html_comments,
+};
+pub use mcp_approvals::{
+    ApprovalError, ApprovedServer, ApprovedServers, approved_servers, edit_approved_servers,
 };
 pub use mcp_logins::{
     McpLoginError, lock_mcp_login, mcp_client_secret, mcp_login, set_mcp_client_secret, set_mcp_login,

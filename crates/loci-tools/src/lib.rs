@@ -48,7 +48,8 @@ pub use background_tasks::{
     BackgroundStatus, BackgroundTask, BackgroundTasks, NewTask, TaskHandle, TaskKind, TaskNews, TaskReport,
     TaskUsage,
 };
-pub use bash::death_watch::DeathWatch;
+pub use bash::death_watch::{DeathWatch, WatchedCommand};
+pub use bash::process_tree::MARK_VARIABLE;
 pub use bash::shell::HOOK_ENV_VARIABLE;
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};

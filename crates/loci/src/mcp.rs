@@ -4,6 +4,7 @@
 //! `.mcp.json`. Whatever else is in those files stays as it is.
 
 mod add;
+mod approve;
 mod desktop;
 mod entries;
 mod health;
@@ -44,6 +45,8 @@ enum Verb {
     Login(login::LoginArgs),
     /// End the login at a server.
     Logout(login::LogoutArgs),
+    /// Approve of what this project's servers are now, after a change.
+    Approve(approve::ApproveArgs),
     /// Show what a server complained about.
     Logs(logs::LogsArgs),
     /// Forget which servers of this project were approved or rejected.
@@ -70,6 +73,7 @@ pub(crate) fn run(env: &Env, args: &McpArgs) -> Result<u8, UserError> {
         Verb::Remove(args) => remove::run(&ctx, args)?,
         Verb::Login(args) => login::run(&ctx, args)?,
         Verb::Logout(args) => login::run_logout(&ctx, args)?,
+        Verb::Approve(args) => approve::run(&ctx, args)?,
         Verb::Logs(args) => logs::run(&ctx, args)?,
         Verb::ResetProjectChoices => reset::run(&ctx)?,
         Verb::Serve(args) => return serve::run(env, args),

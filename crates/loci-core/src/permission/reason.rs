@@ -129,6 +129,9 @@ impl fmt::Display for Reason {
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),
             Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
+            Self::Interaction(Interaction::Confirmation) => {
+                f.write_str("its server wants a person to be asked each time")
+            }
             Self::Grants(rules) => write!(f, "it would let calls run unasked: {rules}"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }

@@ -206,6 +206,10 @@ impl Conversation {
             };
             return vec![Update::SetMode(mode, Destination::Session)];
         }
+        if judged.effects.interaction == Some(Interaction::Confirmation) {
+            // No rule would let the next call run unasked.
+            return Vec::new();
+        }
         if self.may_grant() { judged.suggestions.clone() } else { Vec::new() }
     }
 

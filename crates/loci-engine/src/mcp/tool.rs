@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
+use loci_core::tool::{CallEffects, Interaction, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_mcp::{Progress, ServerView, Servers, ToolSpec};
 use loci_tools::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use serde_json::{Value, json};
@@ -44,7 +44,9 @@ impl Tool for McpTool {
     }
 
     fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
-        CallEffects::unknown(format!("what it does is known to the MCP server `{}` alone", self.server))
+        let why = format!("what it does is known to the MCP server `{}` alone", self.server);
+        let interaction = self.spec.requires_user.then_some(Interaction::Confirmation);
+        CallEffects { interaction, ..CallEffects::unknown(why) }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

@@ -1,12 +1,10 @@
 //! One login, from the question where to the tokens that are kept, and its end.
 //!
-//! [`begin`] asks the server who may let us in, says who we are, and gives the page that a person is to visit.
+//! [`begin`] finds out who may let us in, says who we are, and gives the page that a person is to visit.
 //! [`LoginAttempt::finish`] takes the address that they come back with. Nothing is kept before it is over but the client
 //! that was registered for it, which the next attempt uses again.
 
 use reqwest::Url;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use serde_json::json;
 
 use super::LoginTarget;
 use super::authorization::{
@@ -22,7 +20,6 @@ use super::pkce::{Pkce, secret};
 use super::scopes::{ScopeSources, choose_scopes};
 use super::store::StoredLogin;
 use super::token::{TokenError, TokenForm, Tokens, code_form, revocation_form};
-use crate::config::RemoteKind;
 use crate::names::brief;
 
 /// A login that waits for a person.
@@ -40,10 +37,21 @@ pub(crate) struct LoginAttempt {
     login: StoredLogin,
 }
 
-/// Begins a login. `redirect` is where a person comes back to, if that is not this machine.
-pub(crate) async fn begin(target: LoginTarget, redirect: Option<String>) -> Result<LoginAttempt, String> {
+/// Begins a login. `said` is what the server said when it wanted one, `redirect` where a person comes back to, if that is not
+/// this machine.
+pub(crate) async fn begin(
+    target: LoginTarget,
+    said: Option<&str>,
+    redirect: Option<String>,
+) -> Result<LoginAttempt, String> {
     let stored = target.load().await?;
-    let challenge = target.probe().await?;
+    let challenge = match said.map(challenge::parse) {
+        Some(Some(challenge)) => challenge,
+        Some(None) => {
+            return Err("it wants another kind of login than by tokens; give its entry `headers`".to_owned());
+        }
+        None => BearerChallenge::default(),
+    };
     let discovered = match target.discover(&challenge).await? {
         Some(discovered) => discovered,
         // Servers of the first revision with logins describe nothing.
@@ -179,36 +187,6 @@ async fn revoke(target: &LoginTarget, login: &StoredLogin) -> Result<(), String>
 }
 
 impl LoginTarget {
-    /// Asks the server itself, without a login, so that it says what it wants.
-    async fn probe(&self) -> Result<BearerChallenge, String> {
-        let client = self.client(&self.url).await?;
-        let mut request = match self.kind {
-            RemoteKind::Sse => client.get(self.url.clone()).header(ACCEPT, "text/event-stream"),
-            RemoteKind::Http | RemoteKind::WebSocket => {
-                let greeting = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-                    "protocolVersion": "2025-11-25", "capabilities": {},
-                    "clientInfo": {"name": "loci", "version": self.user_agent.rsplit('/').next()},
-                }});
-                let request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-                request.header(ACCEPT, "text/event-stream").body(greeting.to_string())
-            }
-        };
-        for (name, value) in &self.headers {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-                request = request.header(name, value);
-            }
-        }
-        let response = self.send(request).await?;
-        let said = response.headers().get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok());
-        match said.map(challenge::parse) {
-            Some(Some(challenge)) => Ok(challenge),
-            Some(None) => {
-                Err("it wants another kind of login than by tokens; give its entry `headers`".to_owned())
-            }
-            None => Ok(BearerChallenge::default()),
-        }
-    }
-
     /// Listens where the entry says, or where an earlier login came back to, or anywhere.
     async fn listen(&self, stored: &StoredLogin) -> Result<Loopback, String> {
         if let Some(port) = self.oauth.callback_port {

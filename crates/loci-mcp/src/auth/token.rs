@@ -48,6 +48,8 @@ fn form<'a>(client: &'a Client, mut pairs: Vec<(&'a str, &'a str)>) -> TokenForm
     let mut authorization = None;
     match (&client.secret, client.auth_method) {
         (Some(secret), AuthMethod::Basic) => {
+            // Some servers look who asks up before they look at the header.
+            pairs.push(("client_id", &client.id));
             let both = format!("{}:{}", encoded(&client.id), encoded(secret));
             authorization = Some(format!("Basic {}", STANDARD.encode(both)));
         }
@@ -157,7 +159,7 @@ mod tests {
         for (secret, method, body, authorization) in [
             (None, AuthMethod::None, "&client_id=c%3A1", None),
             (Some("s s"), AuthMethod::Post, "&client_id=c%3A1&client_secret=s+s", None),
-            (Some("s s"), AuthMethod::Basic, "", Some("Basic YyUzQTE6cytz")),
+            (Some("s s"), AuthMethod::Basic, "&client_id=c%3A1", Some("Basic YyUzQTE6cytz")),
         ] {
             let form = refresh_form(&client(secret, method), "r", Some("https://h/mcp"));
             let start = "grant_type=refresh_token&refresh_token=r&resource=https%3A%2F%2Fh%2Fmcp";

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_stdx::own_group;
+use loci_stdx::{Signal, kill_group, own_group};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -106,6 +106,7 @@ impl HeadersHelper {
         own_group(command.as_std_mut());
         let failed = |error: std::io::Error| format!("its headersHelper could not be run: {error}");
         let mut child = command.spawn().map_err(failed)?;
+        let mut group = HelperGroup(child.id());
         let work = async {
             let mut text = String::new();
             if let Some(stdout) = child.stdout.take() {
@@ -118,6 +119,9 @@ impl HeadersHelper {
             }
         };
         let text = tokio::time::timeout(HELPER_TIME, work).await;
+        if text.is_ok() {
+            group.0 = None;
+        }
         let text = text.map_err(|_| "its headersHelper took longer than 10 s".to_owned())??;
         let value: Value = serde_json::from_str(&text)
             .map_err(|_| "its headersHelper printed no JSON object of texts".to_owned())?;
@@ -126,5 +130,18 @@ impl HeadersHelper {
         pairs
             .collect::<Option<_>>()
             .ok_or_else(|| "its headersHelper printed a value that is no text".to_owned())
+    }
+}
+
+/// Ends a command that is given up, with everything it started: its time is over, or nobody waits for it any more.
+struct HelperGroup(Option<u32>);
+
+impl Drop for HelperGroup {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0
+            && let Err(error) = kill_group(pid, Signal::Kill)
+        {
+            tracing::debug!(target: "loci::mcp", %error, "a headersHelper could not be ended");
+        }
     }
 }

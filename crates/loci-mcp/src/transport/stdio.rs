@@ -22,6 +22,7 @@ use super::{Inbound, InboundSender, Transport, TransportError, Travel};
 use crate::log::ServerLog;
 use crate::message::Message;
 use crate::names::brief;
+use crate::program_watch::{ProgramWatch, WatchedProgram};
 
 /// How much of what it complains about is read at once.
 const BUFFER: usize = 8 << 10;
@@ -34,13 +35,15 @@ const LAST_WORDS: usize = 2 << 10;
 const NOTED_LINES: u32 = 20;
 
 /// A program to run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) command: String,
     pub(crate) args: Vec<String>,
     /// Its whole environment.
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: PathBuf,
+    /// Ends it should we be killed.
+    pub(crate) watch: Option<Arc<dyn ProgramWatch>>,
 }
 
 /// A running program.
@@ -61,10 +64,15 @@ impl StdioTransport {
         command.args(&program.args).current_dir(&program.cwd).env_clear().envs(program.env.clone());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         own_group(command.as_std_mut());
+        let mut watched = program.watch.as_ref().map(|watch| watch.watch());
+        command.envs(watched.as_ref().map(|watched| watched.mark()));
         let mut child = command.spawn().map_err(|error| {
             TransportError::Failed(format!("`{}` could not be started: {error}", program.command))
         })?;
         tracing::debug!(target: "loci::mcp", pid = child.id(), command = program.command, "server started");
+        if let (Some(watched), Some(pid)) = (&mut watched, child.id()) {
+            watched.started(pid);
+        }
         let (lines, outgoing) = unbounded_channel();
         let (ending, ended) = (CancellationToken::new(), CancellationToken::new());
         let running = Running {
@@ -79,6 +87,7 @@ impl StdioTransport {
             log,
             n_rubbish: 0,
             last_words: Vec::new(),
+            _watched: watched,
         };
         let (stop, done) = (ending.clone(), ended.clone());
         tokio::spawn(async move {
@@ -124,6 +133,8 @@ struct Running {
     n_rubbish: u32,
     /// The end of what it complained about.
     last_words: Vec<u8>,
+    /// Lets it go when it has ended.
+    _watched: Option<Box<dyn WatchedProgram>>,
 }
 
 impl Running {

@@ -30,6 +30,8 @@ pub(crate) struct Web {
     pub(crate) client: OnceCell<Client>,
     pub(crate) headers: HeaderSource,
     pub(crate) user_agent: String,
+    /// Whether a connection becomes a web socket, which newer HTTP does not do.
+    pub(crate) is_web_socket: bool,
 }
 
 impl Web {
@@ -97,10 +99,20 @@ impl Web {
         Err(TransportError::Failed("the server redirects without end".to_owned()))
     }
 
+    /// Returns the address as whoever makes clients sees it: the scheme says what is spoken there.
+    fn client_url(&self) -> Url {
+        let mut url = self.url.clone();
+        let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
+        if self.is_web_socket && url.set_scheme(scheme).is_err() {
+            tracing::debug!(target: "loci::mcp", "an address kept its scheme");
+        }
+        url
+    }
+
     async fn client(&self) -> Result<&Client, TransportError> {
         self.client
             .get_or_try_init(|| async {
-                let (clients, url) = (Arc::clone(&self.clients), self.url.clone());
+                let (clients, url) = (Arc::clone(&self.clients), self.client_url());
                 let made = tokio::task::spawn_blocking(move || clients(&url)).await;
                 made.map_err(|error| error.to_string()).and_then(|made| made).map_err(TransportError::Failed)
             })

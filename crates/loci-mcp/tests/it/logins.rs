@@ -2,6 +2,7 @@
 //! with who gives them.
 
 use std::collections::HashMap;
+use std::process::Stdio;
 use std::sync::{Arc, Condvar, Mutex};
 
 use loci_mcp::ServerStatus::{Connected, Failed, NeedsAuth};
@@ -10,7 +11,8 @@ use loci_stdx::OsRandom;
 use loci_testkit::AuthorizedServer;
 use serde_json::{Value, json};
 
-use crate::support::{World, client, until};
+use crate::remote_servers::Listening;
+use crate::support::{World, client, official_sdk, script, until};
 
 /// Keeps logins in memory, for several worlds as a file would for several processes.
 #[derive(Default)]
@@ -403,4 +405,36 @@ async fn token_stays_with_its_address_and_out_of_messages() {
     assert!(!world.log("s").contains("my-secret"));
     let said = world.servers.begin_login("s", LoginWish::default()).await.err().unwrap();
     assert!(said.contains("has an `Authorization` header"), "{said}");
+}
+
+#[tokio::test]
+async fn official_server_lets_us_in_renews_and_takes_back() {
+    let Some(python) = official_sdk() else {
+        eprintln!("skipped: there is no python3 on this machine");
+        return;
+    };
+    let server = Listening::start(|port, _| {
+        let mut command = python.script(script("official_authorized_server.py"));
+        command.arg(port.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    })
+    .await;
+    let url = format!("http://127.0.0.1:{}/mcp", server.port);
+    let store = Arc::new(MemoryStore::default());
+    let keep = Arc::clone(&store) as Arc<dyn LoginStore>;
+    let logins = Logins { store: keep, random: Arc::new(OsRandom), client_metadata: None };
+    let world = World::start_with_logins(json!({"s": {"type": "http", "url": url}}), logins).await;
+    assert_eq!(world.status("s").0, NeedsAuth, "{:?}", world.status("s"));
+    assert_eq!(log_in(&world).await, Ok(()));
+    until("it is connected", || world.status("s").0 == Connected).await;
+    assert_eq!(world.call("s", "whoami", json!({})).await, Ok("you are in".to_owned()));
+    let key = LoginKey { server: "s".to_owned(), url };
+    let mut login = store.load(&key).unwrap();
+    let before = login.refresh_token.clone();
+    login.expires_at = Some(1);
+    store.save(&key, &login).unwrap();
+    assert_eq!(world.call("s", "whoami", json!({})).await, Ok("you are in".to_owned()));
+    assert_ne!(store.load(&key).unwrap().refresh_token, before, "the token was renewed");
+    assert_eq!(world.servers.logout("s").await, Ok(Logout::Revoked));
+    until("it wants a login again", || world.status("s").0 == NeedsAuth).await;
 }

@@ -3,7 +3,6 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::Duration;
 
 use loci_mcp::ElicitationAnswer;
 use loci_mcp::ServerStatus::{Connected, Failed, NeedsAuth};
@@ -14,7 +13,7 @@ use crate::support::{Answering, World, official_sdk, script, until};
 /// A server that listens, and is ended with the test.
 pub(crate) struct Listening {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
     log: PathBuf,
     _dir: tempfile::TempDir,
 }
@@ -37,9 +36,13 @@ impl Listening {
     }
 
     async fn faulty(fault: &str) -> Self {
+        Self::start_script("faulty_http_server.py", fault).await
+    }
+
+    async fn start_script(name: &str, fault: &str) -> Self {
         Self::start(|port, log| {
             let mut command = Command::new("python3");
-            command.arg(script("faulty_http_server.py")).args([fault, &port.to_string(), log]);
+            command.arg(script(name)).args([fault, &port.to_string(), log]);
             command
         })
         .await
@@ -201,9 +204,74 @@ async fn helper_prints_headers_and_runs_again_when_they_are_refused() {
 }
 
 #[tokio::test]
-async fn web_sockets_are_refused_with_a_word() {
-    let world = World::start(json!({"w": {"type": "ws", "url": "ws://127.0.0.1:9"}}), &[]).await;
-    assert!(world.status("w").1.contains("`ws` are not supported"), "{:?}", world.status("w"));
-    // Nothing is waited for.
-    world.servers.wait(&[], Duration::from_secs(1)).await;
+async fn web_socket_is_a_way_like_the_others() {
+    for (fault, expected) in
+        [("none", "fine".to_owned()), ("odd", "fine".to_owned()), ("large", "x".repeat(100_000))]
+    {
+        let server = Listening::start_script("web_socket_server.py", fault).await;
+        let url = format!("ws://127.0.0.1:{}/socket?a=1", server.port);
+        let entry = json!({"type": "ws", "url": url, "headers": {"X-Own": "mine"}});
+        let world = World::start(json!({"w": entry}), &[]).await;
+        assert_eq!(world.status("w"), (Connected, String::new()), "{fault}: {}", server.log());
+        assert_eq!(world.call("w", "t", json!({})).await, Ok(expected), "{fault}");
+        world.servers.shutdown().await;
+        until("the socket is closed in order", || server.log().contains("closed in order")).await;
+        let log = server.log();
+        assert!(log.contains("GET /socket?a=1 HTTP/1.1 protocol=mcp auth=None own=mine"), "{log}");
+        if fault == "odd" {
+            assert!(log.contains("pong hello") && log.contains("pong between"), "{log}");
+            assert!(world.log("w").contains("skipped what is no message"), "{}", world.log("w"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn web_socket_that_is_none_or_dies_is_told() {
+    for (fault, said) in [("plain", "HTTP 200"), ("key", "does not speak the protocol of web sockets")] {
+        let server = Listening::start_script("web_socket_server.py", fault).await;
+        let entry = json!({"type": "ws", "url": format!("ws://127.0.0.1:{}/", server.port)});
+        let world = World::start(json!({"w": entry}), &[]).await;
+        let (status, error) = world.status("w");
+        assert!(status == Failed && error.contains(said), "{fault}: {status:?} {error}");
+    }
+    let server = Listening::start_script("web_socket_server.py", "dies").await;
+    let entry = json!({"type": "ws", "url": format!("http://127.0.0.1:{}/", server.port)});
+    let world = World::start(json!({"w": entry}), &[]).await;
+    let said = world.call("w", "t", json!({})).await.unwrap_err();
+    assert!(said.contains("connection"), "{said}");
+    until("it is connected to anew", || world.status("w").0 == Connected).await;
+    assert!(server.log().matches("initialize").count() >= 2, "{}", server.log());
+}
+
+#[tokio::test]
+async fn web_socket_takes_the_headers_of_a_helper() {
+    let server = Listening::start_script("web_socket_server.py", "helper").await;
+    let dir = tempfile::tempdir().unwrap();
+    let count = dir.path().join("count").display().to_string();
+    let helper =
+        format!("echo x >> {count}; printf '{{\"Authorization\":\"Bearer %d\"}}' $(wc -l < {count})");
+    let url = format!("ws://127.0.0.1:{}/", server.port);
+    let entry = json!({"type": "ws", "url": url, "headersHelper": helper});
+    let world = World::start(json!({"w": entry}), &[]).await;
+    assert_eq!(world.status("w"), (Connected, String::new()), "{}", server.log());
+    assert!(
+        server.log().contains("auth=Bearer 1") && server.log().contains("auth=Bearer 2"),
+        "{}",
+        server.log()
+    );
+}
+
+#[tokio::test]
+async fn helper_that_never_ends_is_ended_with_all_it_started() {
+    let server = Listening::faulty("none").await;
+    let dir = tempfile::tempdir().unwrap();
+    let pid_file = dir.path().join("pid");
+    let mut entry = server.entry();
+    entry["headersHelper"] = json!(format!("sleep 1000 & echo $! > {}; wait", pid_file.display()));
+    let world = World::new(json!({"h": entry}), &[]);
+    world.servers.start();
+    let pid = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<u32>().ok();
+    until("the helper runs", || pid().is_some()).await;
+    let pid = pid().unwrap();
+    until("what it started is gone", || !loci_stdx::is_alive(pid)).await;
 }

@@ -89,6 +89,10 @@ impl World {
                 bridge: None,
                 clients: Arc::new(|_| client()),
                 logins,
+                program_watch: None,
+                on_connected: None,
+                config_dir: dir.path().to_owned(),
+                may_run_helpers: true,
             },
         );
         Self { dir, servers }

@@ -15,6 +15,7 @@ mod labels;
 mod listing;
 mod listing_cache;
 mod loading;
+mod mcp_logins;
 mod recall;
 mod remove;
 mod rewind;

@@ -6,6 +6,8 @@
 //! kills what is still on its list: the command's group, and on Linux whatever else has its mark in the environment, in a
 //! session of its own too.
 //!
+//! What else runs beside a session, such as MCP servers, is put on a list in the same way.
+//!
 //! It starts with the first command. The system's own signal at a parent's death would reach the shell of a command and
 //! nothing that this has started, and comes when the *thread* ends that started it, which is none of ours to keep.
 
@@ -67,7 +69,7 @@ impl DeathWatch {
     /// Puts a command that is about to start on the list; it is taken off when what is returned is dropped.
     ///
     /// Without a shell to watch it the command runs all the same: it ends with the session in every other way.
-    pub(crate) fn watch(&self, mark: &str) -> WatchedCommand {
+    pub fn watch(&self, mark: &str) -> WatchedCommand {
         let mut watched = WatchedCommand { watch: self.clone(), mark: mark.to_owned(), entries: Vec::new() };
         if !mark.contains('\n') {
             watched.add(0);
@@ -96,7 +98,7 @@ impl DeathWatch {
 
 /// A command that is killed should the session be.
 #[derive(Debug)]
-pub(crate) struct WatchedCommand {
+pub struct WatchedCommand {
     watch: DeathWatch,
     mark: String,
     /// What is on the list.
@@ -105,7 +107,7 @@ pub(crate) struct WatchedCommand {
 
 impl WatchedCommand {
     /// Tells the process of the command, which was put on the list before it had one.
-    pub(crate) fn started(&mut self, pid: u32) {
+    pub fn started(&mut self, pid: u32) {
         if !self.entries.is_empty() {
             self.add(pid);
         }

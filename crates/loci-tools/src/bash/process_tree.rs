@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use super::death_watch::WatchedCommand;
 
 /// The environment variable that marks the processes of one command.
-pub(crate) const MARK_VARIABLE: &str = "LOCI_PROCESS_MARK";
+pub const MARK_VARIABLE: &str = "LOCI_PROCESS_MARK";
 
 /// How long processes have to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);

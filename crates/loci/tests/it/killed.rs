@@ -72,6 +72,27 @@ async fn hooks_and_their_children_die_when_loci_is_killed() {
     }
 }
 
+/// A server that heeds nothing, its child, and a grandchild in a session of its own.
+#[tokio::test]
+async fn mcp_servers_and_their_children_die_when_loci_is_killed() {
+    let world = World::new([Step::call("Bash", json!({"command": "cat held.pipe"}))]).await;
+    let _held = Pipe::new(&world.home, "held.pipe");
+    let command = "trap '' TERM HUP; echo $$ >> pids; sleep 1000 & echo $! >> pids; \
+                   setsid sh -c 'echo $$ >> pids; exec sleep 1000' & while :; do sleep 1; done";
+    let servers = json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", command]}}}).to_string();
+    let run = watched(["hi", "--allowedTools", "Bash"])
+        .args(["--mcp-config", &servers])
+        .env("MCP_TIMEOUT", "60000");
+    let session = world.start_closed(&run);
+    let file = world.home.project().join("pids");
+    wait_until(|| process_ids(&file).len() == 3, "the server has started");
+    let started = process_ids(&file);
+    session.crash();
+    for pid in started {
+        wait_until(|| !loci_stdx::is_alive(pid), "a process of the server is left");
+    }
+}
+
 /// A process that was left on purpose, by a command that has ended, is not the session's any more.
 #[tokio::test]
 async fn daemon_left_by_an_ended_command_outlives_loci() {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod logins;
+mod security;
 mod serve;
 mod serve_conformance;
 mod sources;

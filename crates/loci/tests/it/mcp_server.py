@@ -38,6 +38,7 @@ tools = [
     tool("hang", "Never answers."),
     tool("ask", "Asks the user."),
     tool("grow", "Brings another tool."),
+    tool("confirm", "Wants a person.", _meta={"anthropic/requiresUserInteraction": True}),
 ]
 if option("--verdict"):
     tools = [tool("verdict", "Says whether a call may run.")]

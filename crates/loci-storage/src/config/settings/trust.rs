@@ -25,6 +25,8 @@ pub struct TrustState {
     pub root: PathBuf,
     /// Whether it is.
     pub is_trusted: bool,
+    /// Whether it is trusted by itself, and not because a folder around it is.
+    pub is_exact: bool,
     /// Whether trust in it can be kept; trust in the home directory cannot.
     pub can_be_kept: bool,
 }
@@ -98,14 +100,17 @@ fn mcp_state(state: &mut TrustFile, places: &SettingsPlaces) -> McpState {
 pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, McpState, Option<Diagnostic>) {
     let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
     let can_be_kept = root != places.home_dir;
-    let mut state = TrustState { root: root.to_owned(), is_trusted: false, can_be_kept };
+    let mut state = TrustState { root: root.to_owned(), is_trusted: false, is_exact: false, can_be_kept };
     let text = match read_regular_to_string(&places.state_file) {
         Ok(text) => text,
         Err(_) => return (state, McpState::default(), None),
     };
     match serde_json::from_str::<TrustFile>(text.trim_start_matches('\u{feff}')) {
         Ok(mut known) => {
-            state.is_trusted = candidates(places).into_iter().any(|dir| is_trusted(&known, dir));
+            let folders = candidates(places);
+            state.is_trusted = folders.iter().any(|dir| is_trusted(&known, dir));
+            let is_here = |dir: &&&Path| places.checkout.is_some() || **dir == places.cwd;
+            state.is_exact = folders.iter().filter(is_here).any(|dir| is_trusted(&known, dir));
             (state, mcp_state(&mut known, places), None)
         }
         Err(error) => {

@@ -1,11 +1,22 @@
 //! Servers and the client that drives a run: status, changes, questions, hooks.
 
-use loci_testkit::Step;
+use loci_testkit::{Session, Step};
 use serde_json::{Value, json};
 
 use super::{config, entry};
 use crate::settings::tool_result;
 use crate::support::{World, control, is_result, print, stream, user};
+
+/// Answers a question of a server, and waits for the end of the run.
+fn accept(mut session: Session, asked: &Value) {
+    session.write_json(&json!({"type": "control_response", "response": {
+        "subtype": "success", "request_id": asked["request_id"],
+        "response": {"action": "accept", "content": {"name": "Ada"}},
+    }}));
+    session.wait_for_json(is_result);
+    session.close_stdin();
+    session.finish();
+}
 
 fn answer_to<'a>(id: &'a str) -> impl Fn(&Value) -> bool + 'a {
     move |frame| frame["type"] == "control_response" && frame["response"]["request_id"] == id
@@ -69,13 +80,7 @@ async fn question_of_a_server_goes_to_the_client() {
         (&json!("s"), &json!("Who are you?"), &json!("form"))
     );
     assert_eq!(request["requested_schema"]["required"], json!(["name"]));
-    session.write_json(&json!({"type": "control_response", "response": {
-        "subtype": "success", "request_id": asked["request_id"],
-        "response": {"action": "accept", "content": {"name": "Ada"}},
-    }}));
-    session.wait_for_json(is_result);
-    session.close_stdin();
-    session.finish();
+    accept(session, &asked);
     assert_eq!(tool_result(&world), r#"{"action": "accept", "content": {"name": "Ada"}}"#);
 }
 
@@ -106,4 +111,27 @@ async fn hook_that_is_a_tool_of_a_server_has_its_say() {
     let servers = config(json!({"s": entry(&[])}));
     world.run(&print(["hi", "--allowedTools", "mcp__s", "--mcp-config", &servers]));
     assert!(tool_result(&world).contains("mcp__s__count is not wanted"), "{}", tool_result(&world));
+}
+
+#[tokio::test]
+async fn hook_has_the_last_word_about_an_answer() {
+    let world = World::new([Step::call("mcp__s__ask", json!({})), Step::text("Done.")]).await;
+    let said = json!({"hookSpecificOutput": {"hookEventName": "ElicitationResult", "action": "decline"}});
+    let seen = world.home.project().join("seen");
+    let command = format!("cat > '{}'; echo '{said}'", seen.display());
+    let hooks = json!({"hooks": {"ElicitationResult": [{"matcher": "s", "hooks": [{"type": "command", "command": command}]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    let servers = config(json!({"s": entry(&[])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers, "--allowedTools", "mcp__s"]));
+    session.write_json(&user("go"));
+    let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "elicitation");
+    accept(session, &asked);
+    assert_eq!(tool_result(&world), r#"{"action": "decline"}"#);
+    let input: Value = serde_json::from_str(&std::fs::read_to_string(seen).unwrap()).unwrap();
+    assert_eq!(
+        (&input["hook_event_name"], &input["action"]),
+        (&json!("ElicitationResult"), &json!("accept")),
+        "{input}"
+    );
+    assert_eq!(input["mcp_server_name"], "s", "{input}");
 }
