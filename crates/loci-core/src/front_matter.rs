@@ -4,12 +4,14 @@ mod fields;
 mod yaml;
 
 pub(crate) use fields::{FieldReader, text_of};
-pub use yaml::parse;
+pub use yaml::{FrontMatter, parse};
 
 /// Splits front matter from what follows; `None` where the text does not begin with it.
 pub fn split(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?;
-    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+    let (first, rest) = text.split_once('\n')?;
+    if first.trim_end() != "---" {
+        return None;
+    }
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
@@ -32,7 +34,8 @@ mod tests {
             ("---\n---\n", Some(("", ""))),
             ("---\na: 1\n---  ", Some(("a: 1\n", ""))),
             ("---\na: 1\n ---\n--- x\n", None),
-            ("--- \na: 1\n---\n", None),
+            ("--- \na: 1\n---\n", Some(("a: 1\n", ""))),
+            (" ---\na: 1\n---\n", None),
             ("\n---\na: 1\n---\n", None),
             ("body", None),
             ("", None),

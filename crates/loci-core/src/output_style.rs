@@ -42,7 +42,7 @@ pub fn parse_style(text: &str, file_name: &str, file: Option<PathBuf>) -> Output
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (head, body) = front_matter::split(text).unwrap_or(("", text));
     // A head that cannot be read says nothing; the text counts all the same.
-    let fields = front_matter::parse(head).unwrap_or_default();
+    let fields = front_matter::parse(head).unwrap_or_default().fields;
     let mut reader = FieldReader::new(&fields);
     OutputStyle {
         name: reader.text("name").unwrap_or_else(|| file_name.to_owned()),

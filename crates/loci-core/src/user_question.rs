@@ -5,6 +5,8 @@
 //! typed instead), `annotations` what goes with it, and `response` a reply that answers none of them. The model never
 //! fills these in: [`without_answers`] takes them out of what it sends.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -126,6 +128,27 @@ pub fn with_answers(input: &Value, answers: &[UserAnswer]) -> Value {
     input
 }
 
+/// Returns the input of a call with what was answered before whoever is asked was taken to be away.
+pub fn with_answers_before(input: &Value, answers: &[UserAnswer], waited: Duration) -> Value {
+    let mut input = with_answers(input, answers);
+    input["afkTimeoutMs"] = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX).into();
+    input
+}
+
+/// Returns how long a question waits for whoever is asked; for ever without a limit. `setting` is `askUserQuestionTimeout`,
+/// and a number of milliseconds (`CLAUDE_AFK_TIMEOUT_MS`) wins over it.
+pub fn answer_timeout(setting: Option<&str>, milliseconds: Option<&str>) -> Option<Duration> {
+    if let Some(ms) = milliseconds.and_then(|text| text.trim().parse().ok()) {
+        return Some(Duration::from_millis(ms));
+    }
+    match setting? {
+        "60s" => Some(Duration::from_secs(60)),
+        "5m" => Some(Duration::from_secs(5 * 60)),
+        "10m" => Some(Duration::from_secs(10 * 60)),
+        _ => None,
+    }
+}
+
 /// Returns the input of a call with a reply that answers none of its questions.
 pub fn with_response(input: &Value, response: &str) -> Value {
     let mut input = without_answers(input.clone());
@@ -237,6 +260,24 @@ fn is_choice(questions: &[UserQuestion], question: &str, answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn questions_wait_as_long_as_somebody_says() {
+        let secs = |n| Some(Duration::from_secs(n));
+        for (setting, ms, expected) in [
+            (None, None, None),
+            (Some("never"), None, None),
+            (Some("60s"), None, secs(60)),
+            (Some("5m"), None, secs(300)),
+            (Some("10m"), None, secs(600)),
+            (Some("soon"), None, None),
+            (Some("never"), Some("2000"), secs(2)),
+            (None, Some("0"), secs(0)),
+            (Some("60s"), Some("later"), secs(60)),
+        ] {
+            assert_eq!(answer_timeout(setting, ms), expected, "{setting:?} {ms:?}");
+        }
+    }
+
     use super::*;
 
     fn input() -> Value {

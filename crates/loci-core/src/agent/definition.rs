@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::front_matter::{self, FieldReader, text_of};
+use crate::front_matter::{self, FieldReader, FrontMatter, text_of};
 use crate::permission::Mode;
 
 /// An agent that can be sent out, or be what the main conversation runs as.
@@ -162,16 +162,49 @@ const FIELDS: [&str; 19] = [
     "license",
 ];
 
+/// Those that are one text, and those that are several.
+const TEXT_FIELDS: [&str; 9] = [
+    "model",
+    "permissionMode",
+    "maxTurns",
+    "effort",
+    "color",
+    "background",
+    "memory",
+    "isolation",
+    "initialPrompt",
+];
+const LIST_FIELDS: [&str; 3] = ["tools", "disallowedTools", "skills"];
+/// The colours that there are.
+const COLORS: [&str; 8] = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+
+/// Says of hooks and servers that they are none.
+fn odd_fields(fields: &Map<String, Value>) -> Vec<String> {
+    let hooks = fields.get("hooks").filter(|hooks| !hooks.is_object() && !hooks.is_null());
+    let hooks = hooks.map(|hooks| format!("`hooks: {hooks}` is not understood and has no effect"));
+    let servers = match fields.get("mcpServers") {
+        Some(Value::Array(servers)) => servers.iter().collect(),
+        Some(other @ (Value::Bool(_) | Value::Number(_))) => vec![other],
+        _ => Vec::new(),
+    };
+    let servers = servers.into_iter().filter(|server| !server.is_string() && !server.is_object());
+    let servers = servers.map(|it| format!("`mcpServers: {it}` is not understood and has no effect"));
+    hooks.into_iter().chain(servers).collect()
+}
+
 /// Reads a Markdown file: front matter, then the system prompt.
 pub fn parse_agent(text: &str, source: AgentSource) -> Result<AgentDefinition, Problem> {
     let problem = |message: String| Problem { source: source.clone(), message };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (head, body) = front_matter::split(text)
         .ok_or_else(|| problem("there is no front matter between two lines `---`".to_owned()))?;
-    let fields = front_matter::parse(head)
+    let FrontMatter { fields, notes } = front_matter::parse(head)
         .map_err(|why| problem(format!("the front matter cannot be read: {why}")))?;
     let name = fields.get("name").and_then(text_of).unwrap_or_default();
-    AgentDefinition::from_fields(&name, &fields, body.trim().to_owned(), source.clone()).map_err(problem)
+    let agent = AgentDefinition::from_fields(&name, &fields, body.trim().to_owned(), source.clone());
+    let mut agent = agent.map_err(problem)?;
+    agent.notes.splice(0..0, notes);
+    Ok(agent)
 }
 
 /// Reads `{name: {description, prompt, ..}}`; what cannot be read is told beside what can.
@@ -237,6 +270,7 @@ impl AgentDefinition {
             return Err("there is no `description`".to_owned());
         }
         let mut reader = FieldReader::new(fields);
+        reader.note_kinds(&TEXT_FIELDS, &LIST_FIELDS);
         let agent = Self::new(name.trim(), description.trim(), &prompt, source);
         let mut agent = Self {
             tools: reader.names("tools").filter(|names| !names.iter().any(|name| name == "*")),
@@ -245,11 +279,13 @@ impl AgentDefinition {
             permission_mode: reader.parsed("permissionMode", |text| text.parse::<Mode>().ok()),
             max_turns: reader.count("maxTurns"),
             effort: reader.effort("effort"),
-            color: reader.text("color"),
+            color: reader.parsed("color", |text| COLORS.contains(&text).then(|| text.to_owned())),
             is_background: reader.switch("background").unwrap_or(false),
             skills: reader.names("skills").unwrap_or_default(),
             mcp_servers: match fields.get("mcpServers") {
-                Some(Value::Array(servers)) => servers.clone(),
+                Some(Value::Array(servers)) => {
+                    servers.iter().filter(|it| it.is_string() || it.is_object()).cloned().collect()
+                }
                 Some(Value::Object(servers)) => {
                     let named = |(name, server): (&String, &Value)| {
                         Value::Object(Map::from_iter([(name.clone(), server.clone())]))
@@ -273,10 +309,22 @@ impl AgentDefinition {
             ..agent
         };
         agent.notes = reader.into_notes();
+        agent.notes.extend(odd_fields(fields));
         let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
         agent.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
         agent.restrict();
         Ok(agent)
+    }
+
+    /// Iterates over the servers of the session that it names.
+    pub fn named_servers(&self) -> impl Iterator<Item = &str> {
+        self.mcp_servers.iter().filter_map(Value::as_str)
+    }
+
+    /// Returns the servers that it defines itself, by name.
+    pub fn own_servers(&self) -> Map<String, Value> {
+        let maps = self.mcp_servers.iter().filter_map(Value::as_object);
+        maps.flatten().map(|(name, server)| (name.clone(), server.clone())).collect()
     }
 
     /// Takes away what this source may not ask for, and says so.
@@ -389,6 +437,19 @@ mod tests {
         assert_eq!(agent.notes.len(), 4, "{:?}", agent.notes);
         let empty = parse("---\nname: a\ndescription: d\ntools: []\n---\n").unwrap();
         assert_eq!(empty.tools, Some(Vec::new()));
+        for (fields, note) in [
+            ("model: [a]", "`model: [\"a\"]` is not understood"),
+            ("tools:\n  - Read\n  - {a: b}", "`tools: {\"a\":\"b\"}` is not understood"),
+            ("hooks: x", "`hooks: \"x\"` is not understood"),
+            ("mcpServers: [1, s]", "`mcpServers: 1` is not understood"),
+            ("color: mauve", "`color: mauve` is not understood"),
+            ("model: opus\nmodel: haiku", "`model` stands there twice"),
+            ("model: *best", "`*best` is an alias"),
+        ] {
+            let agent = parse(&format!("---\nname: a\ndescription: d\n{fields}\n---\n")).unwrap();
+            assert_eq!(agent.notes.len(), 1, "{fields}: {:?}", agent.notes);
+            assert!(agent.notes[0].contains(note), "{fields}: {:?}", agent.notes);
+        }
     }
 
     #[test]

@@ -62,17 +62,24 @@ pub struct ToolAccess<'a> {
     agent: &'a AgentDefinition,
     /// Where it works; nowhere for the main conversation.
     place: Option<AgentPlace>,
+    /// What names of tools begin with that are of servers which the definition brings along.
+    own_servers: Vec<String>,
 }
 
 impl<'a> ToolAccess<'a> {
     /// For an agent that was sent out.
     pub fn new(agent: &'a AgentDefinition, place: AgentPlace) -> Self {
-        Self { agent, place: Some(place) }
+        Self { agent, place: Some(place), own_servers: Vec::new() }
     }
 
     /// For the main conversation that runs as an agent: only the definition counts.
     pub fn main(agent: &'a AgentDefinition) -> Self {
-        Self { agent, place: None }
+        Self { agent, place: None, own_servers: Vec::new() }
+    }
+
+    /// Gives it all tools whose names begin so, whatever its list says: those of servers that it brings along.
+    pub fn with_servers(self, prefixes: impl IntoIterator<Item = String>) -> Self {
+        Self { own_servers: prefixes.into_iter().collect(), ..self }
     }
 
     /// Tells whether the agent has a tool.
@@ -84,7 +91,8 @@ impl<'a> ToolAccess<'a> {
         let is_disallowed = self.agent.disallowed_tools.iter().any(|entry| matches(entry, tool));
         let is_listed =
             self.agent.tools.as_ref().is_none_or(|list| list.iter().any(|entry| matches(entry, tool)));
-        is_memory || (is_listed && !is_disallowed)
+        let is_own = self.own_servers.iter().any(|prefix| tool.starts_with(prefix.as_str()));
+        is_memory || ((is_listed || is_own) && !is_disallowed)
     }
 
     /// Returns the entries of the list that name none of these tools.
@@ -196,6 +204,20 @@ mod tests {
         }
         let explore = builtin_agents().into_iter().find(|agent| agent.name == "Explore").unwrap();
         assert_eq!(has(&explore, place()), "Bash Read SendMessage TaskCreate mcp__db__query mcp__db2__query");
+    }
+
+    #[test]
+    fn tools_of_servers_that_a_definition_brings_along_need_not_be_listed() {
+        for (tools, disallowed, expected) in [
+            (Some(&["Read"][..]), &[][..], "Read mcp__db__query"),
+            (Some(&["Read"]), &["mcp__db"], "Read"),
+            (Some(&[]), &[], "mcp__db__query"),
+        ] {
+            let agent = agent(tools, disallowed);
+            let access = ToolAccess::main(&agent).with_servers(["mcp__db__".to_owned()]);
+            let has: Vec<&str> = ALL.iter().filter(|tool| access.has(tool)).copied().collect();
+            assert_eq!(has.join(" "), expected, "{tools:?} {disallowed:?}");
+        }
     }
 
     #[test]

@@ -340,6 +340,9 @@ pub fn synthetic_message(id: &str, text: &str) -> Value {
     })
 }
 
+/// The type of the line that names the agent which a session runs as.
+pub const AGENT_SETTING: &str = "agent-setting";
+
 /// Metadata lines: no place in the tree, `type` first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metadata {
@@ -392,6 +395,11 @@ pub enum Metadata {
     WorktreeState {
         /// What is known of it.
         worktree: Value,
+    },
+    /// The agent that the main conversation runs as.
+    AgentSetting {
+        /// Its name.
+        agent: String,
     },
     /// How input is read; the format has one value.
     Mode,
@@ -451,6 +459,9 @@ impl Metadata {
             Self::Mode => json!({"type": "mode", "mode": "normal", "sessionId": session}),
             Self::WorktreeState { worktree } => {
                 json!({"type": "worktree-state", "worktreeSession": worktree, "sessionId": session})
+            }
+            Self::AgentSetting { agent } => {
+                json!({"type": AGENT_SETTING, "agentSetting": agent, "sessionId": session})
             }
             Self::GeneratedTitle { title } => {
                 json!({"type": "ai-title", "aiTitle": title, "sessionId": session})

@@ -19,6 +19,24 @@ impl<'a> FieldReader<'a> {
         self.notes
     }
 
+    /// Notes values that are of another kind than what they are to be: a text, or a list of texts.
+    pub(crate) fn note_kinds(&mut self, texts: &[&str], lists: &[&str]) {
+        for (key, value) in self.fields {
+            let is_text = texts.contains(&key.as_str());
+            let odd = match value {
+                Value::Object(_) if is_text || lists.contains(&key.as_str()) => vec![value],
+                Value::Array(_) if is_text => vec![value],
+                Value::Array(items) if lists.contains(&key.as_str()) => {
+                    items.iter().filter(|item| text_of(item).is_none()).collect()
+                }
+                _ => continue,
+            };
+            let odd =
+                odd.into_iter().map(|value| format!("`{key}: {value}` is not understood and has no effect"));
+            self.notes.extend(odd);
+        }
+    }
+
     /// Returns a text that says something.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.fields.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())

@@ -265,9 +265,11 @@ impl Rule {
         let own = rule_tools::canonical(&self.0.tool);
         let tool = rule_tools::canonical(tool);
         if !self.0.is_broad {
-            return own == tool;
+            return own == tool || own == rule_tools::governing(tool);
         }
-        glob::matches(own, tool) || tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__"))
+        glob::matches(own, tool)
+            || glob::matches(own, rule_tools::governing(tool))
+            || tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__"))
     }
 
     pub(super) fn tool(&self) -> &str {
@@ -427,6 +429,10 @@ mod tests {
             ("*", "Bash", true),
             ("Task(x)", "Agent", true),
             ("Agent", "Task", true),
+            ("Bash", "Monitor", true),
+            ("Bash(curl *)", "Monitor", true),
+            ("Monitor", "Monitor", true),
+            ("Monitor", "Bash", false),
         ] {
             assert_eq!(parse(RuleList::Deny, pattern).0.unwrap().names(tool), expected, "{pattern} ~ {tool}");
         }

@@ -4,6 +4,8 @@
 //! that lacks the tool, or has it under another roof. So what a specifier means is part of the rule language and no
 //! fact of a tool's descriptor. Everything else about a call is judged by its effects.
 
+/// Rules for this tool govern which commands run.
+const BASH: &str = "Bash";
 /// Rules for this tool govern what is read.
 pub(super) const READ: &str = "Read";
 /// Rules for this tool govern what is written.
@@ -31,7 +33,7 @@ const SKILL: &str = "Skill";
 
 const SPECIFIERS: [(&str, Specifier); 12] = [
     ("Agent", Specifier::Name),
-    ("Bash", Specifier::Command),
+    (BASH, Specifier::Command),
     (CD, Specifier::Path),
     (EDIT, Specifier::Path),
     ("Glob", Specifier::Instead(READ)),
@@ -47,6 +49,11 @@ const SPECIFIERS: [(&str, Specifier); 12] = [
 /// Returns the one name of a tool that has two.
 pub(super) fn canonical(tool: &str) -> &str {
     if tool == "Task" { "Agent" } else { tool }
+}
+
+/// Returns the tool whose rules govern the calls of another, too: what a monitor runs is a command like any other.
+pub(super) fn governing(tool: &str) -> &str {
+    if tool == "Monitor" { BASH } else { tool }
 }
 
 /// Returns what a specifier for a tool means; `None` when it takes none.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::decide::{Call, decide};
 use super::matching::is_covered;
-use super::rule_tools::{EDIT, READ, is_granted_whole, reads_one_file};
+use super::rule_tools::{EDIT, READ, governing, is_granted_whole, reads_one_file};
 use super::update::{Destination, RuleChange};
 use super::{Decision, Mode, Reason, RuleList, Rulebook, Update, Verdict};
 use crate::tool::{CommandEffect, Cover, HOLE, PathEffect};
@@ -90,7 +90,7 @@ fn for_commands(call: &Call<'_>, book: &Rulebook) -> Option<Vec<Update>> {
     let effects = call.effects;
     let mut commands: Vec<String> = Vec::new();
     for command in effects.commands.iter().filter(|it| !it.is_read_only && !is_covered(it, call, book)) {
-        let text = format!("{}({})", call.tool, command_rule(command)?);
+        let text = format!("{}({})", governing(call.tool), command_rule(command)?);
         if !commands.contains(&text) {
             commands.push(text);
         }

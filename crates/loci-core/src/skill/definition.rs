@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::bundled::BUNDLED_ALIASES;
 use super::substitution::Variables;
-use crate::front_matter::{self, FieldReader};
+use crate::front_matter::{self, FieldReader, FrontMatter};
 
 /// A text that people call by `/name` and the model by its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,7 +164,11 @@ pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefiniti
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (head, body) = front_matter::split(text).unwrap_or(("", text));
     match front_matter::parse(head) {
-        Ok(fields) => from_fields(&fields, name, body, source),
+        Ok(FrontMatter { fields, notes }) => {
+            let mut skill = from_fields(&fields, name, body, source);
+            skill.notes.extend(notes);
+            skill
+        }
         Err(why) => {
             let mut skill = from_fields(&Map::new(), name, body, source);
             // What its front matter would have kept back is kept back: the model does not find it by itself.
