@@ -36,7 +36,7 @@ pub use archive::{
 };
 pub use find::{Candidate, FindError, newest_session, resolve_session, session_by_id};
 pub use fork::{ForkError, ForkOrigin, fork_entries, link_backups, write_fork};
-pub use labels::{LabelError, LabelWatch, rename_session, tag_session, untag_session};
+pub use labels::{LabelError, LabelWatch, rename_session, session_agent, tag_session, untag_session};
 pub use lease::{Lease, LeaseError, LeaseOwner};
 pub use listing::{
     Labels, MessageCount, SessionList, SessionMetadata, SessionSummary, list_all, list_newest, list_project,
@@ -51,5 +51,5 @@ pub use session_file::{
 pub use session_log::{AppendError, LineMirror, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
 pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics, session_totals};
-pub use task_list::{TaskListDir, copy_tasks};
+pub use task_list::{TaskListDir, TaskListState, copy_tasks, survey_task_lists};
 pub use unsaved::{UnsavedError, recover_unsaved};

@@ -16,6 +16,7 @@
 pub(crate) mod git;
 mod include;
 mod remove;
+mod survey;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,10 @@ use loci_stdx::{Env, FileLock};
 
 use crate::project::main_checkout;
 use git::WorktreeGit;
+
+pub use survey::{
+    AGENT_WORKTREE_PREFIX, SurveyedWorktree, WorktreeState, survey_worktrees, sweep_agent_worktrees,
+};
 
 pub use remove::{RemovedWorktree, WorktreeChanges, WorktreeRemovalError, remove_worktree, worktree_changes};
 

@@ -133,7 +133,7 @@ pub(super) const KEYS: &[Key] = &[
     key("prefersReducedMotion", Bool, "no animation").free().used(),
     key("showClearContextOnPlanAccept", Bool, "offer to clear the context when a plan is accepted").free(),
     key("axScreenReader", Bool, "output for screen readers").free().used(),
-    key("askUserQuestionTimeout", OneOf(&["60s", "5m", "10m", "never"]), "how long a question to the user waits").only(UserOrManaged),
+    key("askUserQuestionTimeout", OneOf(&["60s", "5m", "10m", "never"]), "how long a question to the user waits").only(UserOrManaged).used(),
     key("dialogExpiry", OneOf(&["60s", "5m", "10m", "never"]), "how long a dialog waits").only(UserOrManaged),
     key("footerLinksRegexes", List, "links in the footer").only(UserOrManaged),
     key("companyAnnouncements", Texts, "announcements at start").free(),

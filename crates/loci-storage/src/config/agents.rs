@@ -47,7 +47,9 @@ fn agent_prints(places: &DefinitionPlaces) -> Vec<FilePrint> {
 pub fn discover_agents(places: &DefinitionPlaces) -> FoundAgents {
     let mut found = FoundAgents::default();
     for (file, scope) in agent_files(places) {
-        let is_trusted = scope != AgentScope::Project || places.is_trusted;
+        // Trust in the project says nothing of a directory that was added from elsewhere.
+        let is_trusted =
+            scope != AgentScope::Project || (places.is_trusted && file.starts_with(&places.root));
         let source = AgentSource { scope, file: Some(file.clone()), is_trusted };
         let read = read_limited(&file).map_err(|why| Problem { source: source.clone(), message: why });
         match read.and_then(|text| parse_agent(&text, source)) {

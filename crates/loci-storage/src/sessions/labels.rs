@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use loci_core::entry::BadEntry;
-use loci_core::entry::draft::Metadata;
+use loci_core::entry::draft::{AGENT_SETTING, Metadata};
 use loci_stdx::{AppendError, AppendFile, open_regular};
 
 use crate::layout::SessionPlace;
@@ -84,12 +84,35 @@ fn is_invisible(char: char) -> bool {
         | 0xf_0000..=0x10_ffff)
 }
 
+/// Returns the agent that a session runs as, by the last line near an end of its file that names one.
+pub fn session_agent(file: &Path) -> Option<String> {
+    let file = open_regular(file).ok()?;
+    let end = file.metadata().ok()?.len();
+    let named_in = |start: u64, end: u64| {
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).ok()?];
+        file.read_exact_at(&mut bytes, start).ok()?;
+        loci_stdx::lines_at(start, &bytes).filter_map(|line| agent_of_line(line.bytes)).last()
+    };
+    let start = end.saturating_sub(WINDOW);
+    named_in(start, end).or_else(|| named_in(0, start.min(WINDOW))).filter(|name| !name.is_empty())
+}
+
+/// Returns the agent that a line names.
+fn agent_of_line(line: &[u8]) -> Option<String> {
+    let mark = format!("{{\"type\":\"{AGENT_SETTING}\"");
+    let value: serde_json::Value =
+        line.starts_with(mark.as_bytes()).then(|| serde_json::from_slice(line).ok())??;
+    value["agentSetting"].as_str().map(str::to_owned)
+}
+
 /// Keeps a session's names near the end of its file.
 #[derive(Debug, Clone, Default)]
 pub struct LabelWatch {
     custom: Watched,
     generated: Watched,
     tag: Watched,
+    /// The agent that the session runs as.
+    agent: Watched,
     /// The file was searched up to here.
     searched: u64,
 }
@@ -110,8 +133,14 @@ impl LabelWatch {
             custom: watched(&labels.custom),
             generated: watched(&labels.generated),
             tag: watched(&labels.tag),
+            agent: Watched::default(),
             searched: 0,
         }
+    }
+
+    /// Keeps the name of the agent that the session runs as within reach, too.
+    pub fn with_agent(self, agent: Option<String>) -> Self {
+        Self { agent: Watched { text: agent, at: None }, ..self }
     }
 
     /// Returns the title in force, the user's before the generated one.
@@ -133,10 +162,12 @@ impl LabelWatch {
         let title = |text: String| Metadata::CustomTitle { title: text };
         let generated = |text: String| Metadata::GeneratedTitle { title: text };
         let tag = |text: String| Metadata::Tag { tag: text };
+        let agent = |text: String| Metadata::AgentSetting { agent: text };
         Ok([
             self.custom.overdue(end).map(title),
             self.generated.overdue(end).map(generated),
             self.tag.overdue(end).map(tag),
+            self.agent.overdue(end).map(agent),
         ]
         .into_iter()
         .flatten()
@@ -154,6 +185,9 @@ impl LabelWatch {
                 if text.is_some() {
                     *slot = Watched { text, at: Some(line.offset) };
                 }
+            }
+            if let Some(agent) = agent_of_line(line.bytes) {
+                self.agent = Watched { text: Some(agent), at: Some(line.offset) };
             }
         }
         self.searched = end;

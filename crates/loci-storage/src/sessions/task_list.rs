@@ -108,6 +108,47 @@ impl TaskListDir {
     }
 }
 
+/// What is known of a task list without changing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskListState {
+    /// What it is called: a session's id, or a name that several share.
+    pub name: String,
+    /// How many tasks it has.
+    pub n_tasks: usize,
+    /// Files that hold no task, whatever their names say, and those that were set aside for that.
+    pub broken: Vec<PathBuf>,
+    /// Why it cannot be changed, where it cannot.
+    pub lock_problem: Option<String>,
+}
+
+/// Looks at all task lists there are, by name.
+pub fn survey_task_lists(home: &ConfigHome) -> Vec<TaskListState> {
+    let dirs = fs::read_dir(home.root().join("tasks")).into_iter().flatten().flatten();
+    let dirs = dirs.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+    let mut lists: Vec<TaskListState> = dirs.map(|entry| survey(entry.path())).collect();
+    lists.sort_by(|a, b| a.name.cmp(&b.name));
+    lists
+}
+
+fn survey(dir: PathBuf) -> TaskListState {
+    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let lock = dir.join(".lock");
+    let lock_problem = match lock.symlink_metadata() {
+        // What is held is held by a process that lives: the system lets go of the others'.
+        Ok(metadata) if metadata.is_file() => None,
+        Ok(_) => Some(format!("`{}` is no file, so nobody can lock the list", lock.display())),
+        Err(_) => None,
+    };
+    let list = TaskListDir { dir: dir.clone() };
+    let files = list.files().unwrap_or_default();
+    let (whole, mut broken): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.into_iter().partition(|file| matches!(read_task(file), Ok(Some(_))));
+    let aside = fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    broken.extend(aside.filter(|path| path.extension().is_some_and(|it| it == "corrupted")));
+    broken.sort();
+    TaskListState { name, n_tasks: whole.len(), broken, lock_problem }
+}
+
 /// Gives a fork the tasks of the session it comes from; returns how many there are.
 pub fn copy_tasks(home: &ConfigHome, from: &SessionId, to: &SessionId) -> io::Result<usize> {
     let source = TaskListDir { dir: home.tasks_dir(from.as_str()) };

@@ -302,3 +302,51 @@ fn many_worktrees_at_once_are_all_made() {
         made.into_iter().for_each(|made| assert!(made.join().unwrap().unwrap().path.exists()));
     });
 }
+
+#[test]
+fn survey_tells_what_was_left_behind() {
+    let world = World::new();
+    world.create("clean").unwrap();
+    let busy = world.create("agent-busy").unwrap();
+    fs::write(busy.path.join("new.txt"), "x").unwrap();
+    let ahead = world.create("agent-ahead").unwrap();
+    fs::write(ahead.path.join("new.txt"), "x").unwrap();
+    git_in(&ahead.path, &["add", "-A"]);
+    git_in(&ahead.path, &["commit", "-q", "-m", "own"]);
+    let gone = world.create("gone").unwrap();
+    fs::remove_dir_all(&gone.path).unwrap();
+    fs::create_dir_all(world.main.join(".claude/worktrees/stray")).unwrap();
+    let found: Vec<(String, WorktreeState)> =
+        survey_worktrees(&world.env, &world.main).into_iter().map(|it| (it.name, it.state)).collect();
+    let whole = |n_files, n_commits| WorktreeState::Whole(WorktreeChanges { n_files, n_commits });
+    let expected = [
+        ("agent-ahead", whole(0, 1)),
+        ("agent-busy", whole(1, 0)),
+        ("clean", whole(0, 0)),
+        ("gone", WorktreeState::Missing),
+        ("stray", WorktreeState::Orphaned),
+    ];
+    assert_eq!(found, expected.map(|(name, state)| (name.to_owned(), state)));
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert_eq!(survey_worktrees(&world.env, elsewhere.path()), []);
+}
+
+#[test]
+fn sweep_takes_old_copies_of_agents_that_have_nothing_of_their_own() {
+    let world = World::new();
+    let copies: Vec<PathBuf> = ["calm", "agent-clean", "agent-busy", "agent-ahead"]
+        .iter()
+        .map(|name| world.create(name).unwrap().path)
+        .collect();
+    fs::write(copies[2].join("new.txt"), "x").unwrap();
+    fs::write(copies[3].join("new.txt"), "x").unwrap();
+    git_in(&copies[3], &["add", "-A"]);
+    git_in(&copies[3], &["commit", "-q", "-m", "own"]);
+    let days = |n: u64| Duration::from_secs(n * 24 * 60 * 60);
+    let mut env = world.env.clone();
+    env.clock = std::sync::Arc::new(loci_stdx::SystemClock::new());
+    assert_eq!(sweep_agent_worktrees(&env, &world.main, days(30)), Vec::<PathBuf>::new(), "none is old");
+    assert_eq!(sweep_agent_worktrees(&env, &world.main, days(0)), [copies[1].clone()]);
+    let left: Vec<bool> = copies.iter().map(|path| path.exists()).collect();
+    assert_eq!(left, [true, false, true, true]);
+}

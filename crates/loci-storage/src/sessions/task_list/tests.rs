@@ -130,3 +130,21 @@ fn sessions_may_share_a_list_by_a_plain_name() {
         assert_eq!(world.list(1).dir, world.home.tasks_dir(expected), "{name}");
     }
 }
+
+#[test]
+fn survey_names_what_is_broken_and_changes_nothing() {
+    let world = World::new();
+    assert_eq!(survey_task_lists(&world.home), []);
+    world.list(1).edit(|list| drop(list.add(new("a")).clone())).unwrap();
+    let dir = world.home.tasks_dir(id(1).as_str());
+    fs::write(dir.join("7.json"), "{").unwrap();
+    fs::write(dir.join("3.json.corrupted"), "{").unwrap();
+    let other = world.home.tasks_dir("shared");
+    fs::create_dir_all(other.join(".lock")).unwrap();
+    let found = survey_task_lists(&world.home);
+    assert_eq!(found.len(), 2);
+    assert_eq!((found[0].n_tasks, found[0].lock_problem.clone()), (1, None));
+    assert_eq!(found[0].broken, [dir.join("3.json.corrupted"), dir.join("7.json")]);
+    assert!(found[1].lock_problem.as_ref().unwrap().contains("is no file"), "{found:?}");
+    assert!(dir.join("7.json").exists());
+}
