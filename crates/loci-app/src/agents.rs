@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::options::{ModelOptions, RunOptions};
 use crate::plugins::RunPlugins;
+use crate::resume::Resume;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -82,13 +83,24 @@ impl SessionAgents {
             appended_prompt: options.appended_agent_prompt.clone().filter(|text| !text.trim().is_empty()),
             keeps_memory: !run.is_bare && run.settings.auto_memory.enabled != Some(false),
             memory_root: run.instructions.memory_root().to_owned(),
+            stall_timeout: crate::background_agents::millis(&run.env, "CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS")
+                .or(usual.stall_timeout)
+                .filter(|limit| !limit.is_zero()),
             ..usual
         };
         Ok(Self { config, prompt: None, warnings })
     }
 
     /// Has the main conversation run as the agent that the options, or the settings, name.
-    pub(crate) fn apply_main(&mut self, options: &RunOptions, run: &RunSettings, book: &mut Rulebook) {
+    ///
+    /// A session that goes on remains what it was, unless the options name another.
+    pub(crate) fn apply_main(
+        &mut self,
+        options: &RunOptions,
+        run: &RunSettings,
+        book: &mut Rulebook,
+        resume: Option<&Resume>,
+    ) {
         let by_setting = run.in_force["agent"].as_str().filter(|_| !run.is_bare).map(str::to_owned);
         let registry = self.config.registry.get();
         // What a plugin sets counts where nobody chose.
@@ -96,11 +108,20 @@ impl SessionAgents {
             let [whole, bare] = run.plugins.main_agent()?;
             Some(if registry.find(&whole).is_some() { whole } else { bare })
         };
-        let chosen = options.agent.clone().or(by_setting).or_else(by_plugin);
+        let remembered = resume.and_then(|resume| resume.agent.clone()).filter(|_| !run.is_bare);
+        let is_remembered = options.agent.is_none() && remembered.is_some();
+        let chosen = options.agent.clone().or(remembered).or(by_setting).or_else(by_plugin);
         let Some(name) = chosen.filter(|name| !name.trim().is_empty()) else {
             return;
         };
-        let Some(agent) = registry.find(name.trim()).cloned() else {
+        let elsewhere = || agent_where_it_was(options, run, resume.filter(|_| is_remembered)?, name.trim());
+        let Some(agent) = registry.find(name.trim()).cloned().or_else(elsewhere) else {
+            if is_remembered {
+                self.warnings.push(format!(
+                    "The session ran as the agent `{name}`, which there is no more; it goes on as usual"
+                ));
+                return;
+            }
             let names: Vec<&str> = registry.iter().map(|agent| agent.name.as_str()).collect();
             self.warnings.push(format!(
                 "There is no agent `{name}`, so the conversation runs as usual. There are: {}",
@@ -109,12 +130,6 @@ impl SessionAgents {
             return;
         };
         self.warnings.extend(agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)));
-        if !agent.mcp_servers.is_empty() {
-            self.warnings.push(format!(
-                "The agent `{}` works without its `mcpServers`: they are not supported yet",
-                agent.name
-            ));
-        }
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
             book.mode = agent_mode(book.mode, agent.permission_mode);
         }
@@ -129,6 +144,13 @@ impl SessionAgents {
         });
         self.config.spawnable = ToolAccess::main(&agent).spawnable();
         self.config.main = Some(agent);
+    }
+
+    /// Returns the agent's name, where the session does not know yet that it runs as it.
+    pub(crate) fn news_for(&self, resume: &Resume) -> Option<String> {
+        let name = self.config.main.as_ref().map(|agent| agent.name.clone());
+        let is_fork = !resume.history.inherited.is_empty();
+        name.filter(|name| is_fork || resume.agent.as_ref() != Some(name))
     }
 
     /// Puts the skills of the agent that the main conversation runs as into its prompt.
@@ -173,15 +195,35 @@ impl SessionAgents {
     }
 }
 
+/// Looks for the agent of a session in the directory that the session worked in, where that is another one and trusted.
+fn agent_where_it_was(
+    options: &RunOptions,
+    run: &RunSettings,
+    resume: &Resume,
+    name: &str,
+) -> Option<Arc<AgentDefinition>> {
+    let cwd: String = resume.history.path.last()?.fields().read("cwd")?;
+    let cwd = Path::new(&cwd);
+    if cwd == run.env.cwd || !cwd.is_dir() {
+        return None;
+    }
+    let there = RunSettings::load(&Env { cwd: cwd.to_owned(), ..run.inherited.clone() }, options).ok()?;
+    let is_trusted = there.instructions.is_trusted();
+    let places = there.instructions.definition_places(&there.env, &there.home);
+    let found = is_trusted.then(|| all_agents(&there.env, &places, &there.plugins))?;
+    found.find(name).cloned()
+}
+
 /// Says in the Agent tool which agents a run has, as a session of it would.
 pub fn offer_agents_of_run(
     toolbox: &mut Toolbox,
     options: &RunOptions,
     run: &RunSettings,
     rulebook: &Rulebook,
+    resume: Option<&Resume>,
 ) -> Result<(), UserError> {
     let mut agents = SessionAgents::new(options, run)?;
-    agents.apply_main(options, run, &mut rulebook.clone());
+    agents.apply_main(options, run, &mut rulebook.clone(), resume);
     agents.offer(toolbox, rulebook);
     Ok(())
 }

@@ -64,7 +64,8 @@ fn agent_wait(env: &Env) -> Option<Duration> {
     said.or(BackgroundConfig::default().agent_wait).filter(|wait| !wait.is_zero())
 }
 
-fn millis(env: &Env, name: &str) -> Option<Duration> {
+/// Returns a time that a variable has in milliseconds.
+pub(crate) fn millis(env: &Env, name: &str) -> Option<Duration> {
     let said = env.vars.non_empty(name).and_then(|text| text.trim().parse().ok());
     said.map(Duration::from_millis)
 }

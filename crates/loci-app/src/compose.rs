@@ -27,6 +27,7 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::{RecordDirs, SKILL_TOOL, Toolbox, real_path};
 
+use crate::agent_servers::agent_servers;
 use crate::agents::{SessionAgents, add_client_agents};
 use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
@@ -131,7 +132,8 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
     };
     let mut agents = SessionAgents::new(options, &run)?;
-    agents.apply_main(options, &run, &mut access.rulebook);
+    agents.apply_main(options, &run, &mut access.rulebook, Some(&resume));
+    resume.history.agent = agents.news_for(&resume);
     let asked = agents.model_options(&options.model);
     let mut model = choose_model::choose(&run.env, &asked, &run.settings, resume.model.as_deref())?;
     let unavailable = choose_model::keep_available(&run.env.vars, &run.in_force, &mut model);
@@ -155,7 +157,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         false => compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main)),
     };
     compaction.window = options.compact_window.or(compaction.window);
-    let (mcp, problems) = mcp::servers_of_run(options, &run, resume.place.id().as_str())?;
+    let (mcp, problems) =
+        mcp::servers_of_run(options, &run, resume.place.id().as_str(), agents.config.main.as_deref())?;
+    agents.config.make_servers = Some(agent_servers(options, &run, resume.place.id().as_str()));
     warnings.extend(problems);
     let window = compaction.window.unwrap_or(model.catalog.facts(&model.main).window);
     let skills = match options.has_no_commands {

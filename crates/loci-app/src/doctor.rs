@@ -2,6 +2,7 @@
 //! found for people and for programs. Nothing is changed and nothing is asked of the network. Secrets are named, never shown.
 
 mod checks;
+mod work_checks;
 
 use loci_stdx::{Env, counted};
 use serde_json::{Map, Value};
@@ -55,9 +56,11 @@ pub struct DoctorReport {
 impl DoctorReport {
     /// Examines an installation; `build` says which build this is, for people and for programs.
     pub fn new(env: &Env, build: &BuildNames) -> Self {
-        let SettingsContext { home, places, loaded, .. } = SettingsContext::new(env);
+        let context = SettingsContext::new(env);
+        let plugins = context.plugins();
+        let SettingsContext { home, places, loaded, .. } = context;
         let env = with_settings_vars(env, &loaded.settings());
-        Self { checks: checks::all(&Installation { env, home, places, loaded }, build) }
+        Self { checks: checks::all(&Installation { env, home, places, loaded, plugins }, build) }
     }
 
     /// Returns how many problems there are.

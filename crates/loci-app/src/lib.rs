@@ -5,6 +5,7 @@
 //! session to go on with ([`resume`]) and has a configuration made of them ([`compose::compose`]). Arguments of the
 //! command line and exit codes are not known here.
 
+mod agent_servers;
 pub mod agents;
 pub mod approvals;
 mod background_agents;

@@ -6,9 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loci_core::agent::AgentDefinition;
 use loci_engine::{ClientBridge, McpConfig};
 use loci_llm::{ProviderConfig, http_client};
-use loci_mcp::config::{Approvals, ConfigProblem, Plan, PlanInputs, ServerPolicy, ServerScope, plan_servers};
+use loci_mcp::config::{
+    Approvals, ConfigProblem, Plan, PlanInputs, ServerPolicy, ServerScope, Standing, plan_servers,
+};
 use loci_mcp::{
     Bridge, HttpClients, Limits, OnConnected, ProgramWatch, ServerWorld, Servers, WatchedProgram,
 };
@@ -19,6 +22,7 @@ use loci_storage::layout::ConfigHome;
 use loci_tools::{DeathWatch, MARK_VARIABLE, WatchedCommand};
 use serde_json::Value;
 
+use crate::agent_servers;
 use crate::child_env::child_env;
 use crate::mcp_approvals::{compare_tools, hold_changed, note_first_use};
 use crate::mcp_logins::logins;
@@ -76,11 +80,12 @@ pub(crate) fn servers_of_run(
     options: &RunOptions,
     run: &RunSettings,
     session: &str,
+    main: Option<&AgentDefinition>,
 ) -> Result<(Option<McpConfig>, Vec<String>), UserError> {
     if let Some(servers) = &options.mcp_servers {
         return Ok((Some(servers.clone()), Vec::new()));
     }
-    let plan = plan(&options.mcp, run)?;
+    let plan = plan_with_agent(&options.mcp, run, main)?;
     let mut warnings: Vec<String> = plan.problems.iter().map(ToString::to_string).collect();
     warnings.extend(note_first_use(&plan, run).err().map(|error| error.message().to_owned()));
     // A client may bring servers later; nobody else can.
@@ -99,27 +104,46 @@ pub fn make_servers(
     session: &str,
     bridge: Option<Arc<dyn Bridge>>,
 ) -> Servers {
+    let on_connected = Some(on_connected(run));
+    make_servers_in(plan, &run.env, &run.home, &run.mcp, session, bridge, on_connected)
+}
+
+/// Makes the servers of a plan where `env` is; none is started yet.
+pub(crate) fn make_servers_in(
+    plan: &Plan,
+    env: &Env,
+    home: &ConfigHome,
+    sources: &McpSources,
+    session: &str,
+    bridge: Option<Arc<dyn Bridge>>,
+    on_connected: Option<OnConnected>,
+) -> Servers {
     let world = ServerWorld {
-        cwd: run.env.cwd.clone(),
-        project: run.mcp.root.clone(),
+        cwd: env.cwd.clone(),
+        project: sources.root.clone(),
         session: session.to_owned(),
-        child_env: child_env(&run.env),
-        limits: Limits::from_vars(&run.env.vars),
-        log_dir: log_dir(&run.home),
-        clock: Arc::clone(&run.env.clock),
+        child_env: child_env(env),
+        limits: Limits::from_vars(&env.vars),
+        log_dir: log_dir(home),
+        clock: Arc::clone(&env.clock),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bridge,
-        clients: http_clients(&run.env),
-        logins: Some(logins(&run.env, &run.home)),
+        clients: http_clients(env),
+        logins: Some(logins(env, home)),
         program_watch: Some(Arc::new(DeathWatchedPrograms {
             watch: DeathWatch::default(),
-            random: Arc::clone(&run.env.random),
+            random: Arc::clone(&env.random),
         })),
-        on_connected: Some(on_connected(run)),
-        config_dir: run.home.root().to_owned(),
-        may_run_helpers: run.mcp.trust.is_exact,
+        on_connected,
+        config_dir: home.root().to_owned(),
+        may_run_helpers: sources.trust.is_exact,
     };
     Servers::new(plan, world)
+}
+
+/// Tells whether an administrator's file says which servers there are.
+pub(crate) fn is_managed(sources: &McpSources) -> bool {
+    sources.managed_dir.join(MANAGED_FILE).symlink_metadata().is_ok()
 }
 
 /// Returns what looks at servers that have told what they have: those of a project should be what they were.
@@ -180,6 +204,15 @@ pub fn log_dir(home: &ConfigHome) -> PathBuf {
 
 /// Decides which servers a run has.
 pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> {
+    plan_with_agent(options, run, None)
+}
+
+/// Decides which servers a run has whose main conversation runs as an agent: those that it defines are among them.
+fn plan_with_agent(
+    options: &McpOptions,
+    run: &RunSettings,
+    main: Option<&AgentDefinition>,
+) -> Result<Plan, UserError> {
     let mut problems = Vec::new();
     let mut written = Vec::new();
     for config in &options.configs {
@@ -188,6 +221,15 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
     }
     // A bare run has what it is told and nothing else; the administrator's word stands all the same.
     let is_strict = options.is_strict || run.is_bare;
+    if let Some(agent) = main.filter(|agent| !agent.own_servers().is_empty()) {
+        match agent_servers::refusal(&run.mcp, agent, is_strict, run.plugins.only.mcp) {
+            Some(why) => {
+                problems.push(ConfigProblem::new(&format!("agent `{}`", agent.name), "policy", why));
+            }
+            // What the agent defines wins over what files have, as whatever a run is given does.
+            None => written.extend(agent_servers::written_servers(agent)),
+        }
+    }
     written.extend(managed(&run.mcp, &mut problems));
     if !is_strict {
         let McpState { user, local, is_unreadable, .. } = &run.mcp.state;
@@ -230,6 +272,13 @@ pub fn plan(options: &McpOptions, run: &RunSettings) -> Result<Plan, UserError> 
         plan_servers(PlanInputs { written, is_strict, policy: &policy, approvals: &approvals, vars: &vars });
     plan.problems.splice(0..0, problems);
     hold_changed(&mut plan, run);
+    // Whoever trusts the folder and runs as the agent wants its servers; nobody is asked about each.
+    let of_agent = main.and_then(agent_servers::written_servers).map(|(_, source, _)| source);
+    for planned in plan.servers.iter_mut().filter(|it| Some(&it.config.source) == of_agent.as_ref()) {
+        if planned.standing == Standing::NeedsApproval {
+            planned.standing = Standing::Used;
+        }
+    }
     Ok(plan)
 }
 

@@ -18,7 +18,8 @@ use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
     ConversationTail, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live,
-    load_tail, newest_session, recover_unsaved, resolve_session, session_summary, session_totals,
+    load_tail, newest_session, recover_unsaved, resolve_session, session_agent,
+    session_summary, session_totals,
 };
 
 use crate::options::{RunOptions, SessionSource};
@@ -35,6 +36,8 @@ pub struct Resume {
     pub model: Option<String>,
     /// The permission mode it was in last, where that is one to go on in.
     pub mode: Option<Mode>,
+    /// The agent that its main conversation ran as.
+    pub agent: Option<String>,
     /// Its snapshots of files, as far as they were read, oldest first.
     pub snapshots: Vec<Snapshot>,
     /// What the user should know about the file.
@@ -140,6 +143,7 @@ fn begin(
         history: LoadedHistory::default(),
         model: None,
         mode: None,
+        agent: None,
         snapshots: Vec::new(),
         warnings: Vec::new(),
         lease,
@@ -220,6 +224,7 @@ fn open(
     };
     let labels =
         session_summary(&place).ok().flatten().map(|session| session.facts.labels).unwrap_or_default();
+    let agent = session_agent(place.file());
     let model = conversation.last_model().map(str::to_owned);
     let mode = restored_mode(home, &place, &conversation);
     let history = LoadedHistory {
@@ -228,7 +233,7 @@ fn open(
         repairs: conversation.repairs().to_vec(),
         path: conversation.into_path(),
         replaced: Replaced::from_metadata(metadata.iter().map(Arc::as_ref)),
-        labels: LabelWatch::new(&labels),
+        labels: LabelWatch::new(&labels).with_agent(agent.clone()),
         ..LoadedHistory::default()
     };
     let warnings = skipped_warning(&skipped, &place).into_iter().collect();
@@ -239,7 +244,7 @@ fn open(
     };
     let history = LoadedHistory { earlier, ..history };
     let snapshots = snapshots_of(&metadata);
-    Ok(Resume { model, mode, snapshots, place, history, warnings, lease: None })
+    Ok(Resume { model, mode, agent, snapshots, place, history, warnings, lease: None })
 }
 
 /// Returns the mode a session goes on in. Bypassing and planning are chosen anew each time, and a file from

@@ -1,5 +1,5 @@
-//! Putting old sessions away, a few at a time and once a day, when settings say how long they stay; traces and long pastes of
-//! the input history go with them.
+//! Putting old sessions away, a few at a time and once a day, when settings say how long they stay; traces, long pastes of
+//! the input history, and worktrees that agents left with nothing in them go with them.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use loci_stdx::{Env, create_private_dir_all, write_private};
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::archive_older;
+use loci_storage::worktree::sweep_agent_worktrees;
 
 /// The most that one run puts away: nobody wants to wait for it.
 const MOST: usize = 20;
@@ -27,6 +28,7 @@ pub fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
     let Ok(swept) = archive_older(home, days, MOST, env.clock.now()) else { return };
     remove_old_texts(&home.root().join("debug"), days);
     remove_old_texts(&home.root().join("paste-cache"), days);
+    sweep_agent_worktrees(env, &env.cwd, DAY * u32::try_from(days).unwrap_or(u32::MAX));
     if swept.len() < MOST {
         drop(create_private_dir_all(&home.loci_dir()).and_then(|()| write_private(&mark, b"")));
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
-use loci_engine::{McpConfig, NewSession, RenewSession, Session};
+use loci_engine::{McpConfig, NewSession, RenewSession, Session, SessionConfig};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::config::store_api_key;
@@ -131,6 +131,8 @@ pub struct StartedSession {
     pub cleanup_period_days: Option<u64>,
     /// The settings in force, for what concerns the front end itself.
     pub settings: Value,
+    /// What the agent that a new conversation runs as begins with; whoever shows the session says it.
+    pub initial_prompt: Option<String>,
 }
 
 /// A start under way.
@@ -332,6 +334,7 @@ impl SessionStart {
         let options = RunOptions { mcp_servers: mcp.clone(), ..self.options.clone() };
         Ok(StartStep::Ready(Box::new(StartedSession {
             mcp,
+            initial_prompt: initial_prompt(&composed.config),
             mode: composed.config.rulebook.mode,
             idle_notice: composed.config.idle_notice,
             session: Session::new(composed.config).into(),
@@ -348,6 +351,11 @@ impl SessionStart {
             settings,
         })))
     }
+}
+
+fn initial_prompt(config: &SessionConfig) -> Option<String> {
+    let main = config.agents.main.as_ref().filter(|_| config.history.path.is_empty());
+    main.and_then(|agent| agent.initial_prompt.clone())
 }
 
 #[cfg(test)]

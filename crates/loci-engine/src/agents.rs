@@ -20,12 +20,14 @@ mod notification;
 mod plan;
 mod run;
 mod scheduler;
+mod servers;
 mod slots;
 mod work;
 mod worktree;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use loci_context::PromptParts;
 use loci_core::agent::AgentRegistry;
@@ -37,6 +39,7 @@ use loci_tools::{TaskStore, Toolbox};
 use tokio::sync::Notify;
 
 use crate::background::BackgroundDeps;
+use crate::client_request::ClientRequests;
 use crate::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
 use crate::conversation::ForkPoint;
 use crate::conversation::host::lock;
@@ -47,9 +50,11 @@ pub(crate) use listing::agent_changes;
 pub use listing::agent_listing;
 pub(crate) use memory::admit as admit_memory;
 pub use memory::main_agent_memory;
-pub(crate) use notification::notification_text;
+pub(crate) use notification::take_news;
 pub use notification::task_summary;
 pub(crate) use plan::new_agent_id;
+pub(crate) use servers::server_prefixes;
+pub use servers::{AgentServersMaker, MadeServers};
 use slots::Slots;
 pub(crate) use work::AgentWork;
 
@@ -60,6 +65,8 @@ pub(crate) struct AgentService {
     pub(crate) registry: Arc<Store<AgentRegistry>>,
     pub(crate) settings: AgentSettings,
     base: AgentBase,
+    /// Makes the servers that definitions have of their own.
+    make_servers: Option<AgentServersMaker>,
     /// What the main conversation offers right now; held to copy it.
     toolbox: Mutex<Toolbox>,
     slots: Slots,
@@ -80,6 +87,8 @@ pub(crate) struct AgentSettings {
     pub(crate) appended_prompt: Option<String>,
     pub(crate) keeps_memory: bool,
     pub(crate) memory_root: PathBuf,
+    /// How long the model of an agent in the background may say nothing.
+    pub(crate) stall_timeout: Option<Duration>,
 }
 
 /// What agents take over from the main conversation.
@@ -90,6 +99,8 @@ pub(crate) struct AgentBase {
     pub(crate) instructions: Instructions,
     pub(crate) lazy_instructions: Option<LazyInstructions>,
     pub(crate) task_store: Arc<dyn TaskStore>,
+    /// The way to the client, for what servers of agents ask.
+    pub(crate) client_requests: ClientRequests,
 }
 
 /// How a conversation stands when it makes a call that sends an agent out.
@@ -148,8 +159,10 @@ impl AgentService {
                 appended_prompt: config.appended_prompt.clone(),
                 keeps_memory: config.keeps_memory,
                 memory_root: config.memory_root.clone(),
+                stall_timeout: config.stall_timeout,
             },
             base,
+            make_servers: config.make_servers.clone(),
             toolbox: Mutex::new(toolbox),
             slots: Slots::new(config.max_concurrent),
             live: Mutex::default(),

@@ -26,6 +26,7 @@ use loci_storage::worktree::WorktreeOptions;
 use loci_tools::Toolbox;
 use serde_json::Value;
 
+use crate::agents::AgentServersMaker;
 use crate::client_request::ClientRequests;
 use crate::earlier_totals::EarlierTotals;
 use crate::extension::{Classifier, CompactionHooks, McpToolCaller, RestoreSource, TurnHooks};
@@ -246,6 +247,8 @@ pub struct LoadedHistory {
     pub inherited: Vec<Arc<Entry>>,
     /// A name to give the session, written with the first prompt.
     pub title: Option<String>,
+    /// The agent that the session runs as from now on, where that is news; written with the first prompt.
+    pub agent: Option<String>,
     /// What the session was called so far.
     pub labels: LabelWatch,
     /// What the session used so far.
@@ -490,6 +493,10 @@ pub struct AgentsConfig {
     pub keeps_memory: bool,
     /// Where those of a project lie.
     pub memory_root: PathBuf,
+    /// Makes the MCP servers that definitions have of their own; without it they have none.
+    pub make_servers: Option<AgentServersMaker>,
+    /// How long the model of an agent in the background may say nothing before it is given up.
+    pub stall_timeout: Option<Duration>,
 }
 
 /// Returns all definitions when some changed.
@@ -509,6 +516,8 @@ impl Default for AgentsConfig {
             appended_prompt: None,
             keeps_memory: false,
             memory_root: PathBuf::new(),
+            make_servers: None,
+            stall_timeout: Some(Duration::from_secs(600)),
         }
     }
 }

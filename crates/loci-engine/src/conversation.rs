@@ -34,6 +34,7 @@ mod running_turn;
 mod served_call;
 mod settings_gate;
 mod shell_command;
+mod stall;
 mod style_reminder;
 mod summary_request;
 mod tally;
@@ -47,7 +48,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_context::join_messages;
 use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::permission::Mode;
@@ -255,9 +255,11 @@ impl Conversation {
             if let Some(report) = report {
                 return report;
             }
+            let patience = self.stall_limit();
             report = tokio::select! {
                 report = self.advance() => report,
                 () = cancel.cancelled(), if !self.run.has_interrupted => self.interrupt(),
+                () = stall::silence(patience) => self.give_up(),
             };
         }
     }
@@ -412,7 +414,7 @@ impl Conversation {
     pub(crate) fn messages(&self) -> Vec<Message> {
         match &self.prelude {
             Prelude::Opening(opening) => self.recorder.messages(opening.as_ref().map(|it| it.block())),
-            Prelude::Fork { messages, .. } => join_messages(messages, self.recorder.messages(None)),
+            Prelude::Fork { .. } => self.prelude.before(self.recorder.messages(None)),
         }
     }
 

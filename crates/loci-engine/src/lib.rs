@@ -43,7 +43,7 @@ pub mod turn;
 mod web;
 mod worktrees;
 
-pub use agents::{agent_listing, main_agent_memory, task_summary};
+pub use agents::{AgentServersMaker, MadeServers, agent_listing, main_agent_memory, task_summary};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{
     Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideTask, ToolChanges,

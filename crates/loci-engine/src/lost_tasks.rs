@@ -137,7 +137,7 @@ fn ended(result: &Value) -> Option<&str> {
 }
 
 fn is_notice_of(entry: &Entry, id: &str) -> bool {
-    let (item, element) = (format!("\n- {id}: "), format!("<task-id>{id}</task-id>"));
+    let item = format!("\n- {id}: ");
     let is_ours = |text: &str| text.starts_with(OPENING) && text.contains(&item) && entry.head().is_meta;
     let origin: Value = entry.fields().read("origin").unwrap_or_default();
     let is_notification = origin["kind"] == "task-notification";
@@ -145,14 +145,21 @@ fn is_notice_of(entry: &Entry, id: &str) -> bool {
     texts
         .iter()
         .filter_map(|block| block.text())
-        .any(|text| is_ours(&text) || (is_notification && text.contains(&element)))
+        .any(|text| is_ours(&text) || (is_notification && tells_end_of(&text, id)))
+}
+
+/// Tells whether notifications say that a task has ended; what a monitor saw has no status.
+fn tells_end_of(text: &str, id: &str) -> bool {
+    let element = format!("<task-id>{id}</task-id>");
+    let notes = text.split("</task-notification>").filter_map(|note| Some(note.split_once(&element)?.1));
+    notes.into_iter().any(|rest| rest.contains("<status>"))
 }
 
 /// Tells whether an attachment told the model in the middle of a turn.
 fn is_news_of(entry: &Entry, id: &str) -> bool {
     entry.attachment().is_some_and(|news| {
         news["commandMode"] == "task-notification"
-            && news["prompt"].as_str().is_some_and(|text| text.contains(&format!("<task-id>{id}</task-id>")))
+            && news["prompt"].as_str().is_some_and(|text| tells_end_of(text, id))
     })
 }
 
@@ -255,9 +262,11 @@ mod tests {
     fn agents_that_nobody_saw_end_are_told_unless_they_were() {
         let mut lines: Vec<Value> = [launched(1, "a1"), launched(2, "a2"), launched(3, "a3")].concat();
         lines.push(json!({"type": "user", "uuid": "n", "origin": {"kind": "task-notification"},
-            "message": {"role": "user", "content": "<task-notification>\n<task-id>a1</task-id>\n</task-notification>"}}));
+            "message": {"role": "user", "content": "<task-notification>\n<task-id>a1</task-id>\n<status>completed</status></task-notification>"}}));
         lines.push(json!({"type": "attachment", "uuid": "t", "attachment": {"type": "queued_command",
-            "commandMode": "task-notification", "prompt": "<task-id>a3</task-id>"}}));
+            "commandMode": "task-notification", "prompt": "<task-id>a3</task-id><status>completed</status>"}}));
+        lines.push(json!({"type": "attachment", "uuid": "m", "attachment": {"type": "queued_command",
+            "commandMode": "task-notification", "prompt": "<task-id>a2</task-id>\n<event>\nx\n</event>"}}));
         let said = notice(&entries(&lines), Vec::new).unwrap();
         assert!(said.contains("\n- a2: agent (x): look. Nothing of it is left.\n"), "{said}");
         assert!(!said.contains("a1") && !said.contains("a3") && !said.contains("commands wrote"), "{said}");

@@ -18,12 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loci_context::ServerInstructions;
+use loci_core::agent::{AgentDefinition, ToolAccess};
 use loci_mcp::config::ConfigProblem;
 use loci_mcp::{ServerStatus, ServerView, Servers, ToolSpec};
 use loci_tools::Tool;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::agents::server_prefixes;
 use crate::client_request::ClientRequests;
 use crate::command::ToolChanges;
 use crate::conversation::SessionContext;
@@ -76,6 +78,23 @@ impl McpToolCaller for HookToolCaller {
     }
 }
 
+/// Has what servers ask be answered by a session.
+pub(crate) fn answer_for_session(
+    servers: &Servers,
+    ctx: &Arc<SessionContext>,
+    client_requests: ClientRequests,
+) {
+    servers.set_client(Arc::new(SessionClient { ctx: Arc::downgrade(ctx), client_requests }));
+}
+
+/// Returns the tools that a server offers by now.
+pub(crate) fn server_tools(servers: &Servers, view: &ServerView) -> Vec<Arc<dyn Tool>> {
+    let tool = |(name, spec): &(String, Arc<ToolSpec>)| -> Arc<dyn Tool> {
+        Arc::new(McpTool::new(servers, &view.name, name, spec))
+    };
+    view.offer.tools.iter().map(tool).collect()
+}
+
 /// What is to change since the last look.
 #[derive(Default)]
 pub(crate) struct ServerSync {
@@ -100,6 +119,8 @@ pub(crate) struct McpLink {
     /// Tools whose definition was told to have changed.
     told_changed: BTreeSet<String>,
     has_waited: bool,
+    /// The agent that the main conversation runs as, which may not have all tools.
+    main: Option<Arc<AgentDefinition>>,
 }
 
 impl McpLink {
@@ -108,10 +129,11 @@ impl McpLink {
         config: &McpConfig,
         ctx: &Arc<SessionContext>,
         client_requests: ClientRequests,
+        main: Option<Arc<AgentDefinition>>,
     ) -> Self {
-        let client = SessionClient { ctx: Arc::downgrade(ctx), client_requests };
-        config.servers.set_client(Arc::new(client));
+        answer_for_session(&config.servers, ctx, client_requests);
         Self {
+            main,
             servers: config.servers.clone(),
             changed: config.servers.changed(),
             offered: BTreeMap::new(),
@@ -159,9 +181,13 @@ impl McpLink {
 
     fn sync_tools(&mut self, views: &[ServerView], sync: &mut ServerSync) {
         let mut changes = ToolChanges::default();
+        let main = self.main.clone();
+        let access = main.as_ref().map(|agent| ToolAccess::main(agent).with_servers(server_prefixes(agent)));
+        let is_for_agent = |name: &str| access.as_ref().is_none_or(|access| access.has(name));
         let now: BTreeMap<&str, (&ServerView, &Arc<ToolSpec>)> = views
             .iter()
             .flat_map(|view| view.offer.tools.iter().map(move |(name, spec)| (name.as_str(), (view, spec))))
+            .filter(|(name, _)| is_for_agent(name))
             .collect();
         let gone: Vec<String> =
             self.offered.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();

@@ -58,6 +58,7 @@ pub(crate) struct Recorder {
     last_prompt: Option<String>,
     inherited: Vec<Arc<Entry>>,
     title: Option<String>,
+    agent: Option<String>,
     labels: LabelWatch,
     /// What was last said of the session's cost.
     told_cost: Map<String, Value>,
@@ -89,6 +90,7 @@ impl Recorder {
             last_prompt: None,
             inherited: past.inherited,
             title: past.title,
+            agent: past.agent,
             labels: past.labels,
             told_cost: Map::new(),
             calls: HashMap::new(),

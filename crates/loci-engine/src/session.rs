@@ -77,6 +77,8 @@ pub struct Session {
     setup: Option<&'static str>,
     /// How it ends, as hooks are told.
     end_reason: &'static str,
+    /// What stands before the first prompt, where the conversation is new and runs as an agent.
+    initial_prompt: Option<String>,
     /// The MCP servers, where there are any.
     mcp: Option<McpLink>,
     /// Questions beside the conversation.

@@ -115,6 +115,8 @@ pub struct Headless {
     pub replays_prompts: bool,
     /// Who answers permission questions.
     pub prompter: PermissionPrompter,
+    /// After how long without a line questions of the model to whoever sits at the terminal go on by themselves.
+    pub question_timeout: Option<Duration>,
     /// Whether a client may switch to bypassing permissions.
     pub may_bypass: bool,
     /// The version clients are told.
@@ -186,7 +188,7 @@ impl Headless {
             stderr,
             session: runner,
             input,
-            terminal: terminal_prompt::TerminalPrompt::default(),
+            terminal: terminal_prompt::TerminalPrompt::new(self.question_timeout),
             requests: OutgoingRequests::default(),
             client_requests,
             exit: Exit::Success,

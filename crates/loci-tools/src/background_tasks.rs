@@ -64,6 +64,8 @@ struct State {
     tasks: Vec<Task>,
     /// Ended tasks in the background that their conversation has not been told of.
     finished: Vec<String>,
+    /// Lines of monitors that their conversation has not been told of, by task.
+    lines: Vec<(String, Vec<String>)>,
     followers: Vec<(Option<AgentId>, JoinHandle<()>)>,
 }
 
@@ -77,6 +79,42 @@ struct Task {
     is_background: bool,
     /// How much of the output has been shown to the model.
     n_shown: u64,
+}
+
+/// The hold that whoever tells the lines of a monitor has on it.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskLines {
+    id: String,
+    shared: Arc<Shared>,
+}
+
+impl TaskLines {
+    /// Returns how the task is doing; none when it is forgotten.
+    pub(crate) fn status(&self) -> Option<BackgroundStatus> {
+        self.shared.state().find(&self.id).map(|task| task.status.borrow().clone())
+    }
+
+    /// Tells lines to the conversation of the task.
+    pub(crate) fn tell(&self, lines: Vec<String>) {
+        if lines.is_empty() {
+            return;
+        }
+        {
+            let mut state = self.shared.state();
+            match state.lines.iter_mut().find(|(id, _)| *id == self.id) {
+                Some((_, told)) => told.extend(lines),
+                None => state.lines.push((self.id.clone(), lines)),
+            }
+        }
+        self.shared.n_finished.send_modify(|n_finished| *n_finished += 1);
+    }
+
+    /// Has it stop.
+    pub(crate) fn stop(&self) {
+        if let Some(task) = self.shared.state().find(&self.id) {
+            task.stop.cancel();
+        }
+    }
 }
 
 /// The hold that whoever does a task's work has on it.
@@ -144,7 +182,19 @@ impl BackgroundTasks {
         let is_news = |task: &Task| {
             task.owner == self.owner && !matches!(*task.status.borrow(), BackgroundStatus::Killed(_))
         };
+        let has_lines = |(id, _): &(String, _)| state.find(id).is_some_and(|task| task.owner == self.owner);
         state.finished.iter().any(|id| state.find(id).is_some_and(is_news))
+            || state.lines.iter().any(has_lines)
+    }
+
+    /// Returns what monitors of the conversation have told since the last time.
+    pub fn drain_lines(&self) -> Vec<(BackgroundTask, Vec<String>)> {
+        let mut state = self.shared.state();
+        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut state.lines)
+            .into_iter()
+            .partition(|(id, _)| state.find(id).is_some_and(|task| task.owner == self.owner));
+        state.lines = others;
+        own.into_iter().filter_map(|(id, lines)| Some((state.find(&id)?.view(), lines))).collect()
     }
 
     /// Returns a counter that changes whenever a task of the session ends.
@@ -238,6 +288,18 @@ impl BackgroundTasks {
         Ok(output)
     }
 
+    /// Makes a running command a monitor; whoever has what is returned tells its lines.
+    pub(crate) async fn start_monitor(
+        &self,
+        about: NewTask,
+        running: Running,
+        capture: Capture,
+    ) -> io::Result<TaskLines> {
+        let id = about.id.clone();
+        self.start(about, running, capture).await?;
+        Ok(TaskLines { id, shared: Arc::clone(&self.shared) })
+    }
+
     /// Takes over processes that a finished command left behind with its pipes open: they are read, so that they
     /// do not block, and end with the session.
     pub(crate) fn adopt(&self, running: Running) {
@@ -264,6 +326,11 @@ impl BackgroundTasks {
 }
 
 impl TaskHandle {
+    /// Tells whether its conversation goes on without waiting for it.
+    pub fn is_background(&self) -> bool {
+        self.shared.state().find(&self.id).is_some_and(|task| task.is_background)
+    }
+
     /// The task goes on in the background from now on: its end is news for its conversation.
     pub fn move_to_background(&self) {
         let view = self.shared.state().find_mut(&self.id).map(|task| {

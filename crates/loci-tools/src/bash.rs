@@ -133,13 +133,8 @@ impl Tool for Bash {
             Ok(input) => input,
             Err(error) => return refusal(error.to_string()),
         };
-        if input.command.trim().is_empty() {
-            return refusal("The command is empty. Give a command to run.".to_owned());
-        }
-        if let Some(c) = input.command.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return refusal(format!(
-                "The command contains the control character {c:?}. Write it as an escape."
-            ));
+        if let Err(why) = check_command(&input.command) {
+            return refusal(why);
         }
         if input.run_in_background && host.env().vars.is_truthy(DISABLE_BACKGROUND) {
             return refusal(format!(
@@ -157,6 +152,37 @@ impl Tool for Bash {
             }
         })
     }
+}
+
+/// Says why a text is no command.
+pub(crate) fn check_command(command: &str) -> Result<(), String> {
+    if command.trim().is_empty() {
+        return Err("The command is empty. Give a command to run.".to_owned());
+    }
+    match command.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        Some(c) => Err(format!("The command contains the control character {c:?}. Write it as an escape.")),
+        None => Ok(()),
+    }
+}
+
+/// Returns what a command would do in the background.
+pub(crate) fn background_effects(command: &str, place: &Workspace) -> CallEffects {
+    effects(&in_background(command.to_owned()), place)
+}
+
+/// Starts a command whose complaints go to a file of their own; returns it with what keeps its output.
+pub(crate) fn start_with_stderr(
+    command: &str,
+    stderr: &Path,
+    host: &dyn Host,
+) -> io::Result<(Running, Capture)> {
+    let file = stderr.display().to_string().replace('\'', r"'\''");
+    let (_, running) = start(&in_background(format!("exec 2>>'{file}'; {command}")), host)?;
+    Ok((running, Capture::new(Limits::new(&host.env().vars, None).capture())))
+}
+
+fn in_background(command: String) -> Input {
+    Input { command, timeout: None, description: None, run_in_background: true, disable_sandbox: false }
 }
 
 fn effects(input: &Input, place: &Workspace) -> CallEffects {

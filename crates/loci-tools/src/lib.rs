@@ -26,6 +26,7 @@ mod exit_plan_mode;
 mod exit_worktree;
 mod glob;
 mod grep;
+mod monitor;
 mod notebook_edit;
 mod read;
 mod recall;

@@ -109,6 +109,7 @@ impl Toolbox {
             Arc::new(crate::schedule::schedule_wakeup::ScheduleWakeup::default()),
             Arc::new(crate::web_fetch::WebFetch::default()),
             Arc::new(crate::web_search::WebSearch::default()),
+            Arc::new(crate::monitor::Monitor::default()),
         ])
     }
 

@@ -278,7 +278,10 @@ impl App {
         let mut actions = match event {
             Event::Input(input) => self.input(input),
             Event::News(news) => self.news(news),
-            Event::Tick => Vec::new(),
+            Event::Tick => {
+                let expired = self.dialogs.take_expired(now);
+                expired.map(|actions| self.keep_own(actions)).unwrap_or_default()
+            }
             Event::Drawn => {
                 self.dialogs.drawn(now);
                 Vec::new()

@@ -19,6 +19,8 @@ pub(crate) use permission::PermissionDialog;
 pub(crate) use text_field::TextField;
 pub(crate) use user_questions::UserQuestionsDialog;
 
+use std::time::Duration;
+
 use crate::app::Action;
 use crate::block::FileDiff;
 use crate::key::InputEvent;
@@ -42,6 +44,11 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
     /// What is said of it to somebody who is away.
     fn notice(&self) -> String {
         "loci has a question for you".to_owned()
+    }
+
+    /// Returns what comes of it when whoever is asked has been away for so long; nothing where it waits for ever.
+    fn expire(&self, _waited: Duration) -> Option<DialogStep> {
+        None
     }
 
     /// Takes up what a call would change, once that is known.

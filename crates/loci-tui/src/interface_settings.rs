@@ -1,6 +1,9 @@
 //! What settings say about the interface itself, as values.
 
+use std::time::Duration;
+
 use loci_app::status_line::StatusLineConfig;
+use loci_core::user_question::answer_timeout;
 use serde_json::Value;
 
 use crate::input::Flavor;
@@ -66,6 +69,8 @@ pub struct InterfaceSettings {
     pub status_line: Option<StatusLineConfig>,
     /// Whether somebody who was away is told what the session is about (`awaySummaryEnabled`).
     pub has_recap: bool,
+    /// After how long without a key a question of the model goes on by itself (`askUserQuestionTimeout`).
+    pub question_timeout: Option<Duration>,
 }
 
 impl InterfaceSettings {
@@ -94,6 +99,7 @@ impl InterfaceSettings {
             is_screen_reader: flag("axScreenReader", false),
             status_line: StatusLineConfig::from_settings(settings),
             has_recap: flag("awaySummaryEnabled", true),
+            question_timeout: answer_timeout(text("askUserQuestionTimeout"), None),
         }
     }
 }
@@ -127,6 +133,7 @@ mod tests {
             "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
             "statusLine": {"type": "command", "command": "date"},
             "awaySummaryEnabled": false,
+            "askUserQuestionTimeout": "5m",
         }));
         let expected = InterfaceSettings {
             responds_to_shell: false,
@@ -141,6 +148,7 @@ mod tests {
             is_screen_reader: true,
             status_line: Some(StatusLineConfig { command: "date".into(), padding: 0, refresh: None }),
             has_recap: false,
+            question_timeout: Some(Duration::from_secs(300)),
         };
         assert_eq!(settings, expected);
     }

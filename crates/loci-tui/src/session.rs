@@ -13,6 +13,7 @@ use loci_app::retention;
 use loci_app::session_command::CommandContext;
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
+use loci_core::user_question::answer_timeout;
 use loci_engine::{Command, McpConfig, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -149,6 +150,15 @@ fn find_session(
     }
 }
 
+/// Returns what settings, and variables that win over them, say about the interface.
+fn interface_settings(env: &Env, settings: &Value) -> InterfaceSettings {
+    let timeout = settings.get("askUserQuestionTimeout").and_then(Value::as_str);
+    InterfaceSettings {
+        question_timeout: answer_timeout(timeout, env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
+        ..InterfaceSettings::from_value(settings)
+    }
+}
+
 /// Runs a session to its end.
 async fn drive(
     started: StartedSession,
@@ -172,7 +182,8 @@ async fn drive(
         is_persistent: identity.is_persistent(),
         commands: runner.slash_commands().get(),
         idle_notice: started.idle_notice,
-        interface: InterfaceSettings::from_value(&started.settings),
+        interface: interface_settings(&started.env, &started.settings),
+        initial_prompt: started.initial_prompt,
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     tokio::spawn(sweep_later(ctx.env.clone(), ctx.home.clone(), started.cleanup_period_days));

@@ -14,7 +14,8 @@ use loci_app::{
     COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
     TraceTarget, renewal, resume, retention, start_trace,
 };
-use loci_engine::{ClientMessage, ClientRequests, InitializeRequest, Prompt, Session, SessionConfig};
+use loci_core::user_question::answer_timeout;
+use loci_engine::{ClientMessage, ClientRequests, InitializeRequest, Prompt, Session};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -192,9 +193,12 @@ impl Run<'_> {
         let forwards_agent_text = self.args.forward_subagent_text
             || self.env.vars.is_truthy("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT")
             || initialize.as_ref().is_some_and(|request| request.forwards_subagent_text);
-        let prompt = prompt.map(|prompt| with_initial_prompt(prompt, &composed.config));
         let front = Headless {
             forwards_agent_text,
+            question_timeout: answer_timeout(
+                composed.config.settings["askUserQuestionTimeout"].as_str(),
+                self.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS"),
+            ),
             api_key_source: composed.config.api_key_source.clone(),
             models: composed.models,
             output_style: composed.config.output_style.clone(),
@@ -231,15 +235,6 @@ fn warn_of_late_parts(request: &InitializeRequest, is_early: bool, stderr: &mut 
     }
 }
 
-/// Puts the first words of the agent that a new conversation runs as before the prompt.
-fn with_initial_prompt(prompt: Prompt, config: &SessionConfig) -> Prompt {
-    let initial = config.agents.main.as_ref().and_then(|agent| agent.initial_prompt.clone());
-    match initial.filter(|_| config.history.path.is_empty()) {
-        Some(initial) => Prompt::text(&format!("{initial}\n\n{}", prompt.content.text())),
-        None => prompt,
-    }
-}
-
 fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::ids::SessionId) -> Headless {
     Headless {
         env: env.clone(),
@@ -266,6 +261,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         output_style: String::new(),
         output_styles: Arc::new(Vec::new),
         prompt,
+        question_timeout: None,
         initialize: None,
         has_awaited_initialize: false,
         client_requests: None,

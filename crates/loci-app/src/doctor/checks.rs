@@ -12,7 +12,8 @@ use loci_storage::history::BlobStore;
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
-use super::{Block, BuildNames, Check};
+use super::{Block, BuildNames, Check, work_checks};
+use crate::plugins::RunPlugins;
 use crate::{COMPATIBLE_VERSION, UserError};
 
 /// Variables that hold credentials.
@@ -27,6 +28,7 @@ pub(super) struct Installation {
     pub(super) home: ConfigHome,
     pub(super) places: SettingsPlaces,
     pub(super) loaded: LoadedSettings,
+    pub(super) plugins: RunPlugins,
 }
 
 /// Makes every check.
@@ -45,6 +47,10 @@ pub(super) fn all(it: &Installation, names: &BuildNames) -> Vec<Check> {
         credentials,
         mcp_servers(it),
         sessions(it),
+        work_checks::agents(it),
+        work_checks::tasks(it),
+        work_checks::plans(it),
+        work_checks::worktrees(it),
         file_history(it),
         programs(it),
     ]

@@ -10,7 +10,8 @@ use loci_engine::LoadedHistory;
 use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
-    ForkOrigin, copy_notes, copy_tasks, fork_entries, link_backups, load_transcript, session_summary,
+    ForkOrigin, copy_notes, copy_tasks, fork_entries, link_backups, load_transcript, session_agent,
+    session_summary,
 };
 
 use super::{Resume, fresh, lease, no_such_message, restored_mode, skipped_warning};
@@ -60,6 +61,7 @@ pub(super) fn start(
     Ok(Resume {
         model: conversation.last_model().map(str::to_owned),
         mode,
+        agent: session_agent(source.file()),
         snapshots,
         place,
         history,

@@ -8,10 +8,11 @@ use loci_core::entry::draft::Stamp;
 use loci_core::message::Message;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
-use loci_tools::{BackgroundTasks, Toolbox};
+use loci_tools::{BackgroundTasks, Tool, Toolbox};
 
 use super::memory::{agent_memory, memory_dir};
 use super::plan::{AgentPlan, Beginning};
+use super::servers::server_prefixes;
 use super::{AgentService, AgentWork};
 use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
@@ -37,6 +38,7 @@ impl AgentService {
         plan: &mut AgentPlan,
         tasks: BackgroundTasks,
         work: AgentWork,
+        server_tools: &[Arc<dyn Tool>],
     ) -> Result<Conversation, String> {
         let ctx = &self.deps.ctx;
         let memory = match self.settings.keeps_memory {
@@ -46,7 +48,7 @@ impl AgentService {
         let beginning = std::mem::replace(&mut plan.beginning, Beginning::New);
         let basis = match &beginning {
             Beginning::Fork(fork) => self.fork_basis(fork),
-            Beginning::New | Beginning::Past(_) => self.own_basis(plan, memory.as_deref())?,
+            Beginning::New | Beginning::Past(_) => self.own_basis(plan, memory.as_deref(), server_tools)?,
         };
         let past = match beginning {
             Beginning::Past(past) => LoadedHistory {
@@ -136,15 +138,25 @@ impl AgentService {
         Basis {
             base: Arc::clone(&fork.point.base),
             toolbox,
-            prelude: Prelude::Fork { messages: fork.point.messages.clone(), tokens: fork.point.tokens },
+            prelude: Prelude::Fork {
+                messages: fork.point.messages.clone(),
+                tokens: fork.point.tokens,
+                results: fork.results.clone(),
+            },
             instructions: InstructionState::default(),
-            compaction: CompactionConfig::off(),
+            // Its own part is made shorter; what it goes on from stays as it is.
+            compaction: CompactionConfig { collapses: false, ..self.base.compaction },
         }
     }
 
-    fn own_basis(&self, plan: &AgentPlan, memory: Option<&std::path::Path>) -> Result<Basis, String> {
+    fn own_basis(
+        &self,
+        plan: &AgentPlan,
+        memory: Option<&std::path::Path>,
+        server_tools: &[Arc<dyn Tool>],
+    ) -> Result<Basis, String> {
         let ctx = &self.deps.ctx;
-        let toolbox = self.tools(plan, memory.is_some())?;
+        let toolbox = self.tools(plan, memory.is_some(), server_tools)?;
         let base = &self.base;
         let has_context = plan.definition.has_project_context;
         let (skills, problems) = preloaded_skills(&ctx.skills.registry(), &plan.definition.skills);
@@ -196,20 +208,38 @@ impl AgentService {
     }
 
     /// Returns the tools of an agent; an agent whose list names none that there are cannot work.
-    fn tools(&self, plan: &AgentPlan, has_memory: bool) -> Result<Toolbox, String> {
+    fn tools(
+        &self,
+        plan: &AgentPlan,
+        has_memory: bool,
+        server_tools: &[Arc<dyn Tool>],
+    ) -> Result<Toolbox, String> {
         let mut toolbox = self.toolbox();
+        let name = &plan.definition.name;
         let place = AgentPlace {
             is_background: plan.is_background,
             may_spawn: plan.agent.depth < self.settings.max_depth,
             mode: agent_mode(self.deps.ctx.mode(), plan.mode),
             has_memory,
         };
-        let access = ToolAccess::new(&plan.definition, place);
+        let access = ToolAccess::new(&plan.definition, place).with_servers(server_prefixes(&plan.definition));
+        toolbox.drop_retired();
+        let book = &self.deps.ctx.state.get().permission.rulebook;
+        for tool in server_tools {
+            let tool_name = &tool.descriptor().name;
+            if book.is_tool_denied(tool_name) {
+                continue;
+            }
+            // What the agent brings along wins over what the session has of that name.
+            if toolbox.find(tool_name).is_some() {
+                toolbox.replace(Arc::clone(tool));
+            } else if let Err(problem) = toolbox.append(Arc::clone(tool)) {
+                self.tell_once(format!("A tool of the agent `{name}` is not offered: {problem}"));
+            }
+        }
         let all: Vec<String> = toolbox.available().map(|tool| tool.name.clone()).collect();
         let unknown = access.unknown_entries(all.iter().map(String::as_str));
-        toolbox.drop_retired();
         toolbox.retain(|tool| access.has(&tool.name));
-        let name = &plan.definition.name;
         let has_list = plan.definition.tools.as_ref().is_some_and(|list| !list.is_empty());
         if has_list && toolbox.available().next().is_none() {
             let entries = plan.definition.tools.iter().flatten().cloned().collect::<Vec<_>>().join(", ");

@@ -281,10 +281,8 @@ impl AgentService {
                  permissions than its session"
             ));
         }
-        if !definition.mcp_servers.is_empty() {
-            self.tell_once(format!(
-                "The agent `{name}` works without MCP servers of its own: they are not supported yet"
-            ));
+        for note in &definition.notes {
+            self.tell_once(format!("The agent `{name}`: {note}"));
         }
     }
 }

@@ -85,10 +85,15 @@ impl AgentRun {
             Arc::clone(&live),
             Arc::clone(&service.deps.ctx.env.clock),
             self.output.clone(),
+            service.settings.stall_timeout,
         );
-        let mut conversation = match service.conversation(&mut self.plan, tasks, work) {
+        let servers = service.start_servers(&self.plan, &stop).await;
+        let mut conversation = match service.conversation(&mut self.plan, tasks, work, &servers.tools) {
             Ok(conversation) => conversation,
-            Err(why) => return self.not_begun(BackgroundStatus::Broken(why)),
+            Err(why) => {
+                servers.end().await;
+                return self.not_begun(BackgroundStatus::Broken(why));
+            }
         };
         tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, kind = self.plan.agent.kind, "agent begins");
         let _hooks = service.add_hooks(&self.plan);
@@ -99,6 +104,7 @@ impl AgentRun {
         };
         let report = drive(&mut conversation, first, &live, &stop).await;
         conversation.host.tasks().shutdown().await;
+        servers.end().await;
         conversation.recorder.close();
         conversation.tell_warnings();
         let kept = match worktree {
@@ -128,6 +134,10 @@ impl AgentRun {
             Outcome::Completed | Outcome::MaxTurns(_) => {
                 let text = if report.text.is_empty() { said } else { report.text.clone() };
                 (text, None, BackgroundStatus::Completed)
+            }
+            Outcome::Interrupted(_) if conversation.agent_work().is_some_and(|work| work.has_stalled) => {
+                let waited = self.service.settings.stall_timeout.unwrap_or_default();
+                broken(said, format!("its model said nothing for {} ms", waited.as_millis()))
             }
             Outcome::Interrupted(_) => {
                 let why = "stopped by request".to_owned();

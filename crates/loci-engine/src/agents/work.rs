@@ -28,6 +28,10 @@ pub(crate) struct AgentWork {
     pub(crate) last_usage: Usage,
     /// Where what it says is written down as it says it.
     output: PathBuf,
+    /// How long its model may say nothing while it works in the background.
+    patience: Option<Duration>,
+    /// Whether it was given up because its model said nothing any more.
+    pub(crate) has_stalled: bool,
 }
 
 impl AgentWork {
@@ -36,6 +40,7 @@ impl AgentWork {
         live: Arc<LiveAgent>,
         clock: Arc<dyn Clock>,
         output: PathBuf,
+        patience: Option<Duration>,
     ) -> Self {
         Self {
             began: clock.monotonic(),
@@ -46,7 +51,14 @@ impl AgentWork {
             tool_uses: 0,
             last_usage: Usage::default(),
             output,
+            patience,
+            has_stalled: false,
         }
+    }
+
+    /// Returns how long its model may say nothing: in the foreground whoever waits may interrupt.
+    pub(crate) fn stall_limit(&self) -> Option<Duration> {
+        self.patience.filter(|_| self.task.is_background())
     }
 
     /// A call begins.

@@ -4,15 +4,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loci_core::hooks::{EventInput, HookEvent};
-use loci_storage::worktree::{
-    Worktree, WorktreeBase, WorktreeOptions, create_worktree, remove_worktree, worktree_changes,
-};
+use loci_core::hooks::EventInput;
+use loci_storage::worktree::{AGENT_WORKTREE_PREFIX, Worktree, remove_worktree, worktree_changes};
 use loci_tools::{KeptWorktree, Workspace};
 
 use super::AgentService;
 use super::plan::AgentPlan;
-use crate::extension::{FeatureHooks as _, HookMoment, TurnHooks as _};
+use crate::extension::{HookMoment, TurnHooks as _};
 
 /// A worktree that an agent works in.
 pub(super) struct AgentWorktree {
@@ -26,24 +24,13 @@ impl AgentService {
     /// Makes the worktree and has the agent work there.
     pub(super) async fn make_worktree(&self, plan: &mut AgentPlan) -> Result<AgentWorktree, String> {
         let ctx = Arc::clone(&self.deps.ctx);
-        let (name, cwd) = (format!("agent-{}", plan.agent.id), plan.place.cwd.clone());
-        let moment =
-            HookMoment { cwd: cwd.clone(), agent: Some(plan.agent.clone()), ..HookMoment::default() };
-        let by_hook = match ctx.hooks.has(HookEvent::WorktreeCreate) {
-            true => ctx.hooks.create_worktree(name.clone(), moment.clone()).await,
-            false => None,
-        };
-        let worktree = match by_hook {
-            Some(made) => AgentWorktree { made: None, path: made?, moment },
-            None => {
-                let env = ctx.env.clone();
-                let options = WorktreeOptions { base: WorktreeBase::Head, ..WorktreeOptions::default() };
-                let make =
-                    move || create_worktree(&env, &cwd, &name, &options).map_err(|error| error.to_string());
-                let made = tokio::task::spawn_blocking(make).await.map_err(|error| error.to_string())??;
-                AgentWorktree { path: made.path.clone(), made: Some(made), moment }
-            }
-        };
+        let name = format!("{AGENT_WORKTREE_PREFIX}{}", plan.agent.id);
+        let cwd = plan.place.cwd.clone();
+        let moment = HookMoment { cwd, agent: Some(plan.agent.clone()), ..HookMoment::default() };
+        // As the settings say, like any other worktree of the session.
+        let made = ctx.worktrees.create(name, moment.clone()).await?;
+        let path = made.path.clone();
+        let worktree = AgentWorktree { made: made.base.is_some().then_some(made), path, moment };
         let path = worktree.path.clone();
         plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
         Ok(worktree)

@@ -382,7 +382,10 @@ impl Conversation {
         if pending.trigger == Trigger::Manual {
             self.run.tally.text = "The conversation goes on from its summary.".to_owned();
         }
-        self.drop_retired_tools();
+        // What a fork goes on from is cached with all of its tools.
+        if !matches!(self.prelude, Prelude::Fork { .. }) {
+            self.drop_retired_tools();
+        }
         self.reread_instructions();
         self.restore_plan();
         self.restore_used(&past, &pending.room);

@@ -95,7 +95,11 @@ impl Conversation {
             author: setup.author,
             compaction: CompactionConfig::off(),
             instructions: InstructionState::default(),
-            prelude: Prelude::Fork { messages: setup.point.messages, tokens: setup.point.tokens },
+            prelude: Prelude::Fork {
+                messages: setup.point.messages,
+                tokens: setup.point.tokens,
+                results: Vec::new(),
+            },
             past: None,
             checkpoints: Checkpoints::new(env, None),
             helpers: Helpers::default(),

@@ -16,8 +16,8 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskStore, ToolProgress, WebHost, Workspace,
-    WorktreeWish,
+    LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskKind, TaskStore, ToolProgress, WebHost,
+    Workspace, WorktreeWish,
 };
 use serde_json::Value;
 
@@ -282,7 +282,12 @@ impl ConversationHost {
                         row["type"] = "subagent".into();
                         row["agent_type"] = kind.into();
                     }
-                    None => row["command"] = task.command.as_str().into(),
+                    None => {
+                        if task.kind == TaskKind::Monitor {
+                            row["type"] = "monitor".into();
+                        }
+                        row["command"] = task.command.as_str().into();
+                    }
                 }
                 row
             })

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use loci_context::{ServerInstructions, user_context};
+use loci_context::{ServerInstructions, join_messages, user_context};
 use loci_core::entry::Entry;
-use loci_core::message::Message;
+use loci_core::message::{Block, Message, Role};
 use loci_core::tool::ToolAttachment;
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::{FileState, Host};
@@ -44,6 +44,8 @@ pub(crate) enum Prelude {
         messages: Vec<Message>,
         /// About how many tokens they are.
         tokens: u64,
+        /// What their last calls are answered with.
+        results: Vec<Block>,
     },
 }
 
@@ -54,6 +56,27 @@ impl Prelude {
             Self::Opening(opening) => opening.as_ref().map_or(0, Opening::tokens),
             Self::Fork { tokens, .. } => *tokens,
         }
+    }
+
+    /// Puts messages behind those of the conversation that a fork goes on from. The calls of those are answered, also once
+    /// the fork's own beginning, which had the answers, is a summary: the prefix stays the same, byte for byte.
+    pub(crate) fn before(&self, mut own: Vec<Message>) -> Vec<Message> {
+        let Self::Fork { messages, results, .. } = self else { return own };
+        let is_result = |block: &&Block| block.tool_result().is_some();
+        let is_answered = own.first().is_some_and(|it| it.content.first().is_some_and(|it| is_result(&it)));
+        if !is_answered && !results.is_empty() {
+            match own.first_mut().filter(|first| first.role == Role::User) {
+                Some(first) => {
+                    // Answers come first; a fork has no opening of its own, so the place of one is empty.
+                    let is_empty = |block: &&Block| block.text().is_some_and(|text| text.is_empty());
+                    let others = first.content.iter().filter(|block| !is_result(block) && !is_empty(block));
+                    let content: Vec<Block> = results.iter().chain(others).cloned().collect();
+                    *first = Message::new(Role::User, content);
+                }
+                None => own.insert(0, Message::new(Role::User, results.clone())),
+            }
+        }
+        join_messages(messages, own)
     }
 }
 

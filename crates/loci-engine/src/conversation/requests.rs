@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage, RequestEvent};
-use crate::agents::notification_text;
+use crate::agents::take_news;
 use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent};
 use crate::model_name::resolve_model;
@@ -79,11 +79,10 @@ impl Conversation {
     /// Records what the model is to hear before its next answer: work that has ended beside the conversation, and messages
     /// to an agent.
     fn record_news(&mut self) {
-        let ended = self.host.tasks().drain_finished();
-        if !ended.is_empty() {
+        if let Some(text) = take_news(self.host.tasks()) {
             let news = json!({
                 "type": "queued_command",
-                "prompt": notification_text(&ended),
+                "prompt": text,
                 "commandMode": "task-notification",
             });
             self.recorder.attachment(news);

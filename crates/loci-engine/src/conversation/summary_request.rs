@@ -71,7 +71,7 @@ impl SummaryRequest {
 impl Conversation {
     /// Asks for a summary; what comes of it is heard by `summarised`.
     pub(super) fn ask_for_summary(&mut self, mut pending: PendingCompaction, messages: Vec<Said>) {
-        pending.asking.messages = messages;
+        pending.asking.messages = self.prelude.before(messages);
         pending.asking.attempt = 0;
         self.send_summary_request(pending, Duration::ZERO);
     }

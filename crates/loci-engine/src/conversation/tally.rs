@@ -16,6 +16,8 @@ use crate::turn::{Outcome, TurnEnd};
 pub(super) struct Tally {
     began: Duration,
     request_began: Duration,
+    /// Whether a request is on the wire.
+    pub(super) is_asking: bool,
     has_first_event: bool,
     /// What the turn began with, where that was no prompt of a person.
     pub(super) origin: Option<&'static str>,
@@ -37,6 +39,7 @@ impl Tally {
         Self {
             began: now,
             request_began: now,
+            is_asking: false,
             has_first_event: false,
             origin: None,
             usage: Usage::default(),
@@ -51,6 +54,7 @@ impl Tally {
 
     pub(super) fn request_began(&mut self, now: Duration, process_started: Duration) {
         self.request_began = now;
+        self.is_asking = true;
         self.has_first_event = false;
         self.first_request_after.get_or_insert(now.saturating_sub(process_started));
     }
@@ -67,6 +71,7 @@ impl Tally {
     /// Notes the end of a request and returns how long it took.
     pub(super) fn request_ended(&mut self, now: Duration) -> Duration {
         let taken = now.saturating_sub(self.request_began);
+        self.is_asking = false;
         self.api += taken;
         taken
     }

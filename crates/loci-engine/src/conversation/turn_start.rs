@@ -9,7 +9,7 @@ use loci_core::stream::{Failure, FailureKind};
 
 use super::Conversation;
 use super::running_turn::RunningTurn;
-use crate::agents::notification_text;
+use crate::agents::take_news;
 use crate::command::{Prompt, ShellCommand};
 use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, TurnReport, TurnStart};
@@ -154,13 +154,12 @@ impl Conversation {
                 return Ok(Event::Begin);
             }
             TurnInput::TaskNews => {
-                let tasks = self.host.tasks().drain_finished();
-                if tasks.is_empty() {
+                let Some(news) = take_news(self.host.tasks()) else {
                     return Err(NoTurn::Refused(NOTHING_OPEN.to_owned()));
-                }
+                };
                 self.run.tally.origin = Some("task-notification");
                 let mode = self.ctx.mode();
-                self.recorder.notification(&notification_text(&tasks), mode.as_str());
+                self.recorder.notification(&news, mode.as_str());
                 return Ok(Event::Begin);
             }
             TurnInput::Shell(shell) => {

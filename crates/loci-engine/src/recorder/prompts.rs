@@ -154,6 +154,8 @@ impl Recorder {
         }
         let title = self.title.take().map(|title| Metadata::CustomTitle { title });
         entries.extend(title.and_then(|title| self.metadata(&title)));
+        let agent = self.agent.take().map(|agent| Metadata::AgentSetting { agent });
+        entries.extend(agent.and_then(|agent| self.metadata(&agent)));
         let left = self.tail.clone();
         let mended = self.mend();
         let fork_point = mended.first().map_or(left.as_ref(), |first| first.head().parent.as_ref());

@@ -163,7 +163,10 @@ impl Session {
             commands: config.background.command_wait,
         };
         let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
-        let mcp = mcp.map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone()));
+        let mcp = mcp
+            .map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone(), config.agents.main.clone()));
+        let main = config.agents.main.as_ref().filter(|_| config.history.path.is_empty());
+        let initial_prompt = main.and_then(|agent| agent.initial_prompt.clone());
         let side_questions = SideQuestions::new(background_deps(&ctx, &config));
         let conversation = Conversation::main(ctx, config, place);
         let session = Self {
@@ -181,6 +184,7 @@ impl Session {
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",
+            initial_prompt,
             mcp,
             side_questions,
         };
@@ -226,6 +230,7 @@ impl Conversation {
             instructions: config.instructions.clone(),
             lazy_instructions: config.lazy_instructions.clone(),
             task_store: host.task_store(),
+            client_requests: config.client_requests.clone(),
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());

@@ -3,14 +3,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::message::{Block, Content};
 use loci_tools::Host;
 
 use super::Session;
-use crate::command::Command;
+use crate::command::{Command, Prompt};
 use crate::conversation::TurnInput;
 use crate::event::{EngineEvent, TurnReport};
 use crate::model_name::resolve_model;
 use crate::state::set_mode;
+
+/// Puts the first words of the agent that a new conversation runs as before its first prompt. A front end may say them by
+/// themselves; commands are left alone.
+fn with_initial_prompt(initial: &mut Option<String>, mut prompt: Prompt) -> Prompt {
+    let said = prompt.content.text();
+    if said.trim_start().starts_with('/') && initial.as_deref() != Some(said.as_str()) {
+        return prompt;
+    }
+    let Some(initial) = initial.take().filter(|initial| *initial != said) else { return prompt };
+    match &mut prompt.content {
+        Content::Text(text) => *text = format!("{initial}\n\n{text}"),
+        Content::Blocks(blocks) => blocks.insert(0, Block::new_text(&initial)),
+    }
+    prompt
+}
 
 impl Session {
     /// Takes a command that needs no turn.
@@ -19,7 +35,10 @@ impl Session {
         let conversation = &mut self.conversation;
         match command {
             Command::Prompt(_) | Command::GoOn | Command::Shell(_) if self.is_closing => {}
-            Command::Prompt(prompt) => self.queue.push_back(TurnInput::Prompt(prompt)),
+            Command::Prompt(prompt) => {
+                let prompt = with_initial_prompt(&mut self.initial_prompt, prompt);
+                self.queue.push_back(TurnInput::Prompt(prompt));
+            }
             Command::Queue(_) if self.is_closing => {}
             Command::Queue(queued) => conversation.queue_prompt(queued),
             Command::TakeBackQueue => {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::permission_tool::{ask_tool, question_of, tool_verdict};
 use super::session_state::SessionState;
-use super::terminal_prompt::{LineOutcome, TerminalPrompt};
+use super::terminal_prompt::{LineOutcome, TerminalLine, TerminalPrompt};
 use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
 use crate::client_input::{ClientInput, Incoming};
 use crate::control::{self, ControlContext};
@@ -43,7 +43,7 @@ pub(super) struct EventLoop<'a> {
     pub(super) exit: Exit,
     /// Whether a response that answers nothing was reported; once is enough.
     pub(super) has_reported_response: bool,
-    /// Agents that work in the background.
+    /// Work in the background that the answer may still come of: agents, and where there is one answer, commands.
     pub(super) background_agents: BTreeSet<String>,
     /// Whether an agent in the background has ended since the last turn that told of it.
     pub(super) has_untold_end: bool,
@@ -322,7 +322,8 @@ impl EventLoop<'_> {
         }
         match news {
             TaskNews::Started(task) | TaskNews::Backgrounded(task) if task.is_background => {
-                if task.agent_type().is_some() {
+                // One document is one answer: there the end of a command is waited for, too, as long as the run waits.
+                if task.agent_type().is_some() || self.options.output == OutputFormat::Json {
                     self.background_agents.insert(task.id.clone());
                 }
             }
@@ -386,8 +387,12 @@ impl EventLoop<'_> {
     }
 
     /// Takes a line that was typed at the terminal; without a terminal nobody is left to ask.
-    fn handle_terminal_line(&mut self, line: Option<String>) {
-        let LineOutcome { answer, shown } = self.terminal.handle_line(line.as_deref());
+    fn handle_terminal_line(&mut self, line: TerminalLine) {
+        let LineOutcome { answer, shown } = match line {
+            TerminalLine::Typed(line) => self.terminal.handle_line(Some(&line)),
+            TerminalLine::Over => self.terminal.handle_line(None),
+            TerminalLine::Away => self.terminal.handle_away(),
+        };
         if let Some((question, answer)) = answer {
             self.session.send(Command::Answer { question, answer });
         }

@@ -7,14 +7,16 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::time::Duration;
 
 use loci_core::permission::Update;
 use loci_core::tool::PathEffect;
-use loci_core::user_question::UserAnswer;
+use loci_core::user_question::{UserAnswer, with_answers_before};
 use loci_engine::{Answer, Question};
 use loci_stdx::{counted, visible};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::Instant;
 
 use super::terminal_questions::{self, AnswerLine};
 
@@ -37,6 +39,21 @@ pub(super) struct TerminalPrompt {
     /// What was said so far to the questions of the call that is shown.
     given: Vec<UserAnswer>,
     terminal: Option<TerminalLines>,
+    /// After how long without a line questions of the model go on by themselves.
+    patience: Option<Duration>,
+    /// When something was last shown.
+    shown_at: Option<Instant>,
+}
+
+/// What came of waiting for a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TerminalLine {
+    /// A line.
+    Typed(String),
+    /// No more will come.
+    Over,
+    /// Nobody has typed one for too long.
+    Away,
 }
 
 #[derive(Debug)]
@@ -50,6 +67,11 @@ struct TerminalLines {
 }
 
 impl TerminalPrompt {
+    /// Asks nothing yet; questions of the model wait so long for a line, or for ever.
+    pub(super) fn new(patience: Option<Duration>) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
     /// Adds a question; returns what to show.
     pub(super) fn ask(&mut self, question: Question) -> String {
         self.waiting.push_back(question);
@@ -93,17 +115,38 @@ impl TerminalPrompt {
         LineOutcome { answer: Some((id, answer)), shown: self.show() }
     }
 
-    /// Waits for the next line, forever when nothing is asked; `None` means that no more will come.
-    pub(super) async fn next_line(&mut self) -> Option<String> {
+    /// Goes on with what was said so far to the questions that are shown; nobody is there to say more.
+    pub(super) fn handle_away(&mut self) -> LineOutcome {
+        let waited = self.patience.unwrap_or_default();
+        let Some(question) = self.waiting.pop_front() else { return LineOutcome::default() };
+        let input = with_answers_before(&question.input, &std::mem::take(&mut self.given), waited);
+        let answer = Answer::Allow { input: Some(input), updates: Vec::new() };
+        let shown = format!("\n(no answer came within {} s: it goes on)\n{}", waited.as_secs(), self.show());
+        LineOutcome { answer: Some((question.id, answer)), shown }
+    }
+
+    /// Waits for the next line, forever when nothing is asked.
+    pub(super) async fn next_line(&mut self) -> TerminalLine {
+        let asks = self.waiting.front().is_some_and(|it| terminal_questions::questions(it).is_some());
+        match self.patience.zip(self.shown_at).filter(|_| asks) {
+            None => self.wait_for_line().await,
+            Some((patience, since)) => {
+                let end = since + patience;
+                tokio::time::timeout_at(end, self.wait_for_line()).await.unwrap_or(TerminalLine::Away)
+            }
+        }
+    }
+
+    async fn wait_for_line(&mut self) -> TerminalLine {
         let Some(terminal) = self.terminal.as_mut().filter(|_| !self.waiting.is_empty()) else {
             return std::future::pending().await;
         };
         if terminal.is_over {
-            return None;
+            return TerminalLine::Over;
         }
         let line = terminal.lines.recv().await;
         terminal.is_over = line.is_none();
-        line
+        line.map_or(TerminalLine::Over, TerminalLine::Typed)
     }
 
     fn show(&mut self) -> String {
@@ -113,6 +156,7 @@ impl TerminalPrompt {
             None => text(question),
         };
         self.terminal.get_or_insert_with(TerminalLines::open).discard_typed();
+        self.shown_at = Some(Instant::now());
         text
     }
 }

@@ -28,6 +28,8 @@ pub struct NewTask {
 pub enum TaskKind {
     /// A command.
     Shell,
+    /// A command whose lines are told as they come.
+    Monitor,
     /// An agent of this type.
     Agent(String),
 }
@@ -37,6 +39,7 @@ impl TaskKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Shell => "local_bash",
+            Self::Monitor => "monitor",
             Self::Agent(_) => "local_agent",
         }
     }
@@ -123,7 +126,7 @@ impl BackgroundTask {
     pub fn agent_type(&self) -> Option<&str> {
         match &self.about.kind {
             TaskKind::Agent(kind) => Some(kind),
-            TaskKind::Shell => None,
+            TaskKind::Shell | TaskKind::Monitor => None,
         }
     }
 }

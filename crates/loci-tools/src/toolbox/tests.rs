@@ -28,7 +28,7 @@ fn facts_of_the_built_in_tools() {
     assert_eq!(with(|facts| facts.read_argument.is_some()), "Read");
     assert_eq!(
         with(|facts| facts.main_argument.is_some()),
-        "Agent Bash Edit Glob Grep Read Write WebFetch WebSearch"
+        "Agent Bash Edit Glob Grep Read Write WebFetch WebSearch Monitor"
     );
 }
 

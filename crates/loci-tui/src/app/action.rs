@@ -136,6 +136,8 @@ pub struct SessionFacts {
     pub idle_notice: Duration,
     /// What settings say about the interface.
     pub interface: InterfaceSettings,
+    /// What the agent that it runs as begins with.
+    pub initial_prompt: Option<String>,
 }
 
 /// What the application wants done.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::app::Action;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::InputEvent;
@@ -22,6 +23,10 @@ pub(super) struct Dialogs {
     drawn_at: Option<Duration>,
     /// When a key last went elsewhere than to a dialog.
     last_key: Option<Duration>,
+    /// After how long without a key a question of the model goes on by itself.
+    pub(super) patience: Option<Duration>,
+    /// When the first of them last got a key.
+    last_answer: Option<Duration>,
 }
 
 impl Dialogs {
@@ -70,9 +75,29 @@ impl Dialogs {
         self.last_key.is_some_and(|last| now.saturating_sub(last) < TYPING_PAUSE)
     }
 
-    /// Returns when the first of them takes keys, if it waits for that.
+    /// Returns when the first of them takes keys, or goes on by itself, if it waits for that.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        self.last_key.filter(|_| self.drawn_at.is_some()).map(|last| last + TYPING_PAUSE)
+        let armed = self.last_key.filter(|_| self.drawn_at.is_some()).map(|last| last + TYPING_PAUSE);
+        [armed, self.expiry()].into_iter().flatten().min()
+    }
+
+    /// Returns when the first of them goes on by itself.
+    fn expiry(&self) -> Option<Duration> {
+        let (patience, drawn) = (self.patience?, self.drawn_at?);
+        self.waiting.front()?.expire(patience)?;
+        let last = [Some(drawn), self.last_key, self.last_answer].into_iter().flatten().max()?;
+        Some(last + patience)
+    }
+
+    /// Takes the first of them away when nobody has answered it for too long; returns what comes of it.
+    pub(super) fn take_expired(&mut self, now: Duration) -> Option<Vec<Action>> {
+        self.expiry().filter(|expiry| *expiry <= now)?;
+        let step = self.waiting.pop_front()?.expire(self.patience?);
+        (self.drawn_at, self.last_answer) = (None, None);
+        match step? {
+            DialogStep::Answered(actions) => Some(actions),
+            DialogStep::Open => None,
+        }
     }
 
     /// Hands over what was typed; none where it is not for a dialog.
@@ -82,11 +107,11 @@ impl Dialogs {
             return None;
         }
         // From here on whoever types has seen it.
-        self.last_key = None;
+        (self.last_key, self.last_answer) = (None, Some(now));
         let step = self.waiting.front_mut()?.handle(event);
         if matches!(step, DialogStep::Answered(_)) {
             self.waiting.pop_front();
-            self.drawn_at = None;
+            (self.drawn_at, self.last_answer) = (None, None);
             // The next one is a new question: nobody has read it yet.
             if !self.waiting.is_empty() {
                 self.last_key = Some(now);
@@ -120,7 +145,6 @@ impl Dialogs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Action;
     use crate::dialog::ChoiceDialog;
     use crate::key::{Key, KeyCode};
 

@@ -315,7 +315,7 @@ impl App {
             tool: question.tool.clone(),
             input: question.input.clone(),
         });
-        match UserQuestionsDialog::new(&question) {
+        match UserQuestionsDialog::new(&question, self.dialogs.patience) {
             Some(dialog) => self.dialogs.push(dialog),
             None => self.dialogs.push(PermissionDialog::new(question, &self.options.cwd)),
         }

@@ -104,13 +104,18 @@ impl App {
         self.status_line.configure(facts.interface.status_line.clone(), self.now);
         self.take_interface_settings(facts.interface);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
-        self.send_held()
+        let is_idle = self.held.is_empty() && self.sent.is_empty() && self.work.is_none();
+        match facts.initial_prompt.filter(|_| is_idle) {
+            Some(text) => self.submit(text),
+            None => self.send_held(),
+        }
     }
 
     /// Takes what settings say about the interface.
     pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
         self.prompt.set_flavor(settings.flavor);
         self.conversation.color_code(!settings.is_plain_code);
+        self.dialogs.patience = settings.question_timeout;
         self.interface = settings;
     }
 

@@ -299,7 +299,21 @@ fn facts() -> SessionFacts {
         commands: Arc::new(CommandRegistry::builtin()),
         idle_notice: Duration::from_secs(60),
         interface: InterfaceSettings::default(),
+        initial_prompt: None,
     }
+}
+
+#[test]
+fn first_words_of_an_agent_are_said_unless_somebody_was_quicker() {
+    let begins = || SessionFacts { initial_prompt: Some("Begin.".into()), ..facts() };
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(begins()))));
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("Begin.")))]);
+    let mut it = Playing::new(80, 24);
+    it.text("hello").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    it.event(Event::News(News::Started(Box::new(begins()))));
+    assert_eq!(it.sent(), [], "the engine puts them before what was said");
 }
 
 #[test]

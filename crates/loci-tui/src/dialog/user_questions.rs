@@ -1,6 +1,8 @@
 //! Questions of the model: a tab each, with options and a field for words of one's own.
 
-use loci_core::user_question::{UserAnswer, UserQuestion, with_answers};
+use std::time::Duration;
+
+use loci_core::user_question::{UserAnswer, UserQuestion, with_answers, with_answers_before};
 use loci_engine::{Answer, Command, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
@@ -16,6 +18,10 @@ use crate::text::{Row, Span, Style};
 #[derive(Debug)]
 pub(crate) struct UserQuestionsDialog {
     id: String,
+    /// The agent that asks, where one does.
+    asker: Option<String>,
+    /// After how long it goes on without an answer.
+    patience: Option<Duration>,
     input: Value,
     tabs: Vec<Tab>,
     tab: usize,
@@ -64,7 +70,7 @@ impl Tab {
 
 impl UserQuestionsDialog {
     /// Asks, where a call comes with questions; none for any other.
-    pub(crate) fn new(question: &Question) -> Option<Self> {
+    pub(crate) fn new(question: &Question, patience: Option<Duration>) -> Option<Self> {
         let QuestionKind::Answers(questions) = &question.kind else { return None };
         let tabs: Vec<Tab> = questions
             .iter()
@@ -77,6 +83,8 @@ impl UserQuestionsDialog {
             .collect();
         (!tabs.is_empty()).then(|| Self {
             id: question.id.clone(),
+            asker: question.agent.as_ref().map(|agent| agent.kind.clone()),
+            patience,
             input: question.input.clone(),
             tabs,
             tab: 0,
@@ -185,7 +193,8 @@ impl Dialog for UserQuestionsDialog {
     fn view(&self, ctx: &RenderContext) -> DialogView {
         let width = width_of(ctx);
         let Some(tab) = self.tabs.get(self.tab) else { return DialogView::default() };
-        let mut head: Vec<Row> = self.tab_row().into_iter().collect();
+        let asker = self.asker.as_ref().map(|asker| line(&format!("{} asks", visible(asker)), faint()));
+        let mut head: Vec<Row> = asker.into_iter().chain(self.tab_row()).collect();
         head.extend(paragraph("", &visible(&tab.question.question), bold(), width));
         let (mut foot, mut focus, mut caret) = (Vec::new(), 0, None);
         for (idx, option) in tab.question.options.iter().enumerate() {
@@ -221,19 +230,25 @@ impl Dialog for UserQuestionsDialog {
             true => "Space to choose · Enter to go on · Tab other questions · Esc not now",
             false => "Enter to choose · Tab other questions · Esc not now",
         };
-        DialogView {
-            head,
-            foot,
-            focus,
-            caret,
-            hint: Some(line(hint, faint())),
-            scroll: self.scroll,
-            body: Vec::new(),
-        }
+        let hint = match self.patience {
+            Some(patience) => format!("{hint} · goes on after {} s without a key", patience.as_secs()),
+            None => hint.to_owned(),
+        };
+        // What is to be shown beside an option that is marked.
+        let preview = tab.question.options.get(tab.marked).and_then(|option| option.preview.as_deref());
+        let body = preview.into_iter().flat_map(str::lines);
+        let body = body.flat_map(|text| paragraph("  ", &visible(text), Style::default(), width)).collect();
+        DialogView { head, foot, focus, caret, hint: Some(line(&hint, faint())), scroll: self.scroll, body }
     }
 
     fn question(&self) -> Option<&str> {
         Some(&self.id)
+    }
+
+    fn expire(&self, waited: Duration) -> Option<DialogStep> {
+        let answers: Vec<UserAnswer> = self.tabs.iter().map(Tab::answer).collect();
+        let input = Some(with_answers_before(&self.input, &answers, waited));
+        Some(self.reply(Answer::Allow { input, updates: Vec::new() }))
     }
 }
 
@@ -249,20 +264,36 @@ mod tests {
             {"question": "Which?", "header": "Which", "options": [option("a"), option("b")], "multiSelect": false},
             {"question": "How?", "header": "How", "options": [option("x"), option("y")], "multiSelect": true}]});
         let questions = loci_core::user_question::parse_questions(&input).unwrap();
-        UserQuestionsDialog::new(&Question {
-            id: "q".into(),
-            agent: None,
-            kind: QuestionKind::Answers(questions),
-            tool: "AskUserQuestion".into(),
-            call: "t".into(),
-            input,
-            reason: String::new(),
-            reason_kind: "other",
-            blocked_path: None,
-            links: Vec::new(),
-            suggestions: Vec::new(),
-        })
+        UserQuestionsDialog::new(
+            &Question {
+                id: "q".into(),
+                agent: None,
+                kind: QuestionKind::Answers(questions),
+                tool: "AskUserQuestion".into(),
+                call: "t".into(),
+                input,
+                reason: String::new(),
+                reason_kind: "other",
+                blocked_path: None,
+                links: Vec::new(),
+                suggestions: Vec::new(),
+            },
+            Some(Duration::from_secs(60)),
+        )
         .unwrap()
+    }
+
+    #[test]
+    fn what_was_chosen_counts_when_nobody_is_there_any_more() {
+        let mut dialog = dialog();
+        dialog.handle(&InputEvent::Key(Key::plain(KeyCode::Enter)));
+        let Some(DialogStep::Answered(actions)) = dialog.expire(Duration::from_secs(60)) else { panic!() };
+        let Some(Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })) =
+            actions.into_iter().next()
+        else {
+            panic!()
+        };
+        assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"Which?": "a"}), &json!(60_000)));
     }
 
     /// Types keys: `v` is down, `\r` Enter, `\x1b` Escape, other characters are themselves; returns the answers.

@@ -172,6 +172,7 @@ fn is_char(event: &InputEvent, c: char) -> bool {
 fn task_row(task: &BackgroundTask) -> Row {
     let kind = match &task.about.kind {
         TaskKind::Shell => "shell".to_owned(),
+        TaskKind::Monitor => "monitor".to_owned(),
         TaskKind::Agent(kind) => kind.clone(),
     };
     Row::new(vec![

@@ -122,7 +122,7 @@ impl Context {
         let Prefetched { git, instructions: found, skills, .. } = Prefetch::start(options, &run).join();
         let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window.tokens));
         let mut tools = toolbox(options, &run, &rulebook, record, &skills)?;
-        loci_app::agents::offer_agents_of_run(&mut tools, options, &run, &rulebook)?;
+        loci_app::agents::offer_agents_of_run(&mut tools, options, &run, &rulebook, start.as_ref())?;
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
         let prompt = prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;
         let shows_team = run.instructions.is_trusted();

@@ -4,7 +4,11 @@ mod background;
 mod definitions;
 mod foreground;
 mod forks;
+mod killed;
+mod main_agent;
+mod monitor;
 mod resumed;
+mod servers;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

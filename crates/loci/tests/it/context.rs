@@ -108,6 +108,7 @@ async fn each_piece_has_its_source_size_and_reason() {
           ScheduleWakeup  (a tool that --tools, a rule or a setting takes away)
           WebFetch  (a tool that --tools, a rule or a setting takes away)
           WebSearch  (a tool that --tools, a rule or a setting takes away)
+          Monitor  (a tool that --tools, a rule or a setting takes away)
           <project>/.claude/rules/ts.md  (Waits until a file is read that fits src/*.ts)
 
         About # tokens in all, for claude-opus-5-5

@@ -33,7 +33,7 @@ fn with_server(args: &[&str]) -> Binary {
 }
 
 /// Returns the names of the MCP tools of a request.
-fn mcp_tools(request: &loci_testkit::Recorded) -> Vec<String> {
+pub(crate) fn mcp_tools(request: &loci_testkit::Recorded) -> Vec<String> {
     request.tool_names().into_iter().filter(|name| name.starts_with("mcp__")).map(str::to_owned).collect()
 }
 

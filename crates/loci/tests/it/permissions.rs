@@ -201,9 +201,9 @@ async fn disallowed_tool_is_not_offered() {
             .collect()
     };
     assert_eq!(init["tools"], json!(names(request.tool_names())));
-    expect!["Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup"]
+    expect!["Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup WebFetch WebSearch Monitor"]
         .assert_eq(&request.tool_names().join(" "));
-    expect!["<tool_use_error>No such tool available: Write. The tools are: Agent, Bash, Edit, Glob, Grep, ListAgents, NotebookEdit, Read, Recall, SendMessage, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, EnterWorktree, ExitWorktree, CronCreate, CronDelete, CronList, ScheduleWakeup</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
+    expect!["<tool_use_error>No such tool available: Write. The tools are: Agent, Bash, Edit, Glob, Grep, ListAgents, NotebookEdit, Read, Recall, SendMessage, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, EnterWorktree, ExitWorktree, CronCreate, CronDelete, CronList, ScheduleWakeup, WebFetch, WebSearch, Monitor</tool_use_error>"].assert_eq(&request.tool_results()[0].text);
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn tools_flag_chooses_the_offered_tools() {
         ("Read,Grep", "Grep Read"),
         (
             "default",
-            "Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup",
+            "Agent Bash Edit Glob Grep ListAgents NotebookEdit Read Recall SendMessage TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate Write EnterWorktree ExitWorktree CronCreate CronDelete CronList ScheduleWakeup WebFetch WebSearch Monitor",
         ),
         ("", ""),
     ] {

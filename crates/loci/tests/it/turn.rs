@@ -189,7 +189,7 @@ async fn invalid_call_gets_an_error_result() {
             "Teleport",
             json!({}),
             expect![
-                "<tool_use_error>No such tool available: Teleport. The tools are: Agent, Bash, Edit, Glob, Grep, ListAgents, NotebookEdit, Read, Recall, SendMessage, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, Write, EnterWorktree, ExitWorktree, CronCreate, CronDelete, CronList, ScheduleWakeup, WebFetch, WebSearch</tool_use_error>"
+                "<tool_use_error>No such tool available: Teleport. The tools are: Agent, Bash, Edit, Glob, Grep, ListAgents, NotebookEdit, Read, Recall, SendMessage, TaskCreate, TaskGet, TaskList, TaskOutput, TaskStop, TaskUpdate, Write, EnterWorktree, ExitWorktree, CronCreate, CronDelete, CronList, ScheduleWakeup, WebFetch, WebSearch, Monitor</tool_use_error>"
             ],
         ),
         (

@@ -221,3 +221,36 @@ async fn agent_in_the_background_survives_a_compaction() {
     let boundary = main_session(&world).into_iter().find(|it| it["subtype"] == "compact_boundary").unwrap();
     assert!(boundary.to_string().contains(started["task_id"].as_str().unwrap()), "{boundary}");
 }
+
+#[tokio::test]
+async fn agent_whose_model_says_nothing_any_more_is_given_up() {
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "x")),
+        Step::text("Started."),
+        Step::text("It failed."),
+    ])
+    .route([Step::text("half an answer").stall_after_events(3)], is_agents);
+    let world = World::new(script).await;
+    let run = watched(["go"]).env("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", "300");
+    let output = world.run(&run);
+    assert_fine(&output);
+    let ended: Vec<Value> =
+        output.json_lines().into_iter().filter(|it| it["subtype"] == "task_notification").collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["status"], "failed");
+    let told = notifications(&world);
+    assert!(told[0].contains("its model said nothing for 300 ms"), "{}", told[0]);
+}
+
+#[tokio::test]
+async fn stall_limit_is_for_the_background_alone() {
+    let gate = Gate::new();
+    let script = Script::new([Step::call("Agent", agent("general-purpose", "x")), Step::text("Done.")])
+        .route([Step::text("At last.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let session = world.start_closed(&watched(["go"]).env("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", "1"));
+    wait_until(|| world.model.requests().iter().any(is_agents), "the agent asks");
+    gate.release();
+    assert_fine(&session.finish());
+    assert!(has(&world.last_request(), "At last."));
+}

@@ -35,6 +35,40 @@ fn way() -> Step {
     })
 }
 
+/// A fork whose own part grows too long is compacted; what it goes on from stays, byte for byte, and its calls answered.
+#[tokio::test]
+async fn fork_that_is_compacted_still_begins_with_the_bytes_of_the_conversation() {
+    let reading =
+        |tokens: u64| Step::call("Read", json!({"file_path": "notes.txt"})).usage(10, 20, tokens - 30, 0);
+    let summary = "<analysis>x</analysis>\n<summary>The notes say 9000.</summary>";
+    let script = Script::new([
+        Step::call("Glob", json!({"pattern": "*"})),
+        Step::new().then_text("Look.").tool("Agent", agent("fork", "Read a lot.")),
+        Step::text("It came back."),
+    ])
+    .route([Step::text(summary)], |it| is_fork(it) && it.last_user_text().contains("<summary>"))
+    .route([reading(30_000), reading(67_500), Step::text("It is 9000.")], is_fork);
+    let world = World::new(script).await;
+    world.home.write("notes.txt", "port=9000\n");
+    let run = watched(["Which port?"]).env("CLAUDE_CODE_FORK_SUBAGENT", "1");
+    let output = world.run(&run.env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000"));
+    assert_fine(&output);
+    world.model.requests_valid().unwrap();
+    let requests = world.model.requests();
+    let parent = requests.iter().filter(|it| !is_fork(it)).nth(1).unwrap();
+    let last =
+        requests.iter().rfind(|it| it.json["messages"].to_string().contains("The notes say 9000.")).unwrap();
+    for part in ["system", "tools", "model"] {
+        assert_eq!(unmarked(&last.json[part]), unmarked(&parent.json[part]), "{part}");
+    }
+    let shared = parent.messages().len();
+    assert_eq!(unmarked(&json!(last.messages()[..shared])), unmarked(&json!(parent.messages())));
+    let side = world.home.read_session(&side_files(&world)[0]);
+    assert!(side.iter().any(|it| it["subtype"] == "compact_boundary"), "{side:?}");
+    let told = results(requests.iter().rfind(|it| !is_fork(it)).unwrap());
+    assert!(told.contains("It is 9000."), "{told}");
+}
+
 #[tokio::test]
 async fn fork_begins_with_the_bytes_of_the_conversation() {
     let script = Script::new([

@@ -359,6 +359,10 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
         Credentials: ANTHROPIC_API_KEY
         MCP servers: srv (<project>/.mcp.json)
         Sessions: 0 in 0 projects, nothing wrong with them
+        Agents: 0 besides those built in; `loci agents list` names them
+        Tasks: 0 in 0 lists
+        Plans: 0
+        Worktrees: 0
         File history: 0 kept contents, 0 MB of at most 4294 MB
 
         1 problem"#]]

@@ -1,0 +1,34 @@
+//! Agents in the background whose model says nothing any more: they are given up, so that whoever sent them out hears of it.
+//!
+//! Only the time counts in which a request is on the wire and nothing comes. Calls have limits of their own, and a person
+//! who is asked may take as long as they like.
+
+use std::time::Duration;
+
+use super::Conversation;
+use crate::event::TurnReport;
+
+impl Conversation {
+    /// Returns how long nothing may come from now on; for ever without a limit.
+    pub(super) fn stall_limit(&self) -> Option<Duration> {
+        let is_asking = self.run.tally.is_asking && !self.run.has_interrupted;
+        self.work.as_ref().filter(|_| is_asking)?.stall_limit()
+    }
+
+    /// Ends the turn that nothing comes of.
+    pub(super) fn give_up(&mut self) -> Option<TurnReport> {
+        if let Some(work) = &mut self.work {
+            tracing::debug!(target: "loci::agents", "an agent stalled");
+            work.has_stalled = true;
+        }
+        self.interrupt()
+    }
+}
+
+/// Ends when so much time has passed; never without a limit.
+pub(super) async fn silence(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
