@@ -5,6 +5,7 @@
 //! turns what it prints into tables. Peers are installed by hand, wherever the developer likes, and left out
 //! when they are not named.
 
+mod agents;
 mod args;
 mod context;
 mod figures;
@@ -16,6 +17,7 @@ mod mcp;
 mod memory;
 mod page;
 mod permissions;
+mod program_run;
 mod recall;
 mod replay;
 mod rows;
@@ -43,6 +45,7 @@ const GROWTH: [&str; 3] = ["turns:20", "turns:200", "turns:400"];
 /// Builds, measures, prints, and writes the page if asked to.
 pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
     match words.split_first().map(|(first, more)| (first.as_str(), more)) {
+        Some(("agents", more)) => return agents::run(root, more),
         Some(("sessions", more)) => return sessions::run(root, more),
         Some(("mcp", more)) => return mcp::MEASUREMENT.run(root, more),
         Some(("memory", more)) => return memory::MEASUREMENT.run(root, more),

@@ -11,6 +11,7 @@ const USAGE: &str = "\
 Usage: cargo xtask torture <kind> [options]
 
   kill [--runs N]         kills a real loci at work, N times (default 1000), and resumes each time
+  agents [--runs N]       kills a real loci with ten agents at work, N times (default 100), and lets each go on
   rewind [--runs N]       kills `loci sessions rewind` at work, N times (default 100), and starts again
   writers [--processes N] [--writes N]
                           N processes (default 32) write sessions, input history and .claude.json in one
@@ -49,6 +50,12 @@ fn parse(words: &[String]) -> anyhow::Result<Torture> {
             test: "torture::a_session_survives_being_killed_at_any_moment",
             profile: &[],
             sizes: sizes(options, &[("--runs", "LOCI_TORTURE_KILLS", 1000)])?,
+        }),
+        "agents" => Ok(Torture {
+            package: "loci",
+            test: "agents::killed::agents_survive_being_killed_at_any_moment",
+            profile: &[],
+            sizes: sizes(options, &[("--runs", "LOCI_TORTURE_AGENTS", 100)])?,
         }),
         "rewind" => Ok(Torture {
             package: "loci",
@@ -104,6 +111,7 @@ mod tests {
     fn sizes_have_defaults() {
         assert_eq!(parsed("compaction --runs 7").unwrap(), [("LOCI_TORTURE_COMPACTIONS", "7".to_owned())]);
         assert_eq!(parsed("kill").unwrap(), [("LOCI_TORTURE_KILLS", "1000".to_owned())]);
+        assert_eq!(parsed("agents --runs 3").unwrap(), [("LOCI_TORTURE_AGENTS", "3".to_owned())]);
         assert_eq!(parsed("rewind").unwrap(), [("LOCI_TORTURE_REWINDS", "100".to_owned())]);
         assert_eq!(
             parsed("writers --writes 7").unwrap(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [options] [scenario]...
        cargo xtask bench sessions [options]      what sessions cost by their size; --help says more
+       cargo xtask bench agents [options]        what sending out agents costs; --help says more
        cargo xtask bench hooks [options]         what hooks cost a call; --help says more
        cargo xtask bench permissions [--write]   what a permission decision costs with a thousand rules
        cargo xtask bench terminal [options]      what the interface costs; --help says more

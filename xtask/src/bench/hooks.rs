@@ -4,13 +4,12 @@
 //! next request. What one hook adds to it, less what starting the very same process costs here, is the program's own
 //! share. All runs have loopback only, an empty home and a key that is none; so does Claude Code, where it is named.
 
-use super::figures::Program;
-use super::isolation::Isolation;
+use super::page;
+use super::program_run::{Args, Measurement, Scratch, median};
 use super::turn_model::{Reply, TurnModel};
-use super::{build, machine, page};
 use anyhow::{Context, bail};
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,87 +28,11 @@ const SLOW: Duration = Duration::from_millis(100);
 /// How often a process is started to know what that costs.
 const N_STARTS: usize = 200;
 const PROMPT: &str = "measure the hooks of this session";
-/// The word with which the chore calls itself where there is no network.
-const INSIDE: &str = "--inside";
-
-#[derive(Debug, Default, PartialEq)]
-struct Args {
-    loci: Option<PathBuf>,
-    claude: Option<PathBuf>,
-    runs: u32,
-    write: bool,
-    is_inside: bool,
-}
-
-impl Args {
-    fn parse(words: &[String]) -> anyhow::Result<Option<Self>> {
-        let mut args = Self { runs: 5, ..Self::default() };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
-            match word.as_str() {
-                "--help" | "-h" => return Ok(None),
-                "--loci" => args.loci = Some(PathBuf::from(value()?)),
-                "--claude" => args.claude = Some(PathBuf::from(value()?)),
-                "--runs" => {
-                    let runs = value()?.parse().ok().filter(|runs| *runs > 0);
-                    args.runs = runs.context("`--runs` needs a number, at least 1")?;
-                }
-                "--write" => args.write = true,
-                INSIDE => args.is_inside = true,
-                other => bail!("Unknown option: `{other}`\n\n{USAGE}"),
-            }
-        }
-        Ok(Some(args))
-    }
-}
 
 /// Builds, measures without a network, prints, and writes the page if asked to.
 pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
-    let Some(args) = Args::parse(words)? else {
-        println!("{USAGE}");
-        return Ok(());
-    };
-    if args.is_inside {
-        return measure_inside(&args);
-    }
-    let isolation = Isolation::find()?;
-    let loci = match &args.loci {
-        Some(path) => existing(path)?,
-        None => build(root)?,
-    };
-    let claude = args.claude.as_deref().map(existing).transpose()?;
-    let mut names = vec![machine::name(&isolation, Program::Loci, &loci)?];
-    if let Some(path) = &claude {
-        names.push(machine::name(&isolation, Program::Claude, path)?);
-    }
-    let machine = machine::describe();
-    let ourselves = std::env::current_exe().context("Failed to find this program")?;
-    let mut command = isolation.command(ourselves);
-    command.args(["bench", "hooks", INSIDE, "--runs", &args.runs.to_string()]).arg("--loci").arg(&loci);
-    if let Some(path) = &claude {
-        command.arg("--claude").arg(path);
-    }
-    let output = command.stderr(Stdio::inherit()).output().context("Failed to measure without a network")?;
-    if !output.status.success() {
-        bail!("The measurement failed");
-    }
-    let report = report(&names, &String::from_utf8_lossy(&output.stdout))?;
-    println!("{machine}\n\n{report}");
-    if args.write {
-        let peer = if claude.is_some() { " --claude PEERS/claude" } else { "" };
-        let command = format!("```sh\ncargo xtask bench hooks{peer} --runs {} --write\n```", args.runs);
-        page::write(root, page::HOOKS, &format!("{machine}\n\n{command}\n\n{report}"))?;
-        println!("wrote {}", page::PATH);
-    }
-    Ok(())
-}
-
-pub(super) fn existing(path: &Path) -> anyhow::Result<PathBuf> {
-    if !path.is_file() {
-        bail!("There is no file `{}`", path.display());
-    }
-    std::path::absolute(path).with_context(|| format!("Failed to resolve `{}`", path.display()))
+    Measurement { name: "hooks", usage: USAGE, part: page::HOOKS, inside: measure_inside, report }
+        .run(root, words)
 }
 
 /// One arrangement of hooks.
@@ -204,10 +127,7 @@ fn process_start() -> anyhow::Result<f64> {
 /// Plays one session; returns the median gap and the time to the first request, in milliseconds.
 fn measure(program: &Path, scenario: Scenario) -> anyhow::Result<(f64, f64)> {
     let scratch = Scratch::new("hooks")?;
-    let (home, project) = (scratch.0.join("home"), scratch.0.join("project"));
-    std::fs::create_dir_all(home.join(".claude")).context("Failed to make an empty home")?;
-    std::fs::create_dir_all(&project).context("Failed to make an empty project")?;
-    std::fs::write(project.join("README.md"), "# Hello\n").context("Failed to write a file")?;
+    let (home, project) = (scratch.home(), scratch.project());
     if let Some(settings) = scenario.settings() {
         std::fs::write(home.join(".claude/settings.json"), settings).context("Failed to write settings")?;
     }
@@ -220,13 +140,8 @@ fn measure(program: &Path, scenario: Scenario) -> anyhow::Result<(f64, f64)> {
             false => Reply::Text("Done.".to_owned()),
         })
     }))?;
-    let mut command = Command::new(program);
-    command.args(["-p", PROMPT, "--model", "claude-sonnet-4-5", "--permission-mode", "acceptEdits"]);
-    command.current_dir(&project).env_clear().env("HOME", &home).env("TMPDIR", &scratch.0);
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("ANTHROPIC_BASE_URL", model.base_url()).env("ANTHROPIC_API_KEY", "sk-ant-none");
-    command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = scratch.command(program, model.base_url());
+    command.args(["-p", PROMPT, "--permission-mode", "acceptEdits"]);
     let began = Instant::now();
     let output = command.spawn().context("Failed to start the program")?.wait_with_output();
     let output = output.context("Failed to wait for the program")?;
@@ -237,26 +152,6 @@ fn measure(program: &Path, scenario: Scenario) -> anyhow::Result<(f64, f64)> {
     }
     let gaps = exchanges.windows(2).map(|pair| (pair[1].arrived - pair[0].answered).as_secs_f64() * 1e3);
     Ok((median(gaps.collect()), (exchanges[0].arrived - began).as_secs_f64() * 1e3))
-}
-
-/// A directory that is removed at the end.
-pub(super) struct Scratch(pub(super) PathBuf);
-
-impl Scratch {
-    pub(super) fn new(bench: &str) -> anyhow::Result<Self> {
-        let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let name = format!("loci-bench-{bench}-{}-{}", std::process::id(), stamp.as_nanos());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).context("Failed to make a temporary directory")?;
-        Ok(Self(path.canonicalize().context("Failed to find the temporary directory")?))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed lies in the temporary directory, which is emptied anyway.
-        drop(std::fs::remove_dir_all(&self.0));
-    }
 }
 
 /// The medians of a program.
@@ -314,18 +209,9 @@ fn report(names: &[String], lines: &str) -> anyhow::Result<String> {
     Ok(lines.join("\n"))
 }
 
-pub(super) fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
-    }
 
     #[test]
     fn figures_become_a_table_with_a_verdict() {
@@ -344,17 +230,6 @@ mod tests {
         assert!(report(&["loci 1".to_owned()], &slower).unwrap().contains("1 ms: missed"));
         let error = report(&["loci 1".to_owned(), "Claude Code 2".to_owned()], lines).unwrap_err();
         assert_eq!(error.to_string(), "Nothing was measured for `claude none`");
-    }
-
-    #[test]
-    fn arguments_are_checked() {
-        let args = Args::parse(&words("--runs 3 --write --claude /x")).unwrap().unwrap();
-        let claude = Some(PathBuf::from("/x"));
-        assert_eq!(args, Args { claude, runs: 3, write: true, ..Args::default() });
-        assert_eq!(Args::parse(&words("--help")).unwrap(), None);
-        for bad in ["--runs 0", "--loci", "--fast"] {
-            assert!(Args::parse(&words(bad)).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) const PERMISSIONS: &str = "bench permissions";
 pub(crate) const CONTEXT: &str = "bench context";
 /// The part with the cost of file history.
 pub(crate) const HISTORY: &str = "bench history";
+/// The part with the cost of agents.
+pub(crate) const AGENTS: &str = "bench agents";
 /// The part with the cost of hooks.
 pub(crate) const HOOKS: &str = "bench hooks";
 /// The part with the cost of MCP servers.
