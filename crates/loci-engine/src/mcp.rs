@@ -90,7 +90,7 @@ pub(crate) fn answer_for_session(
 /// Returns the tools that a server offers by now.
 pub(crate) fn server_tools(servers: &Servers, view: &ServerView) -> Vec<Arc<dyn Tool>> {
     let tool = |(name, spec): &(String, Arc<ToolSpec>)| -> Arc<dyn Tool> {
-        Arc::new(McpTool::new(servers, &view.name, name, spec))
+        Arc::new(McpTool::new(servers, view, name, spec))
     };
     view.offer.tools.iter().map(tool).collect()
 }
