@@ -18,8 +18,8 @@ use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
     ConversationTail, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live,
-    load_tail, newest_session, recover_unsaved, resolve_session, session_agent,
-    session_summary, session_totals,
+    load_tail, newest_session, recover_unsaved, resolve_session, session_agent, session_summary,
+    session_totals,
 };
 
 use crate::options::{RunOptions, SessionSource};

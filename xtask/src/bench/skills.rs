@@ -3,8 +3,8 @@
 //! The program is watched from outside: the time from its start to its first request to the scripted model, with an empty
 //! home and with a full one, in turns. All runs have loopback only and a key that is none.
 
-use super::program_run::{Scratch, existing, median};
 use super::isolation::Isolation;
+use super::program_run::{Scratch, existing, median};
 use super::turn_model::{Reply, TurnModel};
 use super::{build, machine, page};
 use crate::bench::figures::Program;
