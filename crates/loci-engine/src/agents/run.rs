@@ -45,7 +45,7 @@ impl AgentRun {
     /// Runs the agent and tells of its end: the table, and whoever waits.
     pub(crate) async fn run(self, done: oneshot::Sender<AgentEnd>) {
         let (task, live) = (self.task.clone(), Arc::clone(&self.live));
-        let end = self.work().await;
+        let end = Box::pin(self.work()).await;
         // Nothing reaches it any more; a message from now on lets it go on anew.
         while !live.close() {
             live.take();
