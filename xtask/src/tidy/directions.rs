@@ -21,8 +21,9 @@ const TABLE: &[(&str, May)] = &[
     ("loci-shell", May::Use(&["loci-core"])),
     ("loci-storage", May::Use(&["loci-settings", "loci-core", "loci-stdx"])),
     ("loci-llm", May::Use(&["loci-core", "loci-stdx"])),
-    ("loci-tools", May::Use(&["loci-settings", "loci-core", "loci-stdx", "loci-shell"])),
-    ("loci-mcp", May::Use(&["loci-core", "loci-settings", "loci-stdx"])),
+    ("loci-sandbox", May::Use(&["loci-core", "loci-stdx"])),
+    ("loci-tools", May::Use(&["loci-settings", "loci-core", "loci-stdx", "loci-shell", "loci-sandbox"])),
+    ("loci-mcp", May::Use(&["loci-core", "loci-settings", "loci-stdx", "loci-sandbox"])),
     (
         "loci-engine",
         May::Use(&[
@@ -33,6 +34,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-shell",
             "loci-storage",
             "loci-llm",
+            "loci-sandbox",
             "loci-tools",
             "loci-mcp",
         ]),
@@ -51,6 +53,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-shell",
             "loci-storage",
             "loci-llm",
+            "loci-sandbox",
             "loci-tools",
             "loci-mcp",
             "loci-engine",

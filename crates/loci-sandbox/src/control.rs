@@ -1,0 +1,102 @@
+//! What the helper tells the process that started it, over a socket pair that both hold as long as they live.
+//!
+//! A packet is a letter and what belongs to it: `R` the program is about to start, `E` why it will not (text), `H` and
+//! `S` a connection to the HTTP and the SOCKS port (a descriptor), `X` a file that was removed after the command (its
+//! path). The socket is the lifeline as well: when its other end is gone, everything in the sandbox ends.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+/// The longest packet.
+const PACKET: usize = 4096;
+
+/// What is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// All layers hold; the program is about to start.
+    Ready,
+    /// The program does not run.
+    Failed(String),
+    /// A connection to one of the proxy's ports.
+    Connection(ProxyPort, OwnedFd),
+    /// A file was removed that a command must not leave.
+    Removed(String),
+}
+
+/// The ports of the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyPort {
+    /// HTTP, with CONNECT.
+    Http,
+    /// SOCKS5.
+    Socks,
+}
+
+impl ProxyPort {
+    /// Returns its number on the sandbox's own loopback.
+    pub fn number(self) -> u16 {
+        match self {
+            Self::Http => 3128,
+            Self::Socks => 1080,
+        }
+    }
+}
+
+/// Makes the two ends: ours and the helper's.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Sends a message; one that is too long is cut.
+pub(crate) fn send(socket: BorrowedFd<'_>, message: &Message) -> io::Result<()> {
+    let (letter, text, fd) = match message {
+        Message::Ready => (b'R', "", None),
+        Message::Failed(why) => (b'E', why.as_str(), None),
+        Message::Connection(ProxyPort::Http, fd) => (b'H', "", Some(fd.as_fd())),
+        Message::Connection(ProxyPort::Socks, fd) => (b'S', "", Some(fd.as_fd())),
+        Message::Removed(path) => (b'X', path.as_str(), None),
+    };
+    let text = text.as_bytes();
+    let bytes = [&[letter], &text[..text.len().min(PACKET - 1)]].concat();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+    if !fds.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+    }
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives a message; none at the end.
+pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
+    let mut bytes = [0; PACKET];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received =
+        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    let fd = fds.next().and_then(|mut fds| fds.next());
+    let packet = bytes.get(..received.bytes).unwrap_or_default();
+    let Some((letter, text)) = packet.split_first() else { return Ok(None) };
+    let text = || String::from_utf8_lossy(text).into_owned();
+    let connection = |port| fd.map(|fd| Message::Connection(port, fd));
+    let message = match letter {
+        b'R' => Some(Message::Ready),
+        b'E' => Some(Message::Failed(text())),
+        b'H' => connection(ProxyPort::Http),
+        b'S' => connection(ProxyPort::Socks),
+        b'X' => Some(Message::Removed(text())),
+        _ => None,
+    };
+    message.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a message of the helper"))
+}

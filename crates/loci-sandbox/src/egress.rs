@@ -1,0 +1,165 @@
+//! The way of sandboxed commands to the network: a proxy inside loci that speaks HTTP and SOCKS5 and decides on one host.
+//!
+//! The helper hands over each connection to its two ports. The host is parsed once ([`target`]) and everything is held
+//! against that one: the rules ([`rules`]), the address that is connected to, which is resolved here and must be public
+//! ([`address`]), the `Host` of a plain request ([`http`]), the name in a TLS greeting ([`tls`]). Nothing waits in a loop:
+//! an idle proxy is tasks that wait for bytes.
+
+pub mod address;
+mod connection;
+mod dial;
+mod http;
+pub mod rules;
+mod socks;
+pub mod target;
+mod tls;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::net::TcpStream;
+
+use crate::control::ProxyPort;
+use crate::launch::Connections;
+pub use dial::UpstreamProxy;
+use rules::{DomainRules, HostVerdict};
+use target::Target;
+
+/// Asks somebody whether a host may be reached.
+pub type HostAsker = Arc<dyn Fn(&Target) -> HostAnswer + Send + Sync>;
+
+/// Resolves a name.
+pub type Resolver = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
+
+/// An answer that takes a while: whether the host may be reached in this session.
+pub type HostAnswer = std::pin::Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// The proxy of a session.
+pub struct Egress {
+    /// What settings and rules say of hosts.
+    pub rules: DomainRules,
+    /// Who is asked about a host that nothing is said of; nobody means no.
+    asker: OnceLock<HostAsker>,
+    /// The proxy behind which the machine itself is, if it is behind one.
+    pub upstream: Option<UpstreamProxy>,
+    /// Hosts that were refused, in words, for whoever explains a failed command.
+    pub refused: Arc<Mutex<Vec<String>>>,
+    /// Resolves names; the system's way unless somebody has another.
+    pub resolver: Option<Resolver>,
+    /// What was answered for each host; held while one is looked up. The inner lock is held while somebody is asked, so
+    /// that one question at a time is asked about a host.
+    answers: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<bool>>>>>,
+}
+
+impl Egress {
+    /// Makes a proxy.
+    pub fn new(rules: DomainRules, upstream: Option<UpstreamProxy>) -> Self {
+        Self {
+            rules,
+            asker: OnceLock::new(),
+            upstream,
+            refused: Arc::default(),
+            resolver: None,
+            answers: Mutex::default(),
+        }
+    }
+
+    /// Says who is asked; the first to be told stays.
+    pub fn set_asker(&self, asker: HostAsker) {
+        // A second one is the same session's.
+        drop(self.asker.set(asker));
+    }
+
+    /// Decides whether a target may be reached; the error says why not.
+    pub async fn decide(&self, target: &Target) -> Result<(), String> {
+        let why = match self.rules.verdict(target) {
+            HostVerdict::Allow => return Ok(()),
+            HostVerdict::Deny(why) => why,
+            HostVerdict::Ask => match self.answer(target).await {
+                true => return Ok(()),
+                false => "nobody has allowed it".to_owned(),
+            },
+        };
+        self.note(target, &why);
+        Err(why)
+    }
+
+    /// Returns the addresses of a name.
+    pub(crate) async fn resolve(&self, name: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        match &self.resolver {
+            Some(resolver) => Ok(resolver(name).into_iter().map(|it| SocketAddr::new(it, port)).collect()),
+            None => Ok(tokio::net::lookup_host((name, port)).await?.collect()),
+        }
+    }
+
+    async fn answer(&self, target: &Target) -> bool {
+        let Some(asker) = self.asker.get() else { return false };
+        let host = target.host.to_string();
+        let known = {
+            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(answers.entry(host).or_default())
+        };
+        let mut known = known.lock().await;
+        match *known {
+            Some(answer) => answer,
+            None => *known.insert(asker(target).await),
+        }
+    }
+
+    /// Remembers a refusal; a program that tries again and again is told of once.
+    pub(crate) fn note(&self, target: &Target, why: &str) {
+        let text = format!(
+            "`{target}` was refused: {why}; sandbox.network.allowedDomains or `WebFetch(domain:{})` under permissions.allow \
+             would allow it",
+            target.host
+        );
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refused.contains(&text) && refused.len() < 20 {
+            refused.push(text);
+        }
+    }
+}
+
+/// Returns what takes the helper's connections to a proxy.
+pub fn connections(egress: Arc<Egress>) -> Connections {
+    Arc::new(move |port, stream| {
+        let egress = Arc::clone(&egress);
+        tokio::spawn(async move {
+            let served = match tokio_stream(stream) {
+                Ok(stream) => connection::serve(&egress, port, stream).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = served {
+                tracing::debug!(target: "loci::sandbox", %error, "a proxied connection ended");
+            }
+        });
+    })
+}
+
+/// Returns what passes the helper's connections on to proxies of the user's own, by their ports on this machine.
+pub fn forward(http: Option<u16>, socks: Option<u16>) -> Connections {
+    Arc::new(move |port, stream| {
+        let number = match port {
+            ProxyPort::Http => http,
+            ProxyPort::Socks => socks,
+        };
+        let Some(number) = number else { return };
+        tokio::spawn(async move {
+            let passed = async {
+                let mut inside = tokio_stream(stream)?;
+                let mut outside = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await?;
+                tokio::io::copy_bidirectional(&mut inside, &mut outside).await
+            };
+            if let Err(error) = passed.await {
+                tracing::debug!(target: "loci::sandbox", %error, "a connection to the user's proxy ended");
+            }
+        });
+    })
+}
+
+fn tokio_stream(stream: std::net::TcpStream) -> std::io::Result<TcpStream> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    TcpStream::from_std(stream)
+}

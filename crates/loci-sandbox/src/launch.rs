@@ -1,0 +1,159 @@
+//! Starting a program inside: the command line of the helper, and what it tells while it runs.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use tokio::io::unix::AsyncFd;
+use tokio::task::JoinHandle;
+
+use crate::HELPER_NAME;
+use crate::control::{self, Message, ProxyPort};
+use crate::policy::Policy;
+
+/// Takes connections of the proxy's ports; called within a runtime.
+pub type Connections = Arc<dyn Fn(ProxyPort, std::net::TcpStream) + Send + Sync>;
+
+/// What the helper told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxReport {
+    /// Whether the program was started, with all layers in place.
+    pub is_ready: bool,
+    /// Why the program did not run.
+    pub failure: Option<String>,
+    /// What was removed after the command, in words.
+    pub removed: Vec<String>,
+}
+
+impl SandboxReport {
+    /// Returns why the program never ran; none when it did.
+    pub fn why_not_run(&self) -> Option<String> {
+        match (&self.failure, self.is_ready) {
+            (Some(why), _) => Some(why.clone()),
+            (None, true) => None,
+            (None, false) => Some("the sandbox ended before the program was started".to_owned()),
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Option<(ProxyPort, OwnedFd)> {
+        match message {
+            Message::Ready => self.is_ready = true,
+            Message::Failed(why) => self.failure = Some(why),
+            Message::Removed(what) => self.removed.push(what),
+            Message::Connection(port, fd) => return Some((port, fd)),
+        }
+        None
+    }
+}
+
+/// Our end of the helper's socket. Everything in the sandbox ends when it is dropped.
+#[derive(Debug)]
+pub struct Supervisor {
+    socket: OwnedFd,
+}
+
+/// Makes the command that runs a program inside. Its environment, directory and streams are the caller's to set; they
+/// are those of the program.
+pub fn launch<S: AsRef<OsStr>>(
+    helper: &Path,
+    policy: &Policy,
+    program: &OsStr,
+    args: impl IntoIterator<Item = S>,
+) -> io::Result<(Command, Supervisor)> {
+    let text = serde_json::to_vec(policy).map_err(io::Error::other)?;
+    let (ours, theirs) = control::pair()?;
+    let mut command = Command::new(helper);
+    command.arg0(HELPER_NAME);
+    let policy = in_memory(&text)?;
+    command.arg(policy.as_raw_fd().to_string()).arg(theirs.as_raw_fd().to_string());
+    command.arg(program).args(args);
+    keep_open(&mut command, vec![policy, theirs]);
+    Ok((command, Supervisor { socket: ours }))
+}
+
+#[cfg(target_os = "linux")]
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let fd = rustix::fs::memfd_create("loci-sandbox-policy", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(fd);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+#[cfg(target_os = "linux")]
+fn keep_open(command: &mut Command, fds: Vec<OwnedFd>) {
+    crate::linux::sys::keep_open(command, fds);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_memory(_bytes: &[u8]) -> io::Result<OwnedFd> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "there is no sandbox on this system"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_open(_command: &mut Command, _fds: Vec<OwnedFd>) {}
+
+impl Supervisor {
+    /// Waits, in this thread, until everything in the sandbox has ended. Connections are refused.
+    pub fn wait(self) -> io::Result<SandboxReport> {
+        let mut report = SandboxReport::default();
+        while let Some(message) = control::receive(self.socket.as_fd())? {
+            drop(report.take(message));
+        }
+        Ok(report)
+    }
+
+    /// Listens beside the caller until everything in the sandbox has ended.
+    pub fn watch(self, connections: Option<Connections>) -> io::Result<SandboxRun> {
+        rustix::io::ioctl_fionbio(&self.socket, true)?;
+        #[expect(
+            unsafe_code,
+            reason = "the descriptor is owned by what registers it and closed by nobody else"
+        )]
+        // SAFETY: an `OwnedFd` gives the same descriptor each time and is closed when the registration is dropped.
+        let socket = unsafe { AsyncFd::register(self.socket)? };
+        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections)) })
+    }
+}
+
+async fn listen(socket: AsyncFd<OwnedFd>, connections: Option<Connections>) -> SandboxReport {
+    let mut report = SandboxReport::default();
+    loop {
+        let Ok(mut ready) = socket.readable().await else { return report };
+        let received = match ready.try_io(|socket| control::receive(socket.as_fd())) {
+            Ok(received) => received,
+            Err(_would_block) => continue,
+        };
+        match received {
+            Ok(Some(message)) => {
+                if let (Some((port, fd)), Some(connections)) = (report.take(message), &connections) {
+                    connections(port, fd.into());
+                }
+            }
+            Ok(None) => return report,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(error) => {
+                tracing::debug!(target: "loci::sandbox", %error, "the helper was lost sight of");
+                return report;
+            }
+        }
+    }
+}
+
+/// A program inside.
+#[derive(Debug)]
+pub struct SandboxRun {
+    task: JoinHandle<SandboxReport>,
+}
+
+impl SandboxRun {
+    /// Returns what the helper told, once it has ended.
+    pub async fn report(self) -> SandboxReport {
+        self.task.await.unwrap_or_default()
+    }
+}

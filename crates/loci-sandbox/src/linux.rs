@@ -1,0 +1,17 @@
+//! The sandbox on Linux: namespaces and mounts, Landlock, a filter of system calls.
+
+mod helper;
+mod init;
+mod landlock;
+mod mounts;
+pub(crate) mod placeholders;
+mod restrict;
+mod seccomp;
+pub(crate) mod sys;
+
+use std::ffi::OsString;
+
+/// Runs the helper with its arguments, the name left out; returns the exit code.
+pub(crate) fn run_helper(args: impl Iterator<Item = OsString>) -> u8 {
+    helper::run(args)
+}

@@ -1,0 +1,147 @@
+//! The file rules once more, as Landlock has them: what may be read and written is named, all else is refused.
+//!
+//! Landlock cannot take away below what it gave. What may not be read is therefore left out by naming everything beside
+//! it; what is shut inside a root stays writable here, and only mounts keep it shut.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use crate::plan::{Disk, PathKind, RealDisk};
+use crate::policy::{FileRules, is_mixed, is_public};
+
+/// What write rights need: without them nothing runs.
+const REQUIRED: ABI = ABI::V3;
+/// What is used where the kernel has it.
+const WANTED: ABI = ABI::V7;
+
+/// Devices that every command may write.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Restricts this process and all that it starts.
+pub(super) fn apply(files: Option<&FileRules>, has_mounts: bool) -> io::Result<()> {
+    let failed = |error: &dyn std::fmt::Display| io::Error::other(format!("Landlock: {error}"));
+    let mut ruleset = Ruleset::default();
+    if files.is_some() {
+        ruleset = ruleset
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(REQUIRED))
+            .map_err(|error| failed(&error))?
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(WANTED))
+            .map_err(|error| failed(&error))?;
+    }
+    ruleset = ruleset
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(WANTED))
+        .map_err(|error| failed(&error))?;
+    if !has_mounts {
+        // Without a network of its own: none of the machine's either.
+        ruleset = ruleset.handle_access(AccessNet::from_all(WANTED)).map_err(|error| failed(&error))?;
+    }
+    let mut created = ruleset.create().map_err(|error| failed(&error))?;
+    for (path, access) in files.map(|files| grants(files, has_mounts, &RealDisk)).into_iter().flatten() {
+        created = add(created, &path, access.rights()).map_err(|error| failed(&error))?;
+    }
+    let status = created.restrict_self().map_err(|error| failed(&error))?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(io::Error::other("Landlock: this kernel does not enforce it")),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
+
+fn add(
+    created: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    // What has gone meanwhile, or cannot be opened, is not given.
+    let Ok(fd) = PathFd::new(path) else { return Ok(created) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(WANTED) };
+    created.add_rule(PathBeneath::new(fd, access).set_compatibility(CompatLevel::BestEffort))
+}
+
+/// What is given below a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// Names of a directory.
+    List,
+    /// Reading and starting programs.
+    Read,
+    /// Reading and writing a device.
+    Device,
+    /// Everything.
+    Write,
+}
+
+impl Grant {
+    fn rights(self) -> BitFlags<AccessFs> {
+        match self {
+            Self::List => AccessFs::ReadDir.into(),
+            Self::Read => AccessFs::from_read(WANTED),
+            Self::Device => {
+                AccessFs::from_read(WANTED) | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
+            }
+            Self::Write => AccessFs::from_all(WANTED),
+        }
+    }
+}
+
+/// Returns what rules give, path by path.
+pub(super) fn grants(files: &FileRules, has_mounts: bool, disk: &dyn Disk) -> Vec<(PathBuf, Grant)> {
+    let mut grants = vec![(PathBuf::from("/"), Grant::List)];
+    let hidden: Vec<PathBuf> =
+        files.unreadable.iter().filter(|it| disk.kind(it) != PathKind::Missing).cloned().collect();
+    readable_below(Path::new("/"), &hidden, disk, &mut grants);
+    grants.extend(files.readable.iter().cloned().map(|path| (path, Grant::Read)));
+    grants.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Grant::Device)));
+    if has_mounts {
+        // Of the sandbox alone.
+        grants.push((PathBuf::from("/dev/shm"), Grant::Write));
+        grants.push((PathBuf::from("/proc"), Grant::Device));
+    }
+    grants.extend(files.roots.iter().cloned().map(|path| (path, Grant::Write)));
+    grants
+}
+
+/// Gives reading of a directory as a whole, or of everything in it but what is hidden.
+fn readable_below(dir: &Path, hidden: &[PathBuf], disk: &dyn Disk, grants: &mut Vec<(PathBuf, Grant)>) {
+    let below: Vec<PathBuf> = hidden.iter().filter(|it| it.starts_with(dir)).cloned().collect();
+    if below.is_empty() {
+        return grants.push((dir.to_owned(), Grant::Read));
+    }
+    if below.iter().any(|it| it == dir) {
+        if is_mixed(dir) {
+            let public = disk.names(dir).into_iter().filter(|name| name.to_str().is_some_and(is_public));
+            grants.extend(public.map(|name| (dir.join(name), Grant::Read)));
+        }
+        return;
+    }
+    let mut names = disk.names(dir);
+    names.sort();
+    let is_on_the_way = |name: &OsStr| below.iter().any(|it| it.starts_with(dir.join(name)));
+    for name in names {
+        let path = dir.join(&name);
+        match disk.kind(&path) {
+            PathKind::Dir if is_on_the_way(&name) => readable_below(&path, &below, disk, grants),
+            // What it leads to is given, or not, by its own name.
+            PathKind::Link(_) | PathKind::Missing => {}
+            PathKind::File if is_on_the_way(&name) => {}
+            PathKind::Dir | PathKind::File => grants.push((path, Grant::Read)),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The mounts of a command: the machine read-only, a small `/dev`, a `/proc` of its own, and the steps of a plan.
+//!
+//! Every path is opened without following a symlink, and mounted on by its descriptor: one that has become a symlink since
+//! the plan was made is an error, never a way out (SB-2).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
+};
+
+use super::sys::set_mount;
+use crate::plan::MountStep;
+
+/// Devices that a command has.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+/// What of `/proc` may be read and not written, for a user that owns it.
+const PROC_SHUT: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs"];
+
+/// What of `/proc` says something about the machine that no command needs.
+const PROC_HIDDEN: &[&str] =
+    &["kcore", "keys", "key-users", "timer_list", "acpi", "scsi", "kmsg", "sched_debug"];
+
+/// Where things lie that cover what is hidden.
+const COVER_FILE: &str = "/dev/.hidden-file";
+const COVER_DIR: &str = "/dev/.hidden-dir";
+
+/// How large `/dev/shm` may get: it is memory.
+const SHM_BYTES: &str = "1073741824";
+
+/// Keeps the mounts of the namespace to itself.
+pub(super) fn make_private() -> io::Result<()> {
+    Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
+}
+
+/// The mount points of before, and whether each was writable; of several on one point the last counts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct MountTable(Vec<(PathBuf, bool)>);
+
+impl MountTable {
+    /// Reads the kernel's table: `id parent dev root point options …`, a line each.
+    fn parse(table: &[u8]) -> Self {
+        let lines = table.split(|byte| *byte == b'\n');
+        let points = lines.filter_map(|line| {
+            let mut fields = line.split(|byte| *byte == b' ').skip(4);
+            let (point, options) = (fields.next()?, fields.next()?);
+            let is_writable = options.split(|byte| *byte == b',').any(|it| it == b"rw");
+            Some((PathBuf::from(OsStr::from_bytes(&unescaped(point))), is_writable))
+        });
+        Self(points.collect())
+    }
+
+    /// Tells whether the mount that a path lies on was writable.
+    fn is_writable(&self, path: &Path) -> bool {
+        let around = self.0.iter().filter(|(point, _)| path.starts_with(point));
+        around
+            .max_by_key(|(point, _)| point.components().count())
+            .is_some_and(|(_, is_writable)| *is_writable)
+    }
+
+    /// Iterates over writable mounts below a path.
+    fn writable_below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+        let points = self.0.iter().map(|(point, _)| point.as_path());
+        points.filter(move |point| *point != path && point.starts_with(path) && self.is_writable(point))
+    }
+}
+
+/// Makes all mounts private and read-only; returns what they were before.
+pub(super) fn make_read_only() -> io::Result<MountTable> {
+    make_private()?;
+    let before = MountTable::parse(&fs::read("/proc/self/mountinfo")?);
+    let root = open_path(Path::new("/"))?;
+    set_mount(root.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, true)?;
+    Ok(before)
+}
+
+/// Undoes the escapes of the table: three octal digits behind a backslash.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        let digits = tail.get(..3).filter(|_| *first == b'\\').and_then(|it| std::str::from_utf8(it).ok());
+        match digits.and_then(|it| u8::from_str_radix(it, 8).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &tail[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
+/// Makes a `/dev` of the few devices that programs need.
+pub(super) fn make_devices() -> io::Result<()> {
+    let devices: Vec<(&str, OwnedFd)> = DEVICES
+        .iter()
+        .filter_map(|name| {
+            Some((*name, clone_tree(&open_path(&Path::new("/dev").join(name)).ok()?, false).ok()?))
+        })
+        .collect();
+    let dev = new_filesystem("tmpfs", &[("mode", "0755"), ("size", "65536"), ("nr_inodes", "64")])?;
+    attach(&dev, &open_path(Path::new("/dev"))?)?;
+    for (name, device) in devices {
+        let path = Path::new("/dev").join(name);
+        fs::write(&path, "")?;
+        attach(&device, &open_path(&path)?)?;
+    }
+    for dir in ["/dev/shm", "/dev/pts", COVER_DIR] {
+        fs::create_dir(dir)?;
+    }
+    fs::write(COVER_FILE, "")?;
+    for cover in [COVER_FILE, COVER_DIR] {
+        fs::set_permissions(cover, fs::Permissions::from_mode(0o0))?;
+    }
+    let shm = new_filesystem("tmpfs", &[("mode", "1777"), ("size", SHM_BYTES)])?;
+    attach(&shm, &open_path(Path::new("/dev/shm"))?)?;
+    let pts = new_filesystem("devpts", &[("ptmxmode", "0666"), ("mode", "0620")])?;
+    attach(&pts, &open_path(Path::new("/dev/pts"))?)?;
+    for (link, target) in [
+        ("/dev/ptmx", "pts/ptmx"),
+        ("/dev/fd", "/proc/self/fd"),
+        ("/dev/stdin", "/proc/self/fd/0"),
+        ("/dev/stdout", "/proc/self/fd/1"),
+        ("/dev/stderr", "/proc/self/fd/2"),
+    ] {
+        std::os::unix::fs::symlink(target, link)?;
+    }
+    let dev = open_path(Path::new("/dev"))?;
+    set_mount(dev.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, false)
+}
+
+/// Makes a `/proc` of the namespace's own processes.
+pub(super) fn make_proc() -> io::Result<()> {
+    let proc = new_filesystem("proc", &[])?;
+    attach(&proc, &open_path(Path::new("/proc"))?)?;
+    shut_proc()
+}
+
+/// Shuts what of `/proc` belongs to the machine.
+pub(super) fn shut_proc() -> io::Result<()> {
+    let there = |names: &[&str]| -> Vec<PathBuf> {
+        let paths = names.iter().map(|name| Path::new("/proc").join(name));
+        paths.filter(|path| path.symlink_metadata().is_ok()).collect()
+    };
+    for path in there(PROC_SHUT) {
+        shut(&path)?;
+    }
+    for path in there(PROC_HIDDEN) {
+        hide(&path)?;
+    }
+    Ok(())
+}
+
+/// Carries out the steps of a plan.
+pub(super) fn apply(steps: &[MountStep], before: &MountTable) -> io::Result<()> {
+    for step in steps {
+        apply_one(step, before)
+            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", step.path().display())))?;
+    }
+    Ok(())
+}
+
+fn apply_one(step: &MountStep, before: &MountTable) -> io::Result<()> {
+    match step {
+        MountStep::Reduce(dir, kept) => reduce(dir, kept),
+        MountStep::HideDir(path) | MountStep::HideFile(path) => hide(path),
+        MountStep::Open(path) => open(path, before),
+        MountStep::Pin(path) => {
+            let place = open_path(path)?;
+            attach(&clone_tree(&place, true)?, &place)
+        }
+        MountStep::Shut(path) => shut(path),
+    }
+}
+
+/// Mounts a path on itself, writable; so are the mounts below it that were.
+fn open(path: &Path, before: &MountTable) -> io::Result<()> {
+    let place = open_no_link(path)?;
+    let tree = clone_tree(&place, true)?;
+    // One that was read-only before stays so: the user cannot write it either.
+    if before.is_writable(path) {
+        set_mount(tree.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false)?;
+    }
+    attach(&tree, &place)?;
+    for point in before.writable_below(path) {
+        set_mount(open_path(point)?.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false)?;
+    }
+    Ok(())
+}
+
+fn shut(path: &Path) -> io::Result<()> {
+    let place = open_no_link(path)?;
+    let tree = clone_tree(&place, true)?;
+    set_mount(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, 0, true)?;
+    attach(&tree, &place)
+}
+
+fn hide(path: &Path) -> io::Result<()> {
+    let place = open_no_link(path)?;
+    let is_dir = FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Directory;
+    let cover = open_path(Path::new(if is_dir { COVER_DIR } else { COVER_FILE }))?;
+    let tree = clone_tree(&cover, false)?;
+    set_mount(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, 0, false)?;
+    attach(&tree, &place)
+}
+
+/// Covers a directory with an empty one, in which some of its contents are shown.
+fn reduce(dir: &Path, kept: &[PathBuf]) -> io::Result<()> {
+    let trees: Vec<(&PathBuf, OwnedFd, bool)> = kept
+        .iter()
+        .map(|path| {
+            let place = open_no_link(path)?;
+            let is_dir = FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Directory;
+            Ok((path, clone_tree(&place, true)?, is_dir))
+        })
+        .collect::<io::Result<_>>()?;
+    let cover = new_filesystem("tmpfs", &[("mode", "0755"), ("size", "65536")])?;
+    attach(&cover, &open_no_link(dir)?)?;
+    for (path, tree, is_dir) in trees {
+        let parent = if is_dir { Some(path.as_path()) } else { path.parent() };
+        parent.map_or(Ok(()), fs::create_dir_all)?;
+        if !is_dir {
+            fs::write(path, "")?;
+        }
+        attach(&tree, &open_no_link(path)?)?;
+    }
+    set_mount(open_path(dir)?.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, false)
+}
+
+/// Opens a path for mounting; no part of it may be a symlink but the last.
+fn open_path(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+}
+
+/// Opens a path that is no symlink either.
+fn open_no_link(path: &Path) -> io::Result<OwnedFd> {
+    let fd = open_path(path)?;
+    match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
+        FileType::Symlink => Err(io::Error::other("it has become a symlink")),
+        _ => Ok(fd),
+    }
+}
+
+fn clone_tree(fd: &OwnedFd, is_recursive: bool) -> io::Result<OwnedFd> {
+    let mut flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    if is_recursive {
+        flags |= OpenTreeFlags::AT_RECURSIVE;
+    }
+    Ok(open_tree(fd, "", flags)?)
+}
+
+fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(tree, "", place, "", flags)?)
+}
+
+/// Makes a filesystem that is mounted nowhere yet.
+fn new_filesystem(kind: &str, options: &[(&str, &str)]) -> io::Result<OwnedFd> {
+    let named = |error: rustix::io::Errno| {
+        let error = io::Error::from(error);
+        io::Error::new(error.kind(), format!("a new {kind}: {error}"))
+    };
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC).map_err(named)?;
+    for (key, value) in options {
+        fsconfig_set_string(context.as_fd(), *key, *value).map_err(named)?;
+    }
+    fsconfig_create(context.as_fd()).map_err(named)?;
+    let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    if kind == "proc" {
+        attributes |= MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    }
+    if kind == "devpts" {
+        attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    }
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_table_is_read_with_its_escapes() {
+        let table = b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n\
+                      23 22 0:5 / /mnt/a\\040b rw - tmpfs none rw\n\
+                      24 22 0:6 / /ro ro,nosuid - tmpfs none rw\n\n";
+        let table = MountTable::parse(table);
+        for (path, expected) in [("/home", true), ("/mnt/a b/c", true), ("/ro/x", false), ("/", true)] {
+            assert_eq!(table.is_writable(Path::new(path)), expected, "{path}");
+        }
+        let below: Vec<&Path> = table.writable_below(Path::new("/mnt")).collect();
+        assert_eq!(below, [Path::new("/mnt/a b")]);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a process does to itself before a program starts in it: capabilities, limits, Landlock, the filter.
+
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities};
+
+use super::helper::checked;
+use super::{landlock, seccomp, sys};
+use crate::policy::{HelperStep, Network, Policy};
+
+/// How many processes a sandbox may have, in a user namespace of its own.
+const MOST_PROCESSES: u64 = 4096;
+/// How large a file may get.
+const LARGEST_FILE: u64 = 64 << 30;
+
+/// Applies what needs no namespaces.
+pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+    let has_mounts = policy.layers.has_mounts();
+    checked(policy, HelperStep::Capabilities, drop_capabilities)?;
+    checked(policy, HelperStep::Limits, || set_limits(has_mounts))?;
+    checked(policy, HelperStep::Landlock, || match policy.layers.landlock {
+        true => landlock::apply(policy.files.as_ref(), has_mounts),
+        false => Ok(()),
+    })?;
+    checked(policy, HelperStep::Seccomp, || match policy.layers.seccomp {
+        true => seccomp::apply(seccomp::Sockets { inet: has_mounts, unix: policy.allows_unix_sockets }),
+        false => Ok(rustix::thread::set_no_new_privs(true)?),
+    })
+}
+
+/// Gives up what rights the namespace gave, for this process and all that it starts.
+fn drop_capabilities() -> io::Result<()> {
+    sys::empty_bounding_set()?;
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
+
+fn set_limits(has_namespaces: bool) -> io::Result<()> {
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, LARGEST_FILE)?;
+    // Elsewhere the user's other processes count as well.
+    if has_namespaces { limit(Resource::Nproc, MOST_PROCESSES) } else { Ok(()) }
+}
+
+/// Lowers a limit; one that is lower already stays.
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    let now = getrlimit(resource);
+    let lower = |old: Option<u64>| Some(old.map_or(most, |old| old.min(most)));
+    setrlimit(resource, Rlimit { current: lower(now.current), maximum: lower(now.maximum) })?;
+    Ok(())
+}
+
+/// Returns true when the command has a proxy to speak to.
+pub(super) fn has_proxy(policy: &Policy) -> bool {
+    policy.network == Network::Proxy && policy.layers.has_mounts()
+}

@@ -1,0 +1,304 @@
+//! From a policy and the disk as it is to what is done, in order: data that can be looked at without a kernel.
+//!
+//! Steps go from the outside in, so that the more specific one lies on top. A path that is shut and missing gets a
+//! placeholder at its first missing part, since nothing can be mounted on what is not there; every directory on the way to
+//! it is made a mount point, which can neither be renamed nor removed (SB-3). A symlink is mounted on itself, and what it
+//! leads to is shut as well (SB-2).
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use crate::policy::{FileRules, absent_git_paths, is_file_placeholder, is_left_alone, is_mixed, is_public};
+
+/// How many symlinks are followed on the way to what is shut.
+const MOST_LINKS: usize = 16;
+
+/// The disk, as far as a plan looks at it.
+pub trait Disk {
+    /// Returns what lies at a path, without following a symlink at its end.
+    fn kind(&self, path: &Path) -> PathKind;
+    /// Returns the names in a directory; none where it cannot be read.
+    fn names(&self, dir: &Path) -> Vec<OsString>;
+}
+
+/// What lies at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathKind {
+    /// Nothing.
+    Missing,
+    /// A directory.
+    Dir,
+    /// A file, or anything else that is no directory.
+    File,
+    /// A symlink to this.
+    Link(PathBuf),
+}
+
+/// What is done to the paths of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Made before and removed afterwards, outside the namespaces.
+    pub placeholders: Vec<Placeholder>,
+    /// Removed afterwards where the command made them.
+    pub absent: Vec<PathBuf>,
+    /// Mounts, in order.
+    pub mounts: Vec<MountStep>,
+}
+
+/// Something that stands where nothing may be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder {
+    /// Where.
+    pub path: PathBuf,
+    /// Whether it is an empty file; an empty directory otherwise, which git does not see.
+    pub is_file: bool,
+}
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MountStep {
+    /// Covers a directory with an empty one that has nothing but these of its contents.
+    Reduce(PathBuf, Vec<PathBuf>),
+    /// Covers a directory with an empty one that cannot be opened.
+    HideDir(PathBuf),
+    /// Covers a file with an empty one that cannot be opened.
+    HideFile(PathBuf),
+    /// Mounts a path on itself, writable.
+    Open(PathBuf),
+    /// Mounts a path on itself, so that it stays where it is.
+    Pin(PathBuf),
+    /// Mounts a path on itself, read-only.
+    Shut(PathBuf),
+}
+
+impl MountStep {
+    /// Returns the path that is mounted on.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Reduce(path, _)
+            | Self::HideDir(path)
+            | Self::HideFile(path)
+            | Self::Open(path)
+            | Self::Pin(path)
+            | Self::Shut(path) => path,
+        }
+    }
+
+    /// At equal depth what hides and shuts lies on top.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Reduce(..) => 0,
+            Self::Open(_) => 1,
+            Self::Pin(_) => 2,
+            Self::Shut(_) => 3,
+            Self::HideDir(_) | Self::HideFile(_) => 4,
+        }
+    }
+}
+
+impl Plan {
+    /// Plans what rules ask for.
+    pub fn new(rules: &FileRules, disk: &dyn Disk) -> Self {
+        let mut plan = Self::default();
+        plan.hide(rules, disk);
+        let existing = rules.roots.iter().chain(&rules.reopened);
+        plan.mounts.extend(existing.filter(|it| is_there(disk, it)).cloned().map(MountStep::Open));
+        for path in &rules.shut {
+            plan.shut(rules, disk, path);
+        }
+        let git_dirs =
+            rules.shut.iter().filter(|path| path.ends_with("config")).filter_map(|path| path.parent());
+        let absent = git_dirs.filter(|dir| disk.kind(dir) == PathKind::Dir).flat_map(absent_git_paths);
+        plan.absent = absent.filter(|path| disk.kind(path) == PathKind::Missing).collect();
+        plan.in_order()
+    }
+
+    /// From the outside in, each path once for each thing that is done to it.
+    fn in_order(mut self) -> Self {
+        let depth = |step: &MountStep| step.path().components().count();
+        self.mounts.sort_by(|a, b| (depth(a), a.path(), a.rank()).cmp(&(depth(b), b.path(), b.rank())));
+        self.mounts.dedup();
+        // A path that is opened or shut is a mount point already.
+        let mounted: Vec<PathBuf> = self
+            .mounts
+            .iter()
+            .filter(|it| !matches!(it, MountStep::Pin(_)))
+            .map(|it| it.path().to_owned())
+            .collect();
+        self.mounts.retain(|step| !matches!(step, MountStep::Pin(path) if mounted.contains(path)));
+        self.placeholders.sort_by(|a, b| a.path.cmp(&b.path));
+        self.placeholders.dedup();
+        self
+    }
+
+    fn hide(&mut self, rules: &FileRules, disk: &dyn Disk) {
+        for path in &rules.unreadable {
+            let Some((path, kind)) = resolve(disk, path) else { continue };
+            let shown: Vec<PathBuf> = rules
+                .readable
+                .iter()
+                .chain(&rules.roots)
+                .filter(|it| **it != path && it.starts_with(&path) && is_there(disk, it))
+                .cloned()
+                .collect();
+            match kind {
+                PathKind::Dir if is_mixed(&path) => {
+                    let names = disk.names(&path).into_iter();
+                    let private = names.filter(|name| !name.to_str().is_some_and(is_public));
+                    let private =
+                        private.map(|name| path.join(name)).filter(|it| !rules.readable.contains(it));
+                    self.mounts.extend(private.filter_map(|it| hiding(disk, it)));
+                }
+                PathKind::Dir if !shown.is_empty() => {
+                    self.mounts.push(MountStep::Reduce(path.clone(), outermost(shown)));
+                }
+                _ => self.mounts.extend(hiding(disk, path.clone())),
+            }
+            self.pin_parents(rules, disk, &path);
+        }
+    }
+
+    /// Shuts a path: what is there, or its first missing part; and what symlinks on the way lead to.
+    fn shut(&mut self, rules: &FileRules, disk: &dyn Disk, path: &Path) {
+        let mut pending = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let Some(root) = root_of(rules, &pending).map(Path::to_path_buf) else { return };
+            if disk.kind(&root) != PathKind::Dir {
+                return;
+            }
+            match self.shut_below(disk, &root, &pending) {
+                Some(next) => pending = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Shuts a path below a root; returns where it goes on when a symlink is in the way.
+    fn shut_below(&mut self, disk: &dyn Disk, root: &Path, path: &Path) -> Option<PathBuf> {
+        let parts: Vec<Component<'_>> = path.strip_prefix(root).ok()?.components().collect();
+        let mut at = root.to_owned();
+        for (idx, part) in parts.iter().enumerate() {
+            at.push(part);
+            let is_last = idx + 1 == parts.len();
+            match disk.kind(&at) {
+                PathKind::Missing => {
+                    let is_file = is_last && is_file_placeholder(&at);
+                    self.placeholders.push(Placeholder { path: at.clone(), is_file });
+                    self.mounts.push(MountStep::Shut(at));
+                    return None;
+                }
+                PathKind::Link(target) => {
+                    self.mounts.push(MountStep::Pin(at.clone()));
+                    let rest: PathBuf = parts.iter().skip(idx + 1).collect();
+                    let target = at.parent().unwrap_or(root).join(target);
+                    return Some(loci_core::path::normalise(Path::new("/"), &target.join(rest)));
+                }
+                PathKind::Dir if is_last && is_left_alone(&at) => return None,
+                PathKind::Dir | PathKind::File if is_last => self.mounts.push(MountStep::Shut(at.clone())),
+                PathKind::Dir => self.mounts.push(MountStep::Pin(at.clone())),
+                // A file where a directory would have to be, such as the `.git` of a worktree: it is what must stay.
+                PathKind::File => {
+                    self.mounts.push(MountStep::Shut(at));
+                    return None;
+                }
+            }
+        }
+        // The root itself.
+        if parts.is_empty() {
+            self.mounts.push(MountStep::Shut(at));
+        }
+        None
+    }
+
+    fn pin_parents(&mut self, rules: &FileRules, disk: &dyn Disk, path: &Path) {
+        let Some(root) = root_of(rules, path) else { return };
+        let parents = path.ancestors().skip(1).take_while(|it| *it != root && it.starts_with(root));
+        self.mounts.extend(
+            parents.filter(|it| disk.kind(it) == PathKind::Dir).map(|it| MountStep::Pin(it.to_owned())),
+        );
+    }
+}
+
+/// Returns the innermost root that a path lies in.
+fn root_of<'a>(rules: &'a FileRules, path: &Path) -> Option<&'a Path> {
+    let inside = rules.roots.iter().filter(|root| path.starts_with(root));
+    inside.max_by_key(|root| root.components().count()).map(PathBuf::as_path)
+}
+
+fn is_there(disk: &dyn Disk, path: &Path) -> bool {
+    matches!(disk.kind(path), PathKind::Dir | PathKind::File)
+}
+
+fn hiding(disk: &dyn Disk, path: PathBuf) -> Option<MountStep> {
+    match resolve(disk, &path)? {
+        (path, PathKind::Dir) => Some(MountStep::HideDir(path)),
+        (path, _) => Some(MountStep::HideFile(path)),
+    }
+}
+
+/// Leaves out what lies inside another of them.
+fn outermost(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_inner = |path: &PathBuf| paths.iter().any(|other| other != path && path.starts_with(other));
+    paths.iter().filter(|path| !is_inner(path)).cloned().collect()
+}
+
+/// Follows symlinks; returns what lies at the end, if anything does.
+fn resolve(disk: &dyn Disk, path: &Path) -> Option<(PathBuf, PathKind)> {
+    let mut path = path.to_owned();
+    'links: for _ in 0..MOST_LINKS {
+        let mut at = PathBuf::new();
+        let parts: Vec<Component<'_>> = path.components().collect();
+        for (idx, part) in parts.iter().enumerate() {
+            at.push(part);
+            match disk.kind(&at) {
+                PathKind::Missing => return None,
+                PathKind::Link(target) => {
+                    let rest: PathBuf = parts.iter().skip(idx + 1).collect();
+                    let target = at.parent().unwrap_or(Path::new("/")).join(target).join(rest);
+                    path = loci_core::path::normalise(Path::new("/"), &target);
+                    continue 'links;
+                }
+                PathKind::File if idx + 1 < parts.len() => return None,
+                PathKind::Dir | PathKind::File => {}
+            }
+        }
+        let kind = disk.kind(&path);
+        return Some((path, kind));
+    }
+    None
+}
+
+/// The disk of this machine.
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn kind(&self, path: &Path) -> PathKind {
+        match std::fs::symlink_metadata(path) {
+            Err(_) => PathKind::Missing,
+            Ok(found) if found.is_symlink() => PathKind::Link(std::fs::read_link(path).unwrap_or_default()),
+            Ok(found) if is_placeholder(&found) => PathKind::Missing,
+            Ok(found) if found.is_dir() => PathKind::Dir,
+            Ok(_) => PathKind::File,
+        }
+    }
+
+    fn names(&self, dir: &Path) -> Vec<OsString> {
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+    }
+}
+
+/// The permissions that mark placeholders; nobody has a reason to give them to anything else.
+pub(crate) const PLACEHOLDER_DIR: u32 = 0o1555;
+/// Those of files.
+pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
+
+/// Tells whether this is a placeholder, of a command that runs beside this one or that was killed.
+pub(crate) fn is_placeholder(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let mode = found.mode() & 0o7777;
+    (found.is_dir() && mode == PLACEHOLDER_DIR)
+        || (found.is_file() && mode == PLACEHOLDER_FILE && found.len() == 0)
+}
+
+#[cfg(test)]
+mod tests;

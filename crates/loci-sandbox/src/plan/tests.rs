@@ -1,0 +1,163 @@
+//! Plans as data, on a disk that is a list.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::policy::{PathSettings, SessionPlaces};
+use expect_test::{Expect, expect};
+
+/// Lines of `path`, `path/` for a directory, `path -> target` for a link; parents are directories.
+struct FakeDisk(BTreeMap<PathBuf, PathKind>);
+
+impl FakeDisk {
+    fn parse(text: &str) -> Self {
+        let mut entries = BTreeMap::new();
+        for line in text.split_whitespace() {
+            let (path, kind) = match line.split_once("->") {
+                Some((path, target)) => (path, PathKind::Link(target.into())),
+                None if line.ends_with('/') => (line, PathKind::Dir),
+                None => (line, PathKind::File),
+            };
+            let path = PathBuf::from(path.trim_end_matches('/'));
+            path.ancestors().skip(1).for_each(|it| {
+                entries.insert(it.to_owned(), PathKind::Dir);
+            });
+            entries.insert(path, kind);
+        }
+        Self(entries)
+    }
+}
+
+impl Disk for FakeDisk {
+    fn kind(&self, path: &Path) -> PathKind {
+        self.0.get(path).cloned().unwrap_or(PathKind::Missing)
+    }
+
+    fn names(&self, dir: &Path) -> Vec<OsString> {
+        let inside = self.0.keys().filter(|path| path.parent() == Some(dir));
+        inside.filter_map(|path| path.file_name().map(OsString::from)).collect()
+    }
+}
+
+fn rules(settings: &PathSettings) -> FileRules {
+    let places = SessionPlaces {
+        dirs: vec!["/h/p".into()],
+        scratch: "/t/s".into(),
+        git_dirs: Vec::new(),
+        home: "/h".into(),
+        config_home: "/h/.claude".into(),
+    };
+    FileRules::new(&places, settings)
+}
+
+fn show(plan: &Plan) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let names: Vec<String> = plan
+        .placeholders
+        .iter()
+        .map(|it| format!("{}{}", it.path.display(), if it.is_file { " (file)" } else { "" }))
+        .collect();
+    lines.push(format!("placeholders: {}", names.join(" ")));
+    lines.push(format!(
+        "absent: {}",
+        plan.absent.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ")
+    ));
+    lines.extend(
+        plan.mounts.iter().filter(|step| !plan.placeholders.iter().any(|it| it.path == step.path())).map(
+            |step| match step {
+                MountStep::Reduce(path, kept) => format!(
+                    "reduce {} to {}",
+                    path.display(),
+                    kept.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ")
+                ),
+                MountStep::HideDir(path) => format!("hide directory {}", path.display()),
+                MountStep::HideFile(path) => format!("hide file {}", path.display()),
+                MountStep::Open(path) => format!("open {}", path.display()),
+                MountStep::Pin(path) => format!("pin {}", path.display()),
+                MountStep::Shut(path) => format!("shut {}", path.display()),
+            },
+        ),
+    );
+    lines.join("\n")
+}
+
+fn check(disk: &str, settings: &PathSettings, expected: &Expect) {
+    let plan = Plan::new(&rules(settings), &FakeDisk::parse(disk));
+    expected.assert_eq(&show(&plan));
+}
+
+#[test]
+fn repository_is_opened_and_what_steers_tools_is_shut() {
+    check(
+        "/h/p/.git/hooks/ /h/p/.git/config /h/p/.claude/settings.json /h/p/.claude/worktrees/w/ /h/p/objects/ /t/s/",
+        &PathSettings::default(),
+        &expect![[r#"
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/refs
+            absent: /h/p/.git/commondir
+            open /h/p
+            open /t/s
+            shut /h/p/.claude
+            pin /h/p/.git
+            open /h/p/.claude/worktrees
+            shut /h/p/.git/config
+            shut /h/p/.git/hooks"#]],
+    );
+}
+
+#[test]
+fn symlinks_are_pinned_and_what_they_lead_to_is_shut() {
+    check(
+        "/h/p/conf/hooks/ /h/p/.git/config /h/p/.git/hooks->../conf/hooks /h/p/.claude->/elsewhere /h/p/.mcp.json->conf/mcp.json /t/s/ /elsewhere/",
+        &PathSettings::default(),
+        &expect![[r#"
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/conf/mcp.json /h/p/objects /h/p/refs
+            absent: /h/p/.git/commondir
+            open /h/p
+            open /t/s
+            pin /h/p/.claude
+            pin /h/p/.git
+            pin /h/p/.mcp.json
+            pin /h/p/conf
+            shut /h/p/.git/config
+            pin /h/p/.git/hooks
+            shut /h/p/conf/hooks"#]],
+    );
+}
+
+#[test]
+fn a_worktree_keeps_the_file_that_names_its_repository() {
+    check(
+        "/h/p/.git /t/s/",
+        &PathSettings::default(),
+        &expect![[r#"
+        placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
+        absent: 
+        open /h/p
+        open /t/s
+        shut /h/p/.git"#]],
+    );
+}
+
+#[test]
+fn what_may_not_be_read_is_covered_with_its_exceptions_shown() {
+    let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect();
+    check(
+        "/h/.ssh/id /h/.ssh/id.pub /h/.ssh/config /h/.netrc /h/.npmrc->dot/npmrc /h/dot/npmrc /h/p/secret/key /t/s/ /big/a /big/b/c",
+        &PathSettings {
+            deny_read: paths(&["/h/p/secret/key", "/big", "/h/missing"]),
+            allow_read: paths(&["/big/b", "/big/none"]),
+            ..PathSettings::default()
+        },
+        &expect![[r#"
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.git /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
+            absent: 
+            reduce /big to /big/b
+            hide file /h/.netrc
+            open /h/p
+            open /t/s
+            hide file /h/.ssh/id
+            hide file /h/dot/npmrc
+            pin /h/p/secret
+            hide file /h/p/secret/key"#]],
+    );
+}

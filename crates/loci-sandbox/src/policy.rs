@@ -1,0 +1,288 @@
+//! What a sandboxed command may read, write and reach: a value, made of the session and its settings and of nothing else.
+//!
+//! A policy knows no disk: it names paths, and the helper looks at them when it applies it ([`crate::plan`]). Writable
+//! roots are the session's own directories; nothing that a call says gets in here.
+
+mod protected;
+mod secrets;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use protected::{absent_git_paths, is_file_placeholder, is_left_alone};
+pub use protected::{protected_paths, steers_tools};
+pub use secrets::secret_paths;
+pub(crate) use secrets::{is_mixed, is_public};
+
+/// What holds a command once it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Which layers hold it.
+    pub layers: Layers,
+    /// What it may read and write; without rules it may do what the user may.
+    pub files: Option<FileRules>,
+    /// What it may reach.
+    pub network: Network,
+    /// Whether it may open Unix sockets.
+    pub allows_unix_sockets: bool,
+    /// Where the helper is to fail, for tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+}
+
+/// The layers of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layers {
+    /// Namespaces and mounts.
+    pub namespaces: Namespaces,
+    /// Landlock.
+    pub landlock: bool,
+    /// The filter of system calls.
+    pub seccomp: bool,
+}
+
+/// How a command is kept apart from the machine's processes, mounts and network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Namespaces {
+    /// Not at all.
+    None,
+    /// With the `/proc` of the machine, where a container allows no other.
+    OldProc,
+    /// With a `/proc` of its own.
+    Full,
+}
+
+impl Layers {
+    /// All layers.
+    pub const FULL: Self = Self { namespaces: Namespaces::Full, landlock: true, seccomp: true };
+    /// What needs no namespaces.
+    pub const WEAK: Self = Self { namespaces: Namespaces::None, landlock: true, seccomp: true };
+
+    /// Returns true when mounts hold the command.
+    pub fn has_mounts(self) -> bool {
+        self.namespaces != Namespaces::None
+    }
+}
+
+/// What a command may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Network {
+    /// Nothing but itself.
+    Closed,
+    /// What the proxy lets through, on two ports of a loopback of its own.
+    Proxy,
+}
+
+/// The paths of a policy: absolute, the writable ones without symlinks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRules {
+    /// Directories, or files, that may be written.
+    pub roots: Vec<PathBuf>,
+    /// What stays unwritable inside them, whether it exists or not.
+    pub shut: Vec<PathBuf>,
+    /// Directories inside what is shut that may be written all the same, where they exist.
+    pub reopened: Vec<PathBuf>,
+    /// What may not be read.
+    pub unreadable: Vec<PathBuf>,
+    /// What may be read inside that all the same.
+    pub readable: Vec<PathBuf>,
+}
+
+/// What the file rules of a session are made of.
+#[derive(Debug, Clone, Default)]
+pub struct SessionPlaces {
+    /// The directories of the session, symlinks resolved; the first is where it started.
+    pub dirs: Vec<PathBuf>,
+    /// Its temporary directory, which is the command's `$TMPDIR`.
+    pub scratch: PathBuf,
+    /// Directories of git that its directories use although they lie elsewhere, as those of a linked worktree do.
+    pub git_dirs: Vec<PathBuf>,
+    /// The user's home.
+    pub home: PathBuf,
+    /// Where settings and sessions are kept.
+    pub config_home: PathBuf,
+}
+
+/// What settings say of paths: all absolute.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathSettings {
+    /// May be written too.
+    pub allow_write: Vec<PathBuf>,
+    /// May not be written.
+    pub deny_write: Vec<PathBuf>,
+    /// May be read all the same.
+    pub allow_read: Vec<PathBuf>,
+    /// May not be read.
+    pub deny_read: Vec<PathBuf>,
+}
+
+impl FileRules {
+    /// Makes the rules of a session.
+    pub fn new(places: &SessionPlaces, settings: &PathSettings) -> Self {
+        let mut roots = places.dirs.clone();
+        roots.push(places.scratch.clone());
+        roots.extend(places.git_dirs.iter().chain(&settings.allow_write).cloned());
+        let is_denied = |root: &Path| settings.deny_write.iter().any(|it| root.starts_with(it));
+        roots.retain(|root| *root == places.scratch || !is_denied(root));
+        let roots = without_repetitions(roots);
+        let mut shut: Vec<PathBuf> = Vec::new();
+        let guarded = places.dirs.iter().chain(&settings.allow_write);
+        shut.extend(guarded.flat_map(|dir| protected_paths(dir)));
+        shut.extend(places.git_dirs.iter().flat_map(|dir| protected::git_paths(dir)));
+        shut.extend(protected::own_state(&places.config_home, &places.home));
+        shut.extend(settings.deny_write.iter().cloned());
+        let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let is_scratch = |path: &Path| path.starts_with(&places.scratch);
+        shut.retain(|path| is_inside(path) && !is_scratch(path));
+        let shut = without_repetitions(shut);
+        let reopened = places.dirs.iter().map(|dir| dir.join(".claude/worktrees")).collect();
+        let mut unreadable = secret_paths(&places.home, &places.config_home);
+        unreadable.extend(settings.deny_read.iter().cloned());
+        // The more specific rule wins: what is named to be read is not hidden by an equal or a wider rule.
+        unreadable.retain(|path| !settings.allow_read.contains(path));
+        let readable =
+            settings.allow_read.iter().filter(|path| unreadable.iter().any(|it| path.starts_with(it)));
+        let readable = without_repetitions(readable.cloned().collect());
+        Self { roots, shut, reopened, unreadable: without_repetitions(unreadable), readable }
+    }
+
+    /// Returns the rule that keeps a path from being written; none where it may be.
+    pub fn write_refusal(&self, path: &Path) -> Option<WriteRefusal> {
+        if let Some(shut) = self.shut.iter().find(|it| path.starts_with(it) || it.starts_with(path)) {
+            let is_reopened = self.reopened.iter().any(|it| path.starts_with(it));
+            return (!is_reopened).then(|| WriteRefusal::Shut(shut.clone()));
+        }
+        let is_inside = self.roots.iter().any(|root| path.starts_with(root));
+        (!is_inside).then_some(WriteRefusal::Outside)
+    }
+
+    /// Returns what hides a path; none where it may be read.
+    pub fn read_refusal(&self, path: &Path) -> Option<&Path> {
+        let hides = |list: &'_ [PathBuf]| -> Option<usize> {
+            list.iter().filter(|it| path.starts_with(it)).map(|it| it.components().count()).max()
+        };
+        let hidden = hides(&self.unreadable)?;
+        let is_shown = hides(&self.readable).is_some_and(|shown| shown > hidden)
+            || hides(&self.roots).is_some_and(|shown| shown > hidden);
+        let found =
+            self.unreadable.iter().find(|it| path.starts_with(it) && it.components().count() == hidden);
+        found.filter(|_| !is_shown).map(PathBuf::as_path)
+    }
+}
+
+/// Why a path may not be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteRefusal {
+    /// It lies outside the session's directories.
+    Outside,
+    /// This stays shut.
+    Shut(PathBuf),
+}
+
+fn without_repetitions(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.into_iter().fold(Vec::new(), |mut unique, path| {
+        if !unique.contains(&path) {
+            unique.push(path);
+        }
+        unique
+    })
+}
+
+/// A failure that a test asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Where.
+    pub at: HelperStep,
+    /// How.
+    pub kind: FaultKind,
+}
+
+/// How the helper is to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FaultKind {
+    /// The system refuses.
+    Refused,
+    /// It is killed.
+    Killed,
+}
+
+/// The steps of the helper, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HelperStep {
+    /// Placeholders are made for names that are missing.
+    Placeholders,
+    /// Namespaces are entered.
+    Namespaces,
+    /// The user is mapped.
+    UserMap,
+    /// The first process of the namespace is started.
+    Init,
+    /// The machine's mounts become read-only.
+    ReadOnly,
+    /// `/dev` is made.
+    Devices,
+    /// `/proc` is made.
+    Proc,
+    /// Paths are hidden, opened and shut.
+    Paths,
+    /// The loopback comes up and the proxy's ports are opened.
+    Network,
+    /// Capabilities are dropped.
+    Capabilities,
+    /// Limits are set.
+    Limits,
+    /// Landlock holds.
+    Landlock,
+    /// The filter of system calls holds.
+    Seccomp,
+    /// The program is started.
+    Exec,
+}
+
+impl HelperStep {
+    /// All of them, in order.
+    pub const ALL: [Self; 14] = [
+        Self::Placeholders,
+        Self::Namespaces,
+        Self::UserMap,
+        Self::Init,
+        Self::ReadOnly,
+        Self::Devices,
+        Self::Proc,
+        Self::Paths,
+        Self::Network,
+        Self::Capabilities,
+        Self::Limits,
+        Self::Landlock,
+        Self::Seccomp,
+        Self::Exec,
+    ];
+
+    /// Says what is attempted.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Placeholders => "making placeholders for missing names",
+            Self::Namespaces => "entering namespaces",
+            Self::UserMap => "mapping the user",
+            Self::Init => "starting the first process",
+            Self::ReadOnly => "making mounts read-only",
+            Self::Devices => "making /dev",
+            Self::Proc => "making /proc",
+            Self::Paths => "opening and shutting paths",
+            Self::Network => "making the network",
+            Self::Capabilities => "dropping capabilities",
+            Self::Limits => "setting limits",
+            Self::Landlock => "applying Landlock",
+            Self::Seccomp => "filtering system calls",
+            Self::Exec => "starting the program",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Names that stay shut inside writable roots, present or missing (SB-1): what is in them runs, or decides what runs,
+//! outside the sandbox later.
+
+use std::path::{Path, PathBuf};
+
+/// At the top of a root. `.claude` is shut as a whole: settings, skills, agents, commands, hooks and workflows in it all
+/// steer what runs; working copies below it are opened again.
+const NAMES: &[&str] = &[
+    ".claude",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".gitconfig",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    // A directory with these three is a repository without a `.git`, with hooks and a configuration of its own.
+    "HEAD",
+    "objects",
+    "refs",
+];
+
+/// Names of a bare repository: one that is a directory already is the project's own, and shutting `HEAD` is enough.
+const BARE: &[&str] = &["objects", "refs"];
+
+/// Inside a directory of git: what it runs, and what tells it what to run, for submodules too.
+const GIT: &[&str] = &["hooks", "config", "config.worktree", "modules"];
+
+/// Inside a directory of git: what would lead it to another configuration, and stops it when it is there and empty. No
+/// placeholder can take its place, so it is removed when a command has made it.
+const GIT_ABSENT: &[&str] = &["commondir"];
+
+/// Returns what stays shut in a directory of the session.
+pub fn protected_paths(root: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = NAMES.iter().map(|name| root.join(name)).collect();
+    paths.extend(git_paths(&root.join(".git")));
+    paths
+}
+
+/// Returns what stays shut in a directory of git.
+pub(super) fn git_paths(git: &Path) -> Vec<PathBuf> {
+    GIT.iter().map(|name| git.join(name)).collect()
+}
+
+/// Returns what must not appear in a directory of git.
+pub(crate) fn absent_git_paths(git: &Path) -> Vec<PathBuf> {
+    GIT_ABSENT.iter().map(|name| git.join(name)).collect()
+}
+
+/// Returns where settings, sessions and our own state are.
+pub(super) fn own_state(config_home: &Path, home: &Path) -> Vec<PathBuf> {
+    let beside = |name: &str| home.join(name);
+    vec![
+        config_home.to_owned(),
+        beside(".claude"),
+        beside(".claude.json"),
+        beside(".config/loci"),
+        beside(".local/share/loci"),
+        beside(".local/state/loci"),
+    ]
+}
+
+/// Tells whether a path is one of those that decide what runs outside; for words to people.
+pub fn steers_tools(path: &Path, root: &Path) -> bool {
+    protected_paths(root).iter().any(|it| path.starts_with(it))
+}
+
+/// Tells whether a shut path that exists as a directory is left as it is.
+pub(crate) fn is_left_alone(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BARE.contains(&name))
+}
+
+/// Tells whether a placeholder is a file: a directory in its place would stop git.
+pub(crate) fn is_file_placeholder(path: &Path) -> bool {
+    path.ends_with("config.worktree")
+}

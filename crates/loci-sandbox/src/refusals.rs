@@ -1,0 +1,107 @@
+//! Which paths a failed command may have been refused, guessed from what it printed and held against the policy.
+//!
+//! A program's words prove nothing, so that everything said here is a "may have been". What is said is ours: of what the
+//! command printed only paths are repeated.
+
+use std::path::{Path, PathBuf};
+
+use loci_core::path::normalise;
+
+use crate::policy::{FileRules, WriteRefusal};
+
+/// What programs say of a refusal.
+const SIGNS: &[&str] = &[
+    "read-only file system",
+    "permission denied",
+    "operation not permitted",
+    "erofs",
+    "eacces",
+    "eperm",
+    "device or resource busy",
+];
+
+/// How many refusals are told.
+const MOST: usize = 5;
+
+/// Returns what may have been refused, in words, each path once.
+pub fn refused_paths(output: &str, cwd: &Path, files: &FileRules) -> Vec<String> {
+    let lines = output.lines().filter(|line| {
+        let lower = line.to_ascii_lowercase();
+        SIGNS.iter().any(|sign| lower.contains(sign))
+    });
+    let mut told: Vec<PathBuf> = Vec::new();
+    let mut words = Vec::new();
+    for path in lines.flat_map(paths_in).map(|path| normalise(cwd, &path)) {
+        if told.contains(&path) || words.len() == MOST {
+            continue;
+        }
+        if let Some(why) = refusal(&path, files) {
+            words.push(why);
+            told.push(path);
+        }
+    }
+    words
+}
+
+fn refusal(path: &Path, files: &FileRules) -> Option<String> {
+    let shown = path.display();
+    if let Some(rule) = files.read_refusal(path) {
+        return Some(format!(
+            "`{shown}` may have been refused: `{}` cannot be read in the sandbox; sandbox.filesystem.allowRead would allow it",
+            rule.display()
+        ));
+    }
+    match files.write_refusal(path)? {
+        WriteRefusal::Outside => Some(format!(
+            "writing `{shown}` may have been refused: it lies outside the session's directories; \
+             sandbox.filesystem.allowWrite or --add-dir would allow it"
+        )),
+        WriteRefusal::Shut(rule) => Some(format!(
+            "writing `{shown}` may have been refused: `{}` stays shut in the sandbox, since what is in it runs outside",
+            rule.display()
+        )),
+    }
+}
+
+/// Returns what looks like a path in a line: words with a slash, and words in quotes.
+fn paths_in(line: &str) -> Vec<PathBuf> {
+    let is_edge = |c: char| c.is_whitespace() || "'\"`‘’(),;=[]<>".contains(c);
+    let words = line.split(is_edge).map(|word| word.trim_end_matches([':', '.']));
+    let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
+    let is_path = |word: &&str| !word.is_empty() && word.len() < 4096 && !word.contains("://");
+    let slashed = words.filter(|word| word.contains('/') || word.starts_with('.'));
+    slashed.chain(quoted).filter(is_path).map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{PathSettings, SessionPlaces};
+
+    #[test]
+    fn paths_beside_a_refusal_are_held_against_the_policy() {
+        let places = SessionPlaces {
+            dirs: vec!["/h/p".into()],
+            scratch: "/t/s".into(),
+            home: "/h".into(),
+            config_home: "/h/.claude".into(),
+            ..SessionPlaces::default()
+        };
+        let files = FileRules::new(&places, &PathSettings::default());
+        for (line, expected) in [
+            ("touch: cannot touch '/etc/x': Read-only file system", "/etc/x"),
+            ("sh: 1: cannot create ../out: Read-only file system", "/h/out"),
+            ("cat: /h/.aws/credentials: Permission denied", "/h/.aws/credentials"),
+            ("error: could not lock config file .git/config: Device or resource busy", "/h/p/.git/config"),
+            ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
+            ("/h/p/src/x: Permission denied", ""),
+            ("nothing to see at /etc/x", ""),
+        ] {
+            let found = refused_paths(line, Path::new("/h/p"), &files).join("\n");
+            assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
+            assert_eq!(found.is_empty(), expected.is_empty(), "{line}: {found}");
+        }
+        let many: String = (0..50).map(|n| format!("/etc/{n}: Permission denied\n")).collect();
+        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files).len(), MOST);
+    }
+}

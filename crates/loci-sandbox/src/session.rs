@@ -1,0 +1,173 @@
+//! The sandbox of a session: what of its policy stays the same, and how commands start in it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::control::ProxyPort;
+use crate::egress::Egress;
+use crate::launch::{Connections, SandboxRun, Supervisor, launch};
+use crate::level::Level;
+use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, SessionPlaces};
+
+/// What a session starts commands in.
+#[derive(Clone)]
+pub struct Sandbox {
+    /// The program that is the helper.
+    pub helper: PathBuf,
+    /// How well it holds.
+    pub level: Level,
+    /// Its layers.
+    pub layers: Layers,
+    /// The `$TMPDIR` of commands; it is made when the first one starts.
+    pub scratch: PathBuf,
+    /// The user's home.
+    pub home: PathBuf,
+    /// Where settings and sessions are kept.
+    pub config_home: PathBuf,
+    /// What settings say of paths; none where files are not sandboxed.
+    pub paths: Option<PathSettings>,
+    /// Whether commands may open Unix sockets.
+    pub allows_unix_sockets: bool,
+    /// Whether a call may ask to run outside.
+    pub allows_unsandboxed: bool,
+    /// Variables that commands do not get.
+    pub hidden_env: Vec<String>,
+    /// Hosts that were refused since somebody asked, in words; held to add one or to take them all.
+    pub refused_hosts: Arc<Mutex<Vec<String>>>,
+    /// The proxy that decides about hosts, where it is ours.
+    pub egress: Option<Arc<Egress>>,
+    /// Takes connections to the network, where commands may have any.
+    pub connections: Option<Connections>,
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { level, layers, scratch, paths, .. } = self;
+        f.debug_struct("Sandbox")
+            .field("level", level)
+            .field("layers", layers)
+            .field("scratch", scratch)
+            .field("paths", paths)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Returns the policy for a session with these directories, the first of which it started in.
+    pub fn policy(&self, dirs: &[PathBuf]) -> Policy {
+        let files = self.paths.as_ref().map(|paths| {
+            let places = SessionPlaces {
+                dirs: dirs.to_vec(),
+                scratch: self.scratch.clone(),
+                git_dirs: dirs.iter().flat_map(|dir| git_dirs(dir)).collect(),
+                home: self.home.clone(),
+                config_home: self.config_home.clone(),
+            };
+            FileRules::new(&places, paths)
+        });
+        Policy {
+            layers: self.layers,
+            files,
+            network: if self.has_network() { Network::Proxy } else { Network::Closed },
+            allows_unix_sockets: self.allows_unix_sockets,
+            fault: None,
+        }
+    }
+
+    /// Returns true when commands can reach anything at all.
+    pub fn has_network(&self) -> bool {
+        self.connections.is_some() && self.layers.has_mounts()
+    }
+
+    /// Returns the environment of a command: without what is hidden, with what leads to the scratch directory and the
+    /// proxy.
+    pub fn child_env(&self, env: Vec<(String, String)>) -> Vec<(String, String)> {
+        let mut added = vec![("TMPDIR".to_owned(), self.scratch.display().to_string())];
+        added.push(("SANDBOX_RUNTIME".to_owned(), "1".to_owned()));
+        if self.has_network() {
+            added.extend(proxy_variables());
+        }
+        let is_kept = |name: &str| {
+            !self.hidden_env.iter().any(|hidden| hidden == name) && !added.iter().any(|(it, _)| it == name)
+        };
+        let mut env: Vec<_> = env.into_iter().filter(|(name, _)| is_kept(name)).collect();
+        env.extend(added);
+        env
+    }
+
+    /// Makes the command that runs a program inside; the scratch directory exists then.
+    pub fn command<S: AsRef<OsStr>>(
+        &self,
+        dirs: &[PathBuf],
+        program: &OsStr,
+        args: impl IntoIterator<Item = S>,
+    ) -> io::Result<(Command, Supervisor)> {
+        self.make_scratch()?;
+        launch(&self.helper, &self.policy(dirs), program, args)
+    }
+
+    /// Makes the scratch directory, for the user alone, and returns it.
+    pub fn make_scratch(&self) -> io::Result<PathBuf> {
+        make_private_dir(&self.scratch)?;
+        Ok(self.scratch.clone())
+    }
+
+    /// Returns which hosts were refused since the last time, in words.
+    pub fn take_refused_hosts(&self) -> Vec<String> {
+        std::mem::take(&mut self.refused_hosts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Follows a program that was started inside.
+    pub fn watch(&self, supervisor: Supervisor) -> io::Result<SandboxRun> {
+        supervisor.watch(self.connections.clone())
+    }
+}
+
+fn make_private_dir(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Returns the variables that lead programs to the proxy.
+fn proxy_variables() -> Vec<(String, String)> {
+    let http = format!("http://127.0.0.1:{}", ProxyPort::Http.number());
+    let socks = format!("socks5h://127.0.0.1:{}", ProxyPort::Socks.number());
+    let own = "localhost,127.0.0.1,::1".to_owned();
+    let pairs = [("HTTP_PROXY", &http), ("HTTPS_PROXY", &http), ("ALL_PROXY", &socks), ("NO_PROXY", &own)];
+    let both = pairs.into_iter().flat_map(|(name, value)| {
+        [(name.to_owned(), value.clone()), (name.to_ascii_lowercase(), value.clone())]
+    });
+    both.collect()
+}
+
+/// Returns the directories of git that a directory uses although they lie outside it: the shared one of a linked worktree
+/// (SB-5), or that of the repository around it.
+///
+/// A repository's own words are not believed: a worktree counts only where the other side points back.
+pub fn git_dirs(dir: &Path) -> Vec<PathBuf> {
+    let dot_git = dir.join(".git");
+    match std::fs::symlink_metadata(&dot_git) {
+        Ok(found) if found.is_file() => linked_git_dir(&dot_git).into_iter().collect(),
+        Ok(_) => Vec::new(),
+        Err(_) => {
+            let around = dir.ancestors().skip(1).map(|it| it.join(".git"));
+            let is_dir = |path: &PathBuf| path.symlink_metadata().is_ok_and(|it| it.is_dir());
+            around.into_iter().find(is_dir).into_iter().collect()
+        }
+    }
+}
+
+fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let text = read(dot_git)?;
+    let own = dot_git.parent()?.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let back = PathBuf::from(read(&own.join("gitdir"))?.trim());
+    if own.join(back).canonicalize().ok()? != dot_git.canonicalize().ok()? {
+        return None;
+    }
+    let shared = own.join(read(&own.join("commondir"))?.trim()).canonicalize().ok()?;
+    (shared.is_dir() && own.starts_with(&shared)).then_some(shared)
+}

@@ -1,0 +1,159 @@
+//! A project with a home around it, and the sandbox to run things in.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
+use loci_sandbox::{Policy, SandboxReport, launch};
+
+/// The program that is the helper and has the probes.
+pub(crate) const PROBE: &str = env!("CARGO_BIN_EXE_sandbox-probe");
+
+/// The layers alone and together.
+pub(crate) const LAYERINGS: [(&str, Layers); 4] = [
+    ("landlock", Layers { namespaces: Namespaces::None, landlock: true, seccomp: false }),
+    ("namespaces", Layers { namespaces: Namespaces::Full, landlock: false, seccomp: false }),
+    ("seccomp", Layers { namespaces: Namespaces::None, landlock: false, seccomp: true }),
+    ("full", Layers::FULL),
+];
+
+/// A world: `home`, the project `home/p`, `outside` of everything, and a scratch directory.
+pub(crate) struct World {
+    /// Not below the temporary directory, which a sandbox might let through.
+    dir: tempfile::TempDir,
+    pub(crate) settings: PathSettings,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let target = Path::new(PROBE).parent().unwrap();
+        let dir = tempfile::Builder::new().prefix("sandbox-").tempdir_in(target).unwrap();
+        let world = Self { dir, settings: PathSettings::default() };
+        for name in ["home/p", "home/.ssh", "home/.aws", "outside", "scratch", "home/.claude"] {
+            std::fs::create_dir_all(world.path(name)).unwrap();
+        }
+        for name in
+            ["home/.ssh/id", "home/.ssh/id.pub", "home/.aws/credentials", "home/.claude/.credentials.json"]
+        {
+            world.write(name, "secret");
+        }
+        world.write("outside/file", "outside");
+        world.write("home/p/file", "inside");
+        world
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Makes the project a repository, with nothing of the user's own configuration in it.
+    pub(crate) fn repository(&self) -> &Self {
+        for args in [&["init", "-q"][..], &["config", "user.email", "a@b"], &["config", "user.name", "a"]] {
+            assert!(self.outside("git", args).status.success());
+        }
+        self
+    }
+
+    pub(crate) fn places(&self) -> SessionPlaces {
+        let project = self.path("home/p");
+        SessionPlaces {
+            git_dirs: loci_sandbox::git_dirs(&project),
+            dirs: vec![project],
+            scratch: self.path("scratch"),
+            home: self.path("home"),
+            config_home: self.path("home/.claude"),
+        }
+    }
+
+    pub(crate) fn policy(&self, layers: Layers) -> Policy {
+        Policy {
+            layers,
+            files: Some(FileRules::new(&self.places(), &self.settings)),
+            network: Network::Closed,
+            allows_unix_sockets: false,
+            fault: None,
+        }
+    }
+
+    /// Runs a program under a policy.
+    pub(crate) fn run(&self, policy: &Policy, program: &str, args: &[&str]) -> (Output, SandboxReport) {
+        let (mut command, supervisor) = launch(Path::new(PROBE), policy, OsStr::new(program), args).unwrap();
+        command.current_dir(self.path("home/p")).env_clear().envs(self.env());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
+        let output = child.wait_with_output().unwrap();
+        (output, waiting.join().unwrap())
+    }
+
+    /// Runs a program inside, with all layers; it must work.
+    pub(crate) fn inside(&self, program: &str, args: &[&str]) -> String {
+        let (output, report) = self.run(&self.policy(Layers::FULL), program, args);
+        assert_eq!(report.why_not_run(), None);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{program} {args:?}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        text
+    }
+
+    /// Runs a program without a sandbox.
+    pub(crate) fn outside(&self, program: &str, args: &[&str]) -> Output {
+        let mut command = std::process::Command::new(program);
+        command.args(args).current_dir(self.path("home/p")).env_clear().envs(self.env());
+        command.output().unwrap()
+    }
+
+    fn env(&self) -> Vec<(String, String)> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        vec![
+            ("PATH".to_owned(), path),
+            ("HOME".to_owned(), self.text("home")),
+            ("TMPDIR".to_owned(), self.text("scratch")),
+            ("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()),
+        ]
+    }
+
+    /// Runs probes in one sandbox; returns a line for each.
+    pub(crate) fn probe(&self, policy: &Policy, probes: &[String]) -> Vec<String> {
+        let mut args = vec!["all"];
+        args.extend(probes.iter().map(String::as_str));
+        let (output, report) = self.run(policy, PROBE, &args);
+        assert_eq!(report.why_not_run(), None, "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    }
+
+    /// Lists the project's names, placeholders included.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.path("home/p"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// Tells whether this kernel lets namespaces be made; says so by name where it does not.
+pub(crate) fn has_full() -> bool {
+    let found = loci_sandbox::check(Path::new(PROBE), false);
+    let is_full = found.level == loci_sandbox::Level::Full;
+    if !is_full {
+        eprintln!("skipped: this machine's sandbox is {}: {:?}", found.level, found.problem());
+    }
+    is_full
+}

@@ -1,0 +1,15 @@
+//! The sandbox on this machine's real kernel.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail loudly, and say what they skip"
+)]
+
+mod egress;
+mod faults;
+mod kit;
+mod probes;
+mod programs;
