@@ -1,8 +1,11 @@
 //! The settings this version acts upon, as types.
 
+mod sandbox;
+
 use serde_json::Value;
 
 use super::{MergedSettings, Origin, Role};
+pub use sandbox::{NetworkSettings, SandboxSettings};
 
 /// What the program reads of its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +22,8 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     /// What may run.
     pub permissions: PermissionSettings,
+    /// What holds commands once they run.
+    pub sandbox: SandboxSettings,
     /// Whether the conversation is compacted before it is too long.
     pub auto_compact_enabled: Option<bool>,
     /// What takes the place of the model's window.
@@ -208,6 +213,7 @@ impl From<&MergedSettings> for Settings {
                 is_bypass_disabled: text("permissions.disableBypassPermissionsMode").is_some(),
                 managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
             },
+            sandbox: SandboxSettings::from_merged(merged),
             auto_compact_enabled: flag("autoCompactEnabled"),
             file_checkpointing_enabled: flag("fileCheckpointingEnabled"),
             recall_enabled: flag("recallEnabled"),
