@@ -3,7 +3,7 @@
 //! [`decide`] is the only road to running a tool. It looks at the call's effects, never at prose, and fails
 //! closed: what it cannot understand is asked about, and denied where nobody can be asked. The order is
 //! hooks that deny, deny rules, ask rules, hooks that ask, rules that unknown parts may evade, critical removals,
-//! what only a person may say, the plan, memories, protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
+//! what only a person may say, the plan, memories, the sandbox, protected paths, allow rules, hooks that allow, read-only, mode, ask (S-2). [`explain`] lists the outcome of each,
 //! [`fits`] what each rule has to do with a call, and [`suggest`] what would let it run.
 //!
 //! What must stay true is numbered in `docs/design/permissions.md` (P-1 to P-14).
@@ -27,6 +27,7 @@ mod reason;
 mod rule;
 mod rule_tools;
 mod rulebook;
+mod sandbox;
 mod suggest;
 mod update;
 
@@ -45,5 +46,6 @@ pub use protected::is_protected;
 pub use reason::Reason;
 pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RulePlace, RuleSource, split_list};
 pub use rulebook::{MoveRefusal, Rulebook};
+pub use sandbox::{SandboxRules, containment, without_ignored_wish};
 pub use suggest::suggest;
 pub use update::{BadUpdate, Destination, RuleChange, Update};

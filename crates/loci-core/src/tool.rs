@@ -56,7 +56,24 @@ pub struct CallEffects {
     pub interaction: Option<Interaction>,
     /// Rules for later calls that it would let run unasked.
     pub grants: Vec<String>,
+    /// Where its commands would run.
+    pub containment: Containment,
 }
+
+/// Where the commands of a call run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Containment {
+    /// Nobody has said; a session with a sandbox runs them inside.
+    #[default]
+    Unsaid,
+    /// In the sandbox.
+    Inside,
+    /// Outside the sandbox that the session has, and why.
+    Outside(String),
+}
+
+/// What a call says of itself that asks to run outside the sandbox.
+pub const ASKS_OUTSIDE: &str = "asks to run outside the sandbox";
 
 /// What a call needs of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use super::memory::written_memory;
 use super::plan::written_plan;
 use super::private_address::is_private_host;
 use super::protected::{is_protected, is_protected_target};
+use super::sandbox::is_contained;
 use super::{Mode, Reason, Rule, Rulebook};
 use crate::tool::{CallEffects, Unclear};
 
@@ -118,6 +119,7 @@ const STEPS: &[(&str, Check)] = &[
     ("memories", |call, book, _| {
         written_memory(call.effects, book).map(|path| allow(Reason::Memory(path.to_owned())))
     }),
+    ("the sandbox", |call, book, _| is_contained(call, book).then(|| allow(Reason::Sandbox))),
     ("protected paths", |call, _, _| protected_write(call.effects)),
     ("private hosts", |call, book, _| private_host(call, book).map(ask)),
     ("allow rules", |call, book, _| allowing(call, book).map(|rule| by_rule(Verdict::Allow, rule))),

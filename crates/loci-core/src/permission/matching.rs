@@ -7,6 +7,7 @@ use super::glob::{Fit, fit, fit_command};
 use super::path_pattern::{Anchors, Names, PathPattern};
 use super::rule::{Parameter, Spec};
 use super::rule_tools::{EDIT, READ, is_kept_from_writing_by_read_rules, is_skill};
+use super::sandbox::is_contained;
 use super::{Mode, Reason, Rule, RuleList, Rulebook};
 use crate::tool::{CommandEffect, Cover, PathEffect, Unclear};
 
@@ -39,7 +40,9 @@ pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restricti
             Fit::No => {}
         }
     }
-    for rule in &book.ask {
+    // A command that runs in the sandbox is asked about where a rule names it, not where one names all commands.
+    let is_skipped = |rule: &Rule| rule.is_bare() && rule.names(call.tool) && is_contained(call, book);
+    for rule in book.ask.iter().filter(|rule| !is_skipped(rule)) {
         match fit_call(rule, call, &parts, found.least()) {
             Fit::Certain => return Restrictions { asked: Some(rule), ..found },
             Fit::Possible => found.evaded = found.evaded.or(Some(rule)),
@@ -47,6 +50,11 @@ pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restricti
         }
     }
     found
+}
+
+/// Tells whether a rule certainly names one of the commands of a call.
+pub(super) fn names_command(rule: &Rule, call: &Call<'_>, book: &Rulebook) -> bool {
+    fit_call(rule, call, &CallParts::from_call(call, book), Fit::Certain) == Fit::Certain
 }
 
 /// A call, taken apart once for all rules.

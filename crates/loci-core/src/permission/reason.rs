@@ -25,6 +25,8 @@ pub enum Reason {
     Memory(PathBuf),
     /// Fetching from the built-in list of documentation.
     Documentation(String),
+    /// It runs in the sandbox.
+    Sandbox,
     /// The mode lets it run.
     Mode(Mode),
     /// The mode denies what it would have to ask about, for this reason.
@@ -65,6 +67,7 @@ impl Reason {
             | Self::CarriesData(_) => "safetyCheck",
             Self::OutsideDirectories(_) => "workingDir",
             Self::ReadOnly
+            | Self::Sandbox
             | Self::Plan(_)
             | Self::Memory(_)
             | Self::Documentation(_)
@@ -114,6 +117,7 @@ impl fmt::Display for Reason {
             Self::Plan(path) => write!(f, "`{}` is the plan", path.display()),
             Self::Memory(path) => write!(f, "`{}` is a memory", path.display()),
             Self::Documentation(host) => write!(f, "`{host}` is documentation that may be fetched"),
+            Self::Sandbox => f.write_str("it runs in the sandbox"),
             Self::Mode(mode) => write!(f, "permission mode {mode}"),
             Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),
             Self::CriticalRemoval(target) => write!(f, "it would remove `{target}`"),
