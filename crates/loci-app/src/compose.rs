@@ -23,6 +23,7 @@ use loci_engine::{
     PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
+use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::{RecordDirs, SKILL_TOOL, Toolbox, real_path};
@@ -40,6 +41,7 @@ use crate::options::{RunOptions, ToolChoice};
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
 use crate::resume::{self, Resume};
+use crate::sandbox::{SandboxWorld, SessionSandbox};
 use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
@@ -126,7 +128,8 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let mut provider = provider(options, &run, client);
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
     let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
-    let settings_reload = reload(options, &mut run, &access, &provider);
+    let sandbox = sandbox(&run, &tmp, &mut access)?;
+    let settings_reload = reload(options, &mut run, &access, &provider, sandbox.clone());
     let record = RecordDirs {
         sessions: identity::project_dir(&resume.place),
         memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
@@ -188,6 +191,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
     warnings.extend(warning);
     let parts = Parts {
+        sandbox,
         agents,
         provider,
         access,
@@ -251,6 +255,25 @@ fn access(
     Ok(Access { base, rulebook, memory, warnings })
 }
 
+/// Makes the sandbox that settings ask for, and has calls judged by it.
+fn sandbox(
+    run: &RunSettings,
+    tmp: &SessionTmp,
+    access: &mut Access,
+) -> Result<Option<Arc<Sandbox>>, UserError> {
+    let world = SandboxWorld {
+        env: &run.env,
+        config_home: run.home.root().to_owned(),
+        scratch: tmp.sandbox_dir(),
+        dirs: access.rulebook.dirs.clone(),
+    };
+    let SessionSandbox { sandbox, rules, warnings } = SessionSandbox::new(&world, &run.settings)?;
+    access.base.sandbox.clone_from(&rules);
+    access.rulebook.sandbox = rules;
+    access.warnings.extend(warnings);
+    Ok(sandbox)
+}
+
 fn memory_of(run: &RunSettings) -> (Option<Memory>, Option<String>) {
     open_memory(&run.env, &run.home, run.is_bare, &run.settings, run.instructions.memory_root())
 }
@@ -261,6 +284,7 @@ fn reload(
     run: &mut RunSettings,
     access: &Access,
     provider: &Provider,
+    sandbox: Option<Arc<Sandbox>>,
 ) -> Option<SettingsReload> {
     let watch = run.watch.take()?;
     let baseline = ReloadBaseline {
@@ -274,12 +298,14 @@ fn reload(
         is_trusted: run.instructions.is_trusted(),
         plugins: Arc::clone(&run.plugin_store),
         flag_settings: options.flag_settings.clone(),
+        sandbox,
     };
     Some(watch_settings(watch, baseline))
 }
 
 /// What the steps made.
 struct Parts {
+    sandbox: Option<Arc<Sandbox>>,
     agents: SessionAgents,
     provider: Provider,
     access: Access,
@@ -303,6 +329,7 @@ fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts {
+        sandbox,
         agents,
         provider,
         access,
@@ -394,6 +421,7 @@ fn assemble(
         lazy_instructions: prefetched.lazy_instructions,
         read_instructions: prefetched.read_instructions,
         child_env: plugins.child_env(&env),
+        sandbox,
         plugins: Arc::new(plugins.list()),
         file_history: file_history(&env, &home, options, &settings, place, resume.snapshots),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),

@@ -36,6 +36,7 @@ pub mod renewal;
 pub mod resume;
 pub mod retention;
 pub mod rules;
+pub mod sandbox;
 mod save_permission;
 pub mod session_command;
 pub mod session_picker;

@@ -76,7 +76,7 @@ fn add(env: &Env, list: RuleList, rule: &Sourced, book: &mut Rulebook) -> Option
 }
 
 /// Returns where `/path` patterns of a settings file start.
-fn anchor(env: &Env, origin: &Origin) -> PathBuf {
+pub(crate) fn anchor(env: &Env, origin: &Origin) -> PathBuf {
     let file = Path::new(origin.name.as_ref());
     match origin.scope {
         Scope::User => match env.vars.non_empty("CLAUDE_CONFIG_DIR") {

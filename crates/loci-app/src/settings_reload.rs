@@ -17,6 +17,7 @@ use loci_engine::{
     Ambient, ConfigFileChange, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsGate, SettingsPoller,
     SettingsReload,
 };
+use loci_sandbox::Sandbox;
 use loci_settings::{MergedSettings, Scope, Settings, Severity};
 use loci_stdx::{Env, Store};
 use loci_storage::config::{LoadedSettings, SettingsChange, SettingsWatch};
@@ -51,6 +52,8 @@ pub(crate) struct ReloadBaseline {
     pub(crate) plugins: Arc<Store<RunPlugins>>,
     /// What was given beside the files, which may change.
     pub(crate) flag_settings: FlagSettings,
+    /// The sandbox, which stays as it is.
+    pub(crate) sandbox: Option<Arc<Sandbox>>,
 }
 
 /// What plugins depend on.
@@ -64,13 +67,13 @@ pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> Set
     let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
     let (inherited, env, credentials) =
         (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
-    let plugins = Arc::clone(&start.plugins);
+    let fixed = (Arc::clone(&start.plugins), start.sandbox.clone());
     let watch = Arc::new(Mutex::new(watch));
     start.flag_settings.follow(&watch);
     SettingsReload {
         gate: Box::new(SettingsChanges { watch: Arc::clone(&watch), open: Vec::new() }),
         poll: poll(watch, start, Arc::clone(&latest)),
-        apply: apply((inherited, env), credentials, plugins, latest),
+        apply: apply((inherited, env), credentials, fixed, latest),
     }
 }
 
@@ -158,6 +161,9 @@ fn poll(
                 "Settings changed: plugins stay as they are until the next session or `/reload-plugins`";
             warnings.push(text.to_owned());
         }
+        if now.get("sandbox") != shown.get("sandbox") {
+            warnings.push("Settings changed: the sandbox stays as it is until the next session".to_owned());
+        }
         if rulebook != *current || waits {
             warnings.push(change_message(may_loosen, waits).to_owned());
         }
@@ -200,7 +206,7 @@ fn is_whole(loaded: &LoadedSettings) -> bool {
 fn apply(
     (inherited, start): (Env, Env),
     credentials: Arc<Credentials>,
-    plugins: Arc<Store<RunPlugins>>,
+    (plugins, sandbox): (Arc<Store<RunPlugins>>, Option<Arc<Sandbox>>),
     latest: Arc<Mutex<Latest>>,
 ) -> SettingsApplier {
     Box::new(move || {
@@ -209,7 +215,7 @@ fn apply(
         let waits = credentials.reload(&env, &settings, moment);
         let text = "Settings changed: the new command of `apiKeyHelper` counts from the next prompt on";
         let warnings = waits.then(|| text.to_owned()).into_iter().collect();
-        (Ambient { child_env: plugins.get().child_env(&env), env }, warnings)
+        (Ambient { child_env: plugins.get().child_env(&env), env, sandbox: sandbox.clone() }, warnings)
     })
 }
 

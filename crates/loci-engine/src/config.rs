@@ -17,6 +17,7 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::plugin::PluginList;
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
+use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_storage::layout::{ConfigHome, SessionTmp};
@@ -127,6 +128,8 @@ pub struct SessionConfig {
     pub read_instructions: Option<ReadInstructions>,
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
+    /// What commands run in, where the session has a sandbox.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// What files held before they were changed; without it nothing is kept.
     pub file_history: Option<FileHistoryStores>,
     /// Where background tasks write.
@@ -214,6 +217,8 @@ pub struct Ambient {
     pub env: Env,
     /// Environment of child processes, complete.
     pub child_env: Vec<(String, String)>,
+    /// What commands run in, where the session has a sandbox.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// Makes a change in the settings file it is for, and returns what people should know about it; the error says why not.

@@ -30,6 +30,7 @@ mod renewal;
 mod replay;
 mod request;
 mod restore;
+mod sandbox_hosts;
 mod schedule;
 mod session;
 mod side_request;

@@ -2,7 +2,9 @@
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
-use loci_core::permission::{Call, Decision, HookVerdict, Rulebook, Update, decide, suggest};
+use loci_core::permission::{
+    Call, Decision, HookVerdict, Rulebook, Update, containment, decide, suggest, without_ignored_wish,
+};
 use loci_core::tool::{CallEffects, Interaction, ToolFacts, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
 use loci_tools::{Host, Toolbox, Workspace};
@@ -150,8 +152,12 @@ pub(crate) fn check_permission_at(
     // What another program calls a command is none that a shell runs.
     let command = call.input.get("command").and_then(Value::as_str).filter(|_| !call.facts.keeps_input);
     let book = Rulebook { cwd: place.cwd, ..book };
-    let judged =
-        Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook: call.hook.as_ref() };
+    let hook = call.hook.as_ref();
+    let containment =
+        containment(&Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook }, &book);
+    without_ignored_wish(&containment, &mut effects.unknown);
+    effects.containment = containment;
+    let judged = Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook };
     let decision = decide(&judged, &book);
     let suggestions = suggest(&judged, &book, &decision);
     PermissionCheck { decision, effects, suggestions }

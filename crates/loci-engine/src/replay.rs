@@ -249,6 +249,7 @@ impl Player {
             lazy_instructions: None,
             read_instructions: None,
             child_env: Vec::new(),
+            sandbox: None,
             file_history: None,
             tmp: self.tmp.clone(),
             idle_notice: Duration::MAX,

@@ -71,14 +71,18 @@ mod tests {
         })));
         let (sender, events) = unbounded_channel();
         let env = Env::for_test("/h", "/p");
-        let ambient = Arc::new(Mutex::new(Ambient { env: env.clone(), child_env: Vec::new() }));
+        let ambient =
+            Arc::new(Mutex::new(Ambient { env: env.clone(), child_env: Vec::new(), sandbox: None }));
         let child_env = vec![("NEW".to_owned(), "1".to_owned())];
         let effects = SessionStateEffects {
             events: sender,
             identity: Arc::clone(&identity),
             ambient: Arc::clone(&ambient),
             apply: Some(Box::new(move || {
-                (Ambient { env: env.clone(), child_env: child_env.clone() }, vec!["told".to_owned()])
+                (
+                    Ambient { env: env.clone(), child_env: child_env.clone(), sandbox: None },
+                    vec!["told".to_owned()],
+                )
             })),
         };
         World { identity, state: connect(AppState::default(), effects), events, ambient }

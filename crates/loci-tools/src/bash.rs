@@ -15,6 +15,7 @@ mod paths;
 pub(crate) mod process_tree;
 mod result;
 pub(crate) mod run;
+mod sandbox_note;
 pub(crate) mod shell;
 
 #[cfg(test)]
@@ -23,7 +24,11 @@ pub(crate) mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loci_core::tool::{CallEffects, CommandEffect, MainArgument, ToolDescriptor, ToolFacts, ToolOutcome};
+use loci_core::tool::{
+    ASKS_OUTSIDE, CallEffects, CommandEffect, Containment, MainArgument, ToolDescriptor, ToolFacts,
+    ToolOutcome,
+};
+use loci_sandbox::SandboxReport;
 use loci_shell::{ShellContext, analyse};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,6 +39,7 @@ use crate::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use capture::{Capture, SpillPath, decode};
 use limits::Limits;
 use run::{End, Running, Watch};
+use shell::SandboxPlace;
 
 /// The switch that keeps commands out of the background.
 pub(crate) const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
@@ -212,7 +218,7 @@ fn effects(input: &Input, place: &Workspace) -> CallEffects {
     });
     effects.commands = commands.collect();
     if input.disable_sandbox {
-        effects.unknown.push("asks to run outside the sandbox".to_owned());
+        effects.unknown.push(ASKS_OUTSIDE.to_owned());
     }
     effects
 }
@@ -224,6 +230,7 @@ struct Foreground<'a> {
     host: &'a dyn Host,
     limits: Limits,
     cwd: Cwd,
+    sandbox: Option<SandboxPlace>,
 }
 
 /// Where a command runs.
@@ -238,7 +245,11 @@ impl Bash {
         let limits = Limits::new(&host.env().vars, input.timeout);
         let limits = Limits { max_bytes: self.max_bytes.unwrap_or(limits.max_bytes), ..limits };
         let view = file_view::recognise(&input.command, host);
-        let (cwd, running) = match start(input, host) {
+        let sandbox = match sandbox_of(call, host) {
+            Ok(sandbox) => sandbox,
+            Err(why) => return ToolOutcome::error(why),
+        };
+        let (cwd, running) = match start(input, host, sandbox.as_ref()) {
             Ok(started) => started,
             Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),
         };
@@ -247,7 +258,7 @@ impl Bash {
             return to_background("The command runs in the background", input, call, host, running, capture)
                 .await;
         }
-        let outcome = Foreground { input, call, host, limits, cwd }.run(running, capture).await;
+        let outcome = Foreground { input, call, host, limits, cwd, sandbox }.run(running, capture).await;
         if let Some((view, stdout)) = view.zip(result::whole_output(&outcome)) {
             view.remember(stdout, host).await;
         }
@@ -306,6 +317,12 @@ impl Foreground<'_> {
         spill: SpillPath<'_>,
     ) -> ToolOutcome {
         let note = self.settle_cwd(running.last_cwd());
+        let report = running.sandbox_report().await;
+        if let Some(why) = report.as_ref().and_then(SandboxReport::why_not_run) {
+            running.release();
+            return ToolOutcome::error(sandbox_note::not_run(&why));
+        }
+        let note = sandbox_note::with_removed(note, report);
         if running.has_open_pipes() {
             self.host.tasks().adopt(running);
         } else {
@@ -318,6 +335,11 @@ impl Foreground<'_> {
         }
         let explanation = exit_code::explanation(code).unwrap_or_default();
         let first_line = result::join(&format!("Exit code {code}"), &explanation);
+        let refused = self.sandbox.as_ref().map(|place| {
+            let printed = result::join(&capture.stdout.text(), &capture.stderr.text());
+            sandbox_note::refusals(&printed, &self.cwd.path, place)
+        });
+        let note = sandbox_note::joined(note, refused.flatten());
         result::failure(&first_line, capture, note, spill).await
     }
 
@@ -341,7 +363,21 @@ impl Foreground<'_> {
     }
 }
 
-fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
+/// Returns what a call runs in: what was judged holds, and where nobody has judged it runs inside.
+fn sandbox_of(call: &ToolCall, host: &dyn Host) -> Result<Option<SandboxPlace>, String> {
+    match (host.sandbox(), &call.effects.containment) {
+        (Some(_), Containment::Outside(_)) | (None, Containment::Unsaid | Containment::Outside(_)) => {
+            Ok(None)
+        }
+        (Some(sandbox), Containment::Inside | Containment::Unsaid) => {
+            let dirs = host.workspace().dirs().map(Path::to_path_buf).collect();
+            Ok(Some(SandboxPlace { sandbox, dirs }))
+        }
+        (None, Containment::Inside) => Err(sandbox_note::not_run("the session has no sandbox any more")),
+    }
+}
+
+fn start(input: &Input, host: &dyn Host, sandbox: Option<&SandboxPlace>) -> io::Result<(Cwd, Running)> {
     let place = host.workspace();
     let is_moved = !place.cwd.is_dir();
     let path = if is_moved { place.project } else { place.cwd };
@@ -349,13 +385,19 @@ fn start(input: &Input, host: &dyn Host) -> io::Result<(Cwd, Running)> {
         let text = format!("the directory `{}` does not exist any more", path.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
-    let cwd_file = tempfile::Builder::new().prefix("cwd-").tempfile_in(host.task_dir()?)?;
+    // The command writes it, so that it lies where the command may write.
+    let dir = match sandbox {
+        Some(place) => place.sandbox.make_scratch()?,
+        None => host.task_dir()?,
+    };
+    let cwd_file = tempfile::Builder::new().prefix("cwd-").tempfile_in(dir)?;
     let running = shell::launch(shell::Launch {
         command: &input.command,
         cwd: &path,
         env: host.child_env(),
         cwd_file: cwd_file.into_temp_path(),
         death_watch: host.tasks().death_watch(),
+        sandbox,
     })?;
     Ok((Cwd { path, is_moved }, running))
 }

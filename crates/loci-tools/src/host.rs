@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::task_list::Todo;
+use loci_sandbox::Sandbox;
 use loci_stdx::Env;
 use serde_json::Value;
 
@@ -31,6 +32,11 @@ pub trait Host: Send + Sync {
 
     /// Environment for child processes, complete: secrets already removed, settings already applied.
     fn child_env(&self) -> Vec<(String, String)>;
+
+    /// The sandbox that commands run in, where the session has one.
+    fn sandbox(&self) -> Option<Arc<Sandbox>> {
+        None
+    }
 
     /// What the model has read so far.
     fn files(&self) -> &Mutex<FileStates>;

@@ -51,7 +51,7 @@ pub use background_tasks::{
 };
 pub use bash::death_watch::{DeathWatch, WatchedCommand};
 pub use bash::process_tree::MARK_VARIABLE;
-pub use bash::shell::HOOK_ENV_VARIABLE;
+pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};

@@ -289,6 +289,8 @@ pub(crate) enum Subcommand {
     /// Install plugins, look at them, turn them on and off, make one.
     #[command(visible_alias = "plugins")]
     Plugin(crate::plugin::PluginArgs),
+    /// See what sandbox this machine can give, and run a command in it.
+    Sandbox(crate::sandbox::SandboxArgs),
     /// List, read, branch, export, name, rewind and remove sessions.
     Sessions(crate::sessions::SessionsArgs),
     /// Be a server for others.

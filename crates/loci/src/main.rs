@@ -1,6 +1,6 @@
 //! The loci binary: arguments, environment, wiring, exit codes.
 //!
-//! Execution enters here. `--version` touches nothing. Everything else parses its arguments, builds the one
+//! Execution enters here. Under the name `loci-sandbox` this is the helper of the sandbox; `--version` touches nothing. Everything else parses its arguments, builds the one
 //! [`Env`](loci_stdx::Env), and hands both to a command.
 
 mod agents;
@@ -26,6 +26,7 @@ mod permission_prompter;
 mod permissions;
 mod plugin;
 mod runtime;
+mod sandbox;
 mod serve;
 mod sessions;
 mod skills;
@@ -41,6 +42,11 @@ use args::{Args, Subcommand};
 
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
+    // Before anything else: the helper has one thread, and its time is added to every command.
+    let mut names = std::env::args_os();
+    if names.next().is_some_and(|name| loci_sandbox::is_helper(&name)) {
+        return ExitCode::from(loci_sandbox::run_helper(names));
+    }
     if let [_, only] = &*std::env::args_os().collect::<Vec<_>>()
         && matches!(only.to_str(), Some("--version" | "-v" | "-V"))
     {
@@ -79,6 +85,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
         Some(Subcommand::Permissions(permissions)) => permissions::run(&env, permissions),
         Some(Subcommand::Plugin(plugin)) => plugin::run(&env, plugin),
         Some(Subcommand::ResetTerminal(_)) => login::reset_terminal(),
+        Some(Subcommand::Sandbox(sandbox)) => sandbox::run(&env, sandbox),
         Some(Subcommand::Serve(serve)) => serve::run(&env, serve),
         Some(Subcommand::Sessions(sessions)) => sessions::run(&env, sessions),
         Some(Subcommand::Skills(skills)) => skills::run(&env, skills),

@@ -12,6 +12,7 @@ mod remove;
 use loci_app::UserError;
 use loci_app::memory::open_memory;
 use loci_app::rules::rulebook_from_settings;
+use loci_app::sandbox::{SandboxWorld, SessionSandbox};
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
 use loci_settings::{MergedSettings, Refusal, Role, Scope};
 use loci_stdx::{Env, single_line};
@@ -88,6 +89,19 @@ pub(crate) fn rulebook(ctx: &SettingsContext, mode: Option<Mode>) -> (Rulebook, 
     let settings = ctx.loaded.settings();
     let mut notes = rulebook_from_settings(env, &settings.permissions, mode, &mut book);
     notes.extend(untrusted_notes(&ctx.loaded.merged));
+    let world = SandboxWorld {
+        env,
+        config_home: ctx.home.root().to_owned(),
+        scratch: ctx.home.root().join("sandbox"),
+        dirs: book.dirs.clone(),
+    };
+    match SessionSandbox::new(&world, &settings) {
+        Ok(sandbox) => {
+            book.sandbox = sandbox.rules;
+            notes.extend(sandbox.warnings);
+        }
+        Err(error) => notes.push(error.to_string()),
+    }
     let root = ctx.places.main_checkout().unwrap_or(ctx.places.tree_root());
     let is_bare = env.vars.is_truthy("CLAUDE_CODE_SIMPLE");
     if let (Some(memory), _) = open_memory(env, &ctx.home, is_bare, &settings, root) {

@@ -53,7 +53,29 @@ pub(super) fn all(it: &Installation, names: &BuildNames) -> Vec<Check> {
         work_checks::worktrees(it),
         file_history(it),
         programs(it),
+        sandbox(it),
     ]
+}
+
+/// Says what sandbox this machine can give, by trying; a problem where settings ask for more.
+fn sandbox(it: &Installation) -> Check {
+    let settings = it.loaded.settings().sandbox;
+    let found = crate::sandbox::check_level(&settings);
+    let is_wrong = settings.enabled
+        && (found.level == loci_sandbox::Level::None
+            || (settings.fail_if_unavailable && found.level < loci_sandbox::Level::Full));
+    let state = if settings.enabled { "on" } else { "off" };
+    let mut lines = vec![format!("Sandbox: {} (settings: {state})", found.level)];
+    lines.extend(found.problem().map(|problem| format!("Sandbox, missing: {problem}")));
+    lines.extend(found.open().iter().map(|it| format!("Sandbox, open: {it}")));
+    let json = json!({
+        "level": found.level.to_string(),
+        "enabled": settings.enabled,
+        "problem": found.problem(),
+        "open": found.open(),
+    });
+    let text = lines.into_iter().map(Block::Line).collect();
+    Check { text, json: vec![("sandbox", json)], n_problems: usize::from(is_wrong) }
 }
 
 fn version() -> Check {

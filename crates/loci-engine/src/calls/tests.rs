@@ -48,7 +48,11 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
     let env = Env::for_test("/home/dev", "/p");
     let host = ConversationHost::new(HostParts {
         home: ConfigHome::from_env(&env),
-        ambient: Arc::new(std::sync::Mutex::new(crate::Ambient { env, child_env: Vec::new() })),
+        ambient: Arc::new(std::sync::Mutex::new(crate::Ambient {
+            env,
+            child_env: Vec::new(),
+            sandbox: None,
+        })),
         place: Workspace {
             cwd: "/p".into(),
             project: "/p".into(),

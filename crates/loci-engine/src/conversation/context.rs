@@ -36,6 +36,7 @@ use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
 use crate::memory::MemoryService;
 use crate::plan::PlanService;
+use crate::sandbox_hosts::QUESTION_PREFIX;
 use crate::schedule::ScheduleService;
 use crate::skills::SessionSkills;
 use crate::slash_command::{CommandRegistry, split_command};
@@ -212,6 +213,8 @@ impl SessionContext {
     /// Nobody is left who answers questions.
     pub(crate) fn stop_asking(&self) {
         self.can_ask.store(false, Ordering::Relaxed);
+        // Whoever waits for one of these hears that no answer will come.
+        lock(&self.questions).retain(|id, _| !id.starts_with(QUESTION_PREFIX));
     }
 
     /// Hands an answer to the conversation that asked; one that comes too late, or twice, changes nothing.

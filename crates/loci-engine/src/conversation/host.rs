@@ -11,6 +11,7 @@ use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::task_list::Todo;
+use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
@@ -347,6 +348,10 @@ impl Host for ConversationHost {
             env.push((HOOK_ENV_VARIABLE.to_owned(), dir.display().to_string()));
         }
         env
+    }
+
+    fn sandbox(&self) -> Option<Arc<Sandbox>> {
+        lock(&self.ambient).sandbox.clone()
     }
 
     fn files(&self) -> &Mutex<FileStates> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
+use loci_core::permission::{Call, containment};
 use loci_core::tool::ToolOutcome;
 use loci_tools::Host as _;
 use serde_json::{Value, json};
@@ -64,6 +65,14 @@ impl Conversation {
             }
         };
         prepared.effects = tool.effects(&prepared.input, &self.host.workspace());
+        let judged = Call {
+            tool: &prepared.tool,
+            command: prepared.input.get("command").and_then(Value::as_str),
+            input: &prepared.input,
+            effects: &prepared.effects,
+            hook: None,
+        };
+        prepared.effects.containment = containment(&judged, &self.rules_now());
         let (layers, host) = (Arc::clone(&self.layers), Arc::clone(&self.host));
         tokio::spawn(async move {
             let next = Next { layers: &layers, tool, host: &host, cancel, to_background };

@@ -16,6 +16,7 @@ use loci_core::message::ToolUse;
 use loci_core::permission::{Decision, Rulebook, Verdict};
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::tool::ToolOutcome;
+use loci_sandbox::Sandbox;
 use loci_stdx::Env;
 use loci_storage::layout::SessionTmp;
 use loci_tools::{
@@ -37,6 +38,8 @@ pub struct ReplaySandbox {
     pub env: Env,
     /// Environment of child processes.
     pub child_env: Vec<(String, String)>,
+    /// What commands run in, where settings ask for it.
+    pub os_sandbox: Option<Arc<Sandbox>>,
     /// The tools.
     pub toolbox: Toolbox,
     /// The rules in force, for the copy.
@@ -75,6 +78,7 @@ impl SandboxRunner {
         let host = SandboxHost {
             env: sandbox.env,
             child_env: sandbox.child_env,
+            os_sandbox: sandbox.os_sandbox,
             place: Mutex::new(place),
             files: Mutex::default(),
             tasks: BackgroundTasks::default(),
@@ -190,6 +194,7 @@ fn refusal(decision: &Decision) -> Option<String> {
 struct SandboxHost {
     env: Env,
     child_env: Vec<(String, String)>,
+    os_sandbox: Option<Arc<Sandbox>>,
     place: Mutex<Workspace>,
     files: Mutex<FileStates>,
     tasks: BackgroundTasks,
@@ -216,6 +221,10 @@ impl Host for SandboxHost {
 
     fn child_env(&self) -> Vec<(String, String)> {
         self.child_env.clone()
+    }
+
+    fn sandbox(&self) -> Option<Arc<Sandbox>> {
+        self.os_sandbox.clone()
     }
 
     fn files(&self) -> &Mutex<FileStates> {

@@ -19,6 +19,7 @@ use super::{Session, SessionHandle, TaskWait};
 use crate::agents::{AgentBase, AgentService};
 use crate::background::{BackgroundBudget, BackgroundDeps};
 use crate::config::{Ambient, SessionConfig};
+use crate::conversation::host::lock;
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
 use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
@@ -32,6 +33,7 @@ use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
+use crate::sandbox_hosts::host_asker;
 use crate::schedule::ScheduleService;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
@@ -52,7 +54,11 @@ impl Session {
         let reload = config.settings_reload.take().map(|it| ((it.poll, it.gate), it.apply));
         let (polled, apply) = reload.unzip();
         let (poll_settings, settings_gate) = polled.unzip();
-        let ambient = Ambient { env: config.env.clone(), child_env: std::mem::take(&mut config.child_env) };
+        let ambient = Ambient {
+            env: config.env.clone(),
+            child_env: std::mem::take(&mut config.child_env),
+            sandbox: config.sandbox.take(),
+        };
         let ambient = Arc::new(Mutex::new(ambient));
         let outside = SessionStateEffects {
             events: events.clone(),
@@ -155,6 +161,10 @@ impl Session {
             questions: Mutex::default(),
         });
         ctx.add_skill_commands();
+        let egress = lock(&ctx.ambient).sandbox.as_ref().and_then(|it| it.egress.clone());
+        if let Some(egress) = egress {
+            egress.set_asker(host_asker(&ctx));
+        }
         let (drain, start_source) = (config.background.drain, config.start_source);
         let is_side_work_asked_for = config.background.max_share.is_none();
         let task_wait = TaskWait {

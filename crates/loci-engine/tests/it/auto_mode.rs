@@ -191,6 +191,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         read_instructions: None,
         file_history: None,
         child_env: vec![("PATH".to_owned(), path)],
+        sandbox: None,
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
         idle_notice: Duration::from_secs(60),

@@ -99,6 +99,11 @@ impl SessionTmp {
         self.session.join("tasks")
     }
 
+    /// Returns what is the temporary directory of sandboxed commands.
+    pub fn sandbox_dir(&self) -> PathBuf {
+        self.session.join("sandbox")
+    }
+
     /// Returns where long results go of a session that leaves no transcript.
     pub fn tool_results_dir(&self) -> PathBuf {
         self.session.join("tool-results")

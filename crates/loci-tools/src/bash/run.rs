@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use loci_sandbox::{SandboxReport, SandboxRun};
 use loci_stdx::read_regular;
 
 use tempfile::TempPath;
@@ -44,6 +45,8 @@ pub(crate) struct Running {
     tree: ProcessTree,
     /// Where the shell writes its last directory; removed after the tree has gone.
     cwd_file: TempPath,
+    /// What the helper tells, for one that runs in a sandbox.
+    sandbox: Option<SandboxRun>,
 }
 
 /// Why following a command ended.
@@ -77,7 +80,17 @@ impl Running {
     pub(crate) fn new(mut child: Child, tree: ProcessTree, cwd_file: TempPath) -> Self {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let buffers = [vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]];
-        Self { pid: child.id(), child, stdout, stderr, buffers, tree, cwd_file }
+        Self { pid: child.id(), child, stdout, stderr, buffers, tree, cwd_file, sandbox: None }
+    }
+
+    /// Notes that it runs in a sandbox.
+    pub(crate) fn sandboxed(self, sandbox: Option<SandboxRun>) -> Self {
+        Self { sandbox, ..self }
+    }
+
+    /// Returns what the helper told, once the shell has ended; none without a sandbox.
+    pub(crate) async fn sandbox_report(&mut self) -> Option<SandboxReport> {
+        Some(self.sandbox.take()?.report().await)
     }
 
     /// Returns the directory the shell ended in, if it got to say so.

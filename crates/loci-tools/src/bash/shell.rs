@@ -1,8 +1,12 @@
 //! Starting bash: always the same shell in the same way, whatever the user's own shell is (S-4).
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+
+use loci_sandbox::{Sandbox, SandboxRun, Supervisor};
 
 use tempfile::TempPath;
 use tokio::process::Command;
@@ -39,6 +43,17 @@ pub(crate) struct Launch<'a> {
     pub(crate) cwd_file: TempPath,
     /// Ends the command should we be killed.
     pub(crate) death_watch: &'a DeathWatch,
+    /// What it runs in.
+    pub(crate) sandbox: Option<&'a SandboxPlace>,
+}
+
+/// A sandbox, and the directories that are writable in it.
+#[derive(Debug, Clone)]
+pub struct SandboxPlace {
+    /// The sandbox.
+    pub sandbox: Arc<Sandbox>,
+    /// The session's directories; the first is where it started.
+    pub dirs: Vec<PathBuf>,
 }
 
 /// Starts a command with its own session and pipes for its output; its input is empty.
@@ -50,19 +65,54 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
         )
     })?;
     let mark = launch.cwd_file.display().to_string();
-    let mut command = Command::new(bash);
     // -p: no BASH_ENV, no functions or shell options from the environment.
-    command.args(["--noprofile", "--norc", "-p", "-c", WRAPPER, "bash", launch.command]);
-    command.arg(&launch.cwd_file).current_dir(launch.cwd);
-    command.env_clear().envs(launch.env).env(MARK_VARIABLE, &mark);
+    let flags = ["--noprofile", "--norc", "-p", "-c", WRAPPER, "bash", launch.command];
+    let args = flags.iter().map(OsStr::new).chain([launch.cwd_file.as_os_str()]);
+    let Confined { mut command, env, supervisor } =
+        confine(launch.sandbox, bash.as_os_str(), args, launch.env)?;
+    command.current_dir(launch.cwd).env_clear().envs(env).env(MARK_VARIABLE, &mark);
     command.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     own_session(&mut command);
     let watched = launch.death_watch.watch(&mark);
     let child = command.spawn()?;
+    // It holds the helper's end of the socket.
+    drop(command);
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
     let tree = ProcessTree::new(child.id(), mark).watched(watched);
-    Ok(Running::new(child, tree, launch.cwd_file))
+    let sandboxed = follow(launch.sandbox, supervisor)?;
+    Ok(Running::new(child, tree, launch.cwd_file).sandboxed(sandboxed))
+}
+
+/// A program about to start, in a sandbox or without one.
+pub(crate) struct Confined {
+    pub(crate) command: Command,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) supervisor: Option<Supervisor>,
+}
+
+/// Makes the command that runs a program, inside where there is a sandbox.
+pub(crate) fn confine<'a>(
+    place: Option<&SandboxPlace>,
+    program: &OsStr,
+    args: impl Iterator<Item = &'a OsStr>,
+    env: Vec<(String, String)>,
+) -> io::Result<Confined> {
+    let Some(SandboxPlace { sandbox, dirs }) = place else {
+        let mut command = Command::new(program);
+        command.args(args);
+        return Ok(Confined { command, env, supervisor: None });
+    };
+    let (command, supervisor) = sandbox.command(dirs, program, args)?;
+    Ok(Confined { command: command.into(), env: sandbox.child_env(env), supervisor: Some(supervisor) })
+}
+
+/// Follows a program that was started inside. When that fails everything in the sandbox ends.
+pub(crate) fn follow(
+    place: Option<&SandboxPlace>,
+    supervisor: Option<Supervisor>,
+) -> io::Result<Option<SandboxRun>> {
+    place.zip(supervisor).map(|(place, supervisor)| place.sandbox.watch(supervisor)).transpose()
 }
 
 /// Takes the child out of our session: no terminal to ask on or to draw over, and a group of its own.

@@ -2,10 +2,10 @@
 
 use loci_app::UserError;
 use loci_core::permission::{
-    Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, decide, explain, fits,
-    suggest,
+    Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, containment, decide,
+    explain, fits, suggest, without_ignored_wish,
 };
-use loci_core::tool::{CallEffects, PathEffect, Unclear};
+use loci_core::tool::{CallEffects, Containment, PathEffect, Unclear};
 use serde_json::{Value, json};
 
 use super::call::Written;
@@ -28,7 +28,19 @@ pub(super) struct ExplainArgs {
 pub(super) fn run(ctx: &SettingsContext, args: &ExplainArgs) -> Result<String, UserError> {
     let written = Written::parse(&args.call.join(" "))?;
     let (book, notes) = super::rulebook(ctx, args.permission_mode);
-    let effects = written.effects(&book);
+    let mut effects = written.effects(&book);
+    let containment = containment(
+        &Call {
+            tool: &written.tool,
+            command: written.command(),
+            input: &written.input,
+            effects: &effects,
+            hook: None,
+        },
+        &book,
+    );
+    without_ignored_wish(&containment, &mut effects.unknown);
+    effects.containment = containment;
     let call = Call {
         tool: &written.tool,
         command: written.command(),
@@ -180,5 +192,10 @@ fn effect_rows(effects: &CallEffects) -> Vec<(&'static str, String)> {
         Unclear::Write(text) => ("writes (?)", text.clone()),
     }));
     rows.extend(effects.unknown.iter().map(|it| ("unknown", it.clone())));
+    match &effects.containment {
+        Containment::Unsaid => {}
+        Containment::Inside => rows.push(("sandbox", "runs inside".to_owned())),
+        Containment::Outside(why) => rows.push(("sandbox", format!("runs outside: {why}"))),
+    }
     rows
 }

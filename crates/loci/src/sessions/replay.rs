@@ -8,6 +8,7 @@ use std::sync::Arc;
 use loci_app::UserError;
 use loci_app::child_env::child_env;
 use loci_app::compose::{Permissions, toolbox};
+use loci_app::sandbox::{SandboxWorld, SessionSandbox};
 use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;
@@ -149,11 +150,20 @@ fn open_sandbox(
         .map_err(|error| to_user_error(&error))?;
     let scratch_rulebook = rules_at(scratch.root())?.rulebook;
     let env = Env { cwd: scratch.root().to_owned(), ..run.env.clone() };
-    let warnings = run.warnings.iter().cloned().chain(of_project.warnings).collect();
+    let warnings: Vec<String> = run.warnings.iter().cloned().chain(of_project.warnings).collect();
     let sessions = place.file().parent().map(Path::to_path_buf).unwrap_or_default();
     let record = RecordDirs { sessions, memory: None };
     let toolbox = toolbox(&options, &run, &scratch_rulebook, record, &Arc::new(SessionSkills::none()))?;
+    let world = SandboxWorld {
+        env: &env,
+        config_home: run.home.root().to_owned(),
+        scratch: tmp.sandbox_dir(),
+        dirs: scratch_rulebook.dirs.clone(),
+    };
+    let os = SessionSandbox::new(&world, &run.settings)?;
+    let warnings = [warnings, os.warnings].concat();
     let sandbox = ReplaySandbox {
+        os_sandbox: os.sandbox,
         child_env: child_env(&env),
         toolbox,
         rulebook: scratch_rulebook,

@@ -61,6 +61,8 @@ mod regressions;
 mod replay;
 mod resume;
 mod rewind;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod sdk_sessions;
 mod search;
 mod search_processes;

@@ -75,6 +75,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
           bypassed permissions                 nothing to say
           the plan                             nothing to say
           memories                             nothing to say
+          the sandbox                          nothing to say
           protected paths                      nothing to say
           allow rules                          nothing to say
           hooks that allow                     nothing to say
@@ -345,6 +346,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
             },
             {
               "check": "memories",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "the sandbox",
               "verdict": null,
               "reason": null
             },

@@ -1,0 +1,166 @@
+//! The sandbox of a session, made of its settings and of what this machine can do.
+//!
+//! Nothing is tried unless settings ask for a sandbox. One that is asked for and cannot be had is never left out in
+//! silence: the run is refused where settings say so, and otherwise people are told and commands asked about as usual.
+
+mod network;
+mod paths;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use loci_core::permission::{Rule, RuleList, RuleOrigin, RuleSource, SandboxRules};
+use loci_sandbox::{Level, LevelCheck, Sandbox};
+use loci_settings::{SandboxSettings, Scope, Settings};
+use loci_stdx::Env;
+
+use crate::rules::anchor;
+use crate::user_error::UserError;
+use network::SessionNetwork;
+
+pub use paths::path_settings;
+
+/// What a session has of a sandbox.
+#[derive(Debug, Clone, Default)]
+pub struct SessionSandbox {
+    /// What commands run in; none where there is no sandbox.
+    pub sandbox: Option<Arc<Sandbox>>,
+    /// What calls are judged by.
+    pub rules: Option<SandboxRules>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Where a sandbox is made.
+#[derive(Debug, Clone)]
+pub struct SandboxWorld<'a> {
+    /// The world.
+    pub env: &'a Env,
+    /// Where settings and sessions are kept.
+    pub config_home: PathBuf,
+    /// The session's own temporary directory.
+    pub scratch: PathBuf,
+    /// The session's directories.
+    pub dirs: Vec<PathBuf>,
+}
+
+impl SessionSandbox {
+    /// Makes the sandbox that settings ask for.
+    pub fn new(world: &SandboxWorld<'_>, settings: &Settings) -> Result<Self, UserError> {
+        if !settings.sandbox.enabled {
+            return Ok(Self { warnings: left_unused(&settings.sandbox), ..Self::default() });
+        }
+        let found = check_level(&settings.sandbox);
+        let problem = found.problem().unwrap_or_else(|| "its layers do not work together".to_owned());
+        if settings.sandbox.fail_if_unavailable && found.level < Level::Full {
+            return Err(UserError::new(format!("The full sandbox cannot be had here: {problem}")).hint(
+                "Settings refuse to run without it (sandbox.failIfUnavailable). See `loci sandbox check`.",
+            ));
+        }
+        let mut warnings = not_honoured(&settings.sandbox);
+        warnings.extend(excluded_by_project(&settings.sandbox));
+        match found.level {
+            Level::None => {
+                warnings.push(format!(
+                    "Sandbox: settings ask for it and it cannot be had here: {problem}. Commands run without it and are \
+                     asked about as usual; see `loci sandbox check`"
+                ));
+                return Ok(Self { warnings, ..Self::default() });
+            }
+            Level::Weak => warnings.push(format!(
+                "Sandbox: only its weak level can be had here: {problem}. Commands are asked about as usual. Open: {}",
+                found.open().join("; ")
+            )),
+            Level::Full => {}
+        }
+        let (sandbox, more) = sandbox(world, settings, &found);
+        warnings.extend(more);
+        let (rules, more) = rules(world.env, &settings.sandbox, &sandbox);
+        warnings.extend(more);
+        Ok(Self { sandbox: Some(Arc::new(sandbox)), rules: Some(rules), warnings })
+    }
+}
+
+/// Finds out what this machine can do.
+pub fn check_level(settings: &SandboxSettings) -> LevelCheck {
+    loci_sandbox::check(&loci_sandbox::own_helper(), settings.allows_old_proc)
+}
+
+/// Makes a sandbox of a level that was found, whether settings ask for one or not.
+pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck) -> (Sandbox, Vec<String>) {
+    let (paths, mut warnings) = path_settings(world, settings);
+    let network = SessionNetwork::new(world.env, &settings.sandbox.network, &settings.permissions);
+    warnings.extend(network.warnings);
+    let wanted = &settings.sandbox;
+    let scrubs = world.env.vars.is_truthy("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB");
+    let has_files = !wanted.is_files_disabled || scrubs;
+    let sandbox = Sandbox {
+        helper: loci_sandbox::own_helper(),
+        level: found.level,
+        layers: found.layers,
+        scratch: world.scratch.clone(),
+        home: world.env.home.clone(),
+        config_home: world.config_home.clone(),
+        paths: has_files.then_some(paths),
+        allows_unix_sockets: wanted.network.allows_unix_sockets,
+        allows_unsandboxed: wanted.allows_unsandboxed,
+        hidden_env: wanted.secret_variables.clone(),
+        refused_hosts: network.refused,
+        egress: Some(network.egress),
+        connections: Some(network.connections),
+    };
+    (sandbox, warnings)
+}
+
+/// Makes the rules that calls are judged by. Only what is held by all layers is not asked about.
+fn rules(env: &Env, settings: &SandboxSettings, sandbox: &Sandbox) -> (SandboxRules, Vec<String>) {
+    let mut warnings = Vec::new();
+    let mut excluded = Vec::new();
+    for command in &settings.excluded_commands {
+        let origin =
+            RuleOrigin::new(RuleSource::Settings(command.origin.scope), anchor(env, &command.origin))
+                .at(command.origin.name.clone(), command.line);
+        let text = command.text.trim();
+        // A word alone means the program, whatever its arguments are.
+        let is_word = !text.contains(|c: char| c.is_whitespace() || "*:".contains(c));
+        let more = is_word.then(|| format!("Bash({text} *)"));
+        for rule in std::iter::once(format!("Bash({text})")).chain(more) {
+            match Rule::parse(&rule, RuleList::Ask, &origin) {
+                (Some(rule), None) => excluded.push(rule),
+                (_, problem) => warnings.push(format!(
+                    "Settings: {}:{}: `{text}` in sandbox.excludedCommands is left out{}",
+                    command.origin.name,
+                    command.line,
+                    problem.map(|it| format!(": {it}")).unwrap_or_default()
+                )),
+            }
+        }
+    }
+    let auto_allow = settings.auto_allow && sandbox.level == Level::Full && sandbox.paths.is_some();
+    (SandboxRules { auto_allow, allows_unsandboxed: settings.allows_unsandboxed, excluded }, warnings)
+}
+
+/// Says which keys are set and cannot be honoured.
+fn not_honoured(settings: &SandboxSettings) -> Vec<String> {
+    settings.not_honoured.iter().map(|(key, why)| format!("Settings: `{key}` has no effect: {why}")).collect()
+}
+
+/// Says that a project takes commands out of the sandbox.
+fn excluded_by_project(settings: &SandboxSettings) -> Option<String> {
+    let of_project = settings.excluded_commands.iter().filter(|it| it.origin.scope == Scope::Project);
+    let texts: Vec<&str> = of_project.map(|it| it.text.as_str()).collect();
+    (!texts.is_empty())
+        .then(|| format!("Sandbox: this project's settings run these outside it: {}", texts.join(", ")))
+}
+
+/// Says that what is set for a sandbox is not in force without one.
+fn left_unused(settings: &SandboxSettings) -> Vec<String> {
+    let restricts = !settings.deny_read.is_empty()
+        || !settings.deny_write.is_empty()
+        || !settings.network.denied.is_empty()
+        || !settings.secret_files.is_empty()
+        || !settings.secret_variables.is_empty()
+        || settings.fail_if_unavailable;
+    let note = "Sandbox: settings restrict sandboxed commands, but `sandbox.enabled` is not set: commands run without one";
+    restricts.then(|| note.to_owned()).into_iter().collect()
+}

@@ -1,0 +1,215 @@
+//! Paths of sandbox settings, and of permission rules, as the sandbox holds them: absolute, symlinks resolved, patterns
+//! made into what they match.
+//!
+//! `/x` starts at the root, `~/x` at home, `./x` and `x` at the project, in the user's file at the config home; a slash at
+//! the end means nothing. Patterns that forbid are looked up in the session's directories when the session starts, within
+//! bounds that are told when they are met; patterns that allow are left out, and said.
+
+use std::path::{Path, PathBuf};
+
+use loci_core::path::normalise;
+use loci_core::permission::{RuleList, RuleOrigin, RuleSource, Rulebook};
+use loci_sandbox::policy::PathSettings;
+use loci_settings::{Scope, Settings, Sourced};
+use loci_tools::real_path;
+
+use super::SandboxWorld;
+use crate::rules::anchor;
+
+/// How many names are looked at for patterns, and how deep.
+const MOST_NAMES: usize = 50_000;
+const DEEPEST: usize = 12;
+
+/// Returns what settings and rules say of paths, and what the user should know.
+pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSettings, Vec<String>) {
+    let mut found = Found { world, warnings: Vec::new() };
+    let sandbox = &settings.sandbox;
+    let mut deny_read = found.lexical_all(&sandbox.deny_read);
+    deny_read.extend(sandbox.secret_files.iter().map(|text| found.lexical(text, &world.env.cwd)));
+    let mut deny_write = found.lexical_all(&sandbox.deny_write);
+    for rule in &settings.permissions.deny {
+        deny_read.extend(found.rule_path("Read", rule));
+        deny_write.extend(found.rule_path("Edit", rule));
+    }
+    let mut allow_write = found.lexical_all(&sandbox.allow_write);
+    allow_write.extend(settings.permissions.allow.iter().filter_map(|rule| found.allowed_dir(rule)));
+    let allow_read = found.lexical_all(&sandbox.allow_read);
+    let paths = PathSettings {
+        allow_write: found.literal("sandbox.filesystem.allowWrite", allow_write),
+        allow_read: found.literal("sandbox.filesystem.allowRead", allow_read),
+        deny_write: found.matched(deny_write),
+        deny_read: found.matched(deny_read),
+    };
+    (paths, found.warnings)
+}
+
+struct Found<'a> {
+    world: &'a SandboxWorld<'a>,
+    warnings: Vec<String>,
+}
+
+impl Found<'_> {
+    fn lexical_all(&self, texts: &[Sourced]) -> Vec<PathBuf> {
+        texts.iter().map(|it| self.lexical(&it.text, &self.base(it))).collect()
+    }
+
+    /// Returns where relative paths of a file start.
+    fn base(&self, sourced: &Sourced) -> PathBuf {
+        match sourced.origin.scope {
+            Scope::User => self.world.config_home.clone(),
+            _ => self.world.dirs.first().unwrap_or(&self.world.env.cwd).clone(),
+        }
+    }
+
+    fn lexical(&self, text: &str, base: &Path) -> PathBuf {
+        normalise(base, &loci_core::path::expand_home(&self.world.env.home, text.trim()))
+    }
+
+    /// Returns the path of a rule that forbids reading, or writing; patterns of one name are for any depth.
+    fn rule_path(&self, tool: &str, rule: &Sourced) -> Option<PathBuf> {
+        let spec =
+            rule.text.trim().strip_prefix(tool)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim();
+        let start = self.world.dirs.first().unwrap_or(&self.world.env.cwd);
+        let spec = spec.strip_suffix("/**").unwrap_or(spec);
+        let path = match (spec.strip_prefix("//"), spec.strip_prefix('/')) {
+            (Some(absolute), _) => Path::new("/").join(absolute),
+            (None, Some(below)) => anchor(self.world.env, &rule.origin).join(below),
+            (None, None) if !spec.contains('/') && !spec.starts_with('~') => start.join("**").join(spec),
+            (None, None) => self.lexical(spec, start),
+        };
+        Some(normalise(Path::new("/"), &path))
+    }
+
+    /// Returns the directory, or file, that a rule lets be edited.
+    fn allowed_dir(&self, rule: &Sourced) -> Option<PathBuf> {
+        let path = self.rule_path("Edit", rule)?;
+        (!is_pattern(&path)).then_some(path)
+    }
+
+    /// Resolves paths that allow; patterns are left out, and said.
+    fn literal(&mut self, key: &str, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let (patterns, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+            paths.into_iter().partition(|it| is_pattern(it));
+        self.warnings.extend(
+            patterns
+                .iter()
+                .map(|it| format!("Sandbox: `{key}` takes no patterns; left out: `{}`", it.display())),
+        );
+        paths.iter().map(|path| real_path(path)).filter(|path| path.parent().is_some()).collect()
+    }
+
+    /// Resolves paths that forbid, in both spellings, and patterns to what they match now.
+    fn matched(&mut self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let (patterns, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+            paths.into_iter().partition(|it| is_pattern(it));
+        let mut all: Vec<PathBuf> = paths.into_iter().flat_map(|path| [real_path(&path), path]).collect();
+        all.extend(self.look_up(&patterns));
+        all.dedup();
+        all
+    }
+
+    fn look_up(&mut self, patterns: &[PathBuf]) -> Vec<PathBuf> {
+        if patterns.is_empty() {
+            return Vec::new();
+        }
+        let mut book = Rulebook { home: self.world.env.home.clone(), ..Rulebook::default() };
+        let origin = RuleOrigin::new(RuleSource::CommandLine, Path::new("/"));
+        for pattern in patterns {
+            if let Some(problem) = book.add(RuleList::Deny, &format!("Read(/{})", pattern.display()), &origin)
+            {
+                self.warnings.push(format!("Sandbox: `{}`: {problem}", pattern.display()));
+            }
+        }
+        let mut walk = Walk { book: &book, n_left: MOST_NAMES, found: Vec::new() };
+        self.world.dirs.iter().for_each(|dir| walk.search(dir, DEEPEST));
+        if walk.n_left == 0 {
+            self.warnings.push(format!(
+                "Sandbox: patterns were looked up among the first {MOST_NAMES} names only; name directories to be sure"
+            ));
+        }
+        walk.found
+    }
+}
+
+/// A bounded search for what patterns match.
+struct Walk<'a> {
+    book: &'a Rulebook,
+    n_left: usize,
+    found: Vec<PathBuf>,
+}
+
+impl Walk<'_> {
+    fn search(&mut self, dir: &Path, depth: usize) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            if self.n_left == 0 {
+                return;
+            }
+            self.n_left -= 1;
+            let path = entry.path();
+            if self.book.is_read_denied(&path) {
+                self.found.push(path);
+            } else if depth > 0 && entry.file_type().is_ok_and(|it| it.is_dir()) {
+                self.search(&path, depth - 1);
+            }
+        }
+    }
+}
+
+fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '['])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_settings::{Origin, PermissionSettings, SandboxSettings};
+    use loci_stdx::Env;
+
+    fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
+        let origin = Origin::new(scope, "s.json");
+        texts.iter().map(|it| Sourced { text: (*it).to_owned(), origin: origin.clone(), line: 1 }).collect()
+    }
+
+    #[test]
+    fn paths_start_where_their_file_says_and_patterns_are_looked_up() {
+        let home = loci_testkit::TestHome::new();
+        home.write("deep/er/.env", "x");
+        home.write("keys/a.pem", "x");
+        let project = home.project().canonicalize().unwrap();
+        let env = Env::for_test(home.home(), &project);
+        let settings = Settings {
+            sandbox: SandboxSettings {
+                deny_read: [
+                    sourced(Scope::Project, &["./secret/", "**/.env"]),
+                    sourced(Scope::User, &["mine"]),
+                ]
+                .concat(),
+                allow_write: sourced(Scope::Project, &["/data/", "/x/*"]),
+                ..SandboxSettings::default()
+            },
+            permissions: PermissionSettings {
+                deny: sourced(Scope::Project, &["Read(*.pem)", "Edit(//opt/x/**)", "Bash(rm *)"]),
+                allow: sourced(Scope::Project, &["Edit(//opt/y/**)", "Edit", "Edit(src/*.rs)"]),
+                ..PermissionSettings::default()
+            },
+            ..Settings::default()
+        };
+        let world = SandboxWorld {
+            env: &env,
+            config_home: "/cfg".into(),
+            scratch: "/t".into(),
+            dirs: vec![project.clone()],
+        };
+        let (paths, warnings) = path_settings(&world, &settings);
+        let below = |name: &str| project.join(name);
+        for path in [below("secret"), "/cfg/mine".into(), below("deep/er/.env"), below("keys/a.pem")] {
+            assert!(paths.deny_read.contains(&path), "{} in {:?}", path.display(), paths.deny_read);
+        }
+        assert_eq!(paths.deny_write, [PathBuf::from("/opt/x"), "/opt/x".into()][..1]);
+        assert_eq!(paths.allow_write, [PathBuf::from("/data"), "/opt/y".into()]);
+        assert_eq!(
+            warnings,
+            ["Sandbox: `sandbox.filesystem.allowWrite` takes no patterns; left out: `/x/*`"]
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Asking a person whether sandboxed commands may reach a host.
+//!
+//! The question is one of permission, of a tool that does not exist (`SandboxNetworkAccess`), put by the proxy beside the
+//! conversation and answered like any other. A yes holds for the session, a rule that comes with it is saved; where nobody
+//! can be asked the answer is no. A question whose connection is gone is withdrawn.
+
+use std::sync::{Arc, Weak};
+
+use loci_core::ids::ToolUseId;
+use loci_core::permission::{Destination, RuleChange, RuleList, Update};
+use loci_sandbox::egress::target::Target;
+use loci_sandbox::egress::{HostAnswer, HostAsker};
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::command::Answer;
+use crate::conversation::host::lock;
+use crate::conversation::{InboxMessage, SessionContext};
+use crate::event::{EngineEvent, Question, QuestionKind};
+
+/// What the question calls itself.
+const TOOL: &str = "SandboxNetworkAccess";
+
+/// What ids of these questions begin with.
+pub(crate) const QUESTION_PREFIX: &str = "sandbox-";
+
+/// Returns what asks the people of a session.
+pub(crate) fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
+    let ctx = Arc::downgrade(ctx);
+    Arc::new(move |target| {
+        let (ctx, target) = (Weak::clone(&ctx), target.clone());
+        let answer: HostAnswer = Box::pin(async move {
+            match ctx.upgrade() {
+                Some(ctx) if ctx.can_ask() => ask(&ctx, &target).await,
+                _ => false,
+            }
+        });
+        answer
+    })
+}
+
+async fn ask(ctx: &Arc<SessionContext>, target: &Target) -> bool {
+    let id = format!("{QUESTION_PREFIX}{}", ctx.env.random.uuid_v4());
+    let (sender, mut answers) = unbounded_channel();
+    lock(&ctx.questions).insert(id.clone(), sender);
+    let mut open = OpenQuestion { ctx, id: &id, is_answered: false };
+    // Nobody hears a session that is over, and nobody answers it.
+    drop(ctx.events.send(EngineEvent::QuestionAsked(question(ctx, &id, target))));
+    let answer = answers.recv().await;
+    open.is_answered = answer.is_some();
+    match answer {
+        Some(InboxMessage::Answered(_, Answer::Allow { updates, .. })) => {
+            updates.iter().for_each(|update| save(ctx, update));
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A question that is withdrawn when nobody waits for its answer any more.
+struct OpenQuestion<'a> {
+    ctx: &'a SessionContext,
+    id: &'a str,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        lock(&self.ctx.questions).remove(self.id);
+        // Nobody hears a session that is over.
+        drop(self.ctx.events.send(EngineEvent::QuestionWithdrawn { question: self.id.to_owned() }));
+    }
+}
+
+fn question(ctx: &SessionContext, id: &str, target: &Target) -> Question {
+    let rule = format!("WebFetch(domain:{})", target.host);
+    let always =
+        Update::AddRules(RuleChange { list: RuleList::Allow, rules: vec![rule], to: Destination::Local });
+    let suggestions = if lock(&ctx.grants).may_grant { vec![always] } else { Vec::new() };
+    Question {
+        id: id.to_owned(),
+        agent: None,
+        tool: TOOL.to_owned(),
+        call: ToolUseId::new(id),
+        input: json!({"host": target.host.to_string(), "port": target.port}),
+        kind: QuestionKind::Permission,
+        reason: format!("a sandboxed command wants to reach `{target}`"),
+        reason_kind: "other",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions,
+    }
+}
+
+/// Saves a rule that came with a yes; the session has its answer either way.
+fn save(ctx: &SessionContext, update: &Update) {
+    if update.destination() == Destination::Session || !lock(&ctx.grants).may_grant {
+        return;
+    }
+    let saved = match lock(&ctx.grants).save.as_mut() {
+        Some(save) => save(update),
+        None => Err("this session has no settings files".to_owned()),
+    };
+    if let Err(why) = saved {
+        let text = format!("A host is allowed for this session and its rule was not saved: {why}");
+        // Nobody hears a session that is over.
+        drop(ctx.events.send(EngineEvent::Warning(text)));
+    }
+}

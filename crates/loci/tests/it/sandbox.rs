@@ -1,0 +1,186 @@
+//! Sessions whose commands run in the sandbox: what runs unasked, what is refused, what the model is told.
+
+use crate::support::{World, assert_fine, loci, watched};
+use loci_testkit::Step;
+use serde_json::{Value, json};
+
+/// Tells whether this machine has the full sandbox; says so by name where it does not.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn has_full(world: &World) -> bool {
+    let output = world.run(&loci().args(["sandbox", "check"]));
+    let is_full = output.stdout.contains("Level: full");
+    if !is_full {
+        eprintln!("skipped: {}", output.stdout);
+    }
+    is_full
+}
+
+/// Has the model make calls under these settings; returns their results, as the model reads them, and what was said.
+async fn results(settings: Value, args: &[&str], calls: &[Value]) -> Option<(Vec<String>, String, World)> {
+    let world = World::new([]).await;
+    if !has_full(&world) {
+        return None;
+    }
+    world.home.write_config("settings.json", settings.to_string());
+    world.home.write_home("outside.txt", "outside\n");
+    world.home.write_home(".netrc", "machine secret\n");
+    let steps: Vec<Step> = calls.iter().map(|call| Step::call("Bash", call.clone())).collect();
+    let world = world.then(steps.into_iter().chain([Step::text("I see.")]).collect::<Vec<_>>()).await;
+    let output = world.run(&watched(["hi"]).args(args.iter().copied()));
+    assert_fine(&output);
+    let texts = world.requests().iter().flat_map(|it| it.tool_results()).map(|result| result.text).collect();
+    Some((texts, output.stderr, world))
+}
+
+fn on() -> Value {
+    json!({"sandbox": {"enabled": true}})
+}
+
+fn bash(command: &str) -> Value {
+    json!({"command": command})
+}
+
+#[tokio::test]
+async fn sandboxed_command_runs_unasked_and_cannot_write_outside() {
+    let calls = [
+        bash("touch made && echo done"),
+        bash("echo x > ../home/outside.txt"),
+        bash("cat ~/.netrc"),
+        bash("cat ../home/outside.txt; X=$HOME; ls $X >/dev/null && echo $TMPDIR && touch $TMPDIR/t"),
+        bash("mkdir -p sub && cd sub"),
+        bash("pwd; mkdir .envrc; git init -q . && echo made"),
+    ];
+    let Some((texts, said, world)) = results(on(), &[], &calls).await else { return };
+    assert_eq!(texts[0], "done");
+    assert!(world.home.project().join("made").exists());
+    assert!(texts[1].contains("[sandbox] writing") && texts[1].contains("outside.txt"), "{}", texts[1]);
+    assert!(texts[1].contains("dangerouslyDisableSandbox"), "{}", texts[1]);
+    assert!(texts[2].contains("Permission denied") && texts[2].contains("allowRead"), "{}", texts[2]);
+    assert!(texts[3].contains("outside") && texts[3].contains("/sandbox"), "{}", texts[3]);
+    assert!(
+        texts[5].contains("/sub") && texts[5].contains("made"),
+        "the shell stays where it went: {}",
+        texts[5]
+    );
+    assert_eq!(std::fs::read_to_string(world.home.home().join("outside.txt")).unwrap(), "outside\n");
+    let names: Vec<_> =
+        std::fs::read_dir(world.home.project()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(
+        !names.iter().any(|name| name == ".vscode" || name == "HEAD"),
+        "placeholders are gone: {names:?}"
+    );
+    assert!(!said.contains("Sandbox"), "{said}");
+}
+
+#[tokio::test]
+async fn leaving_the_sandbox_is_a_question_and_rules_still_hold() {
+    let outside = json!({"command": "touch made", "dangerouslyDisableSandbox": true});
+    let refused = |text: &str| text.contains("was not granted");
+    let Some((texts, ..)) = results(on(), &[], std::slice::from_ref(&outside)).await else { return };
+    assert!(refused(&texts[0]), "nobody can be asked: {}", texts[0]);
+    let strict = json!({"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}});
+    let both = [outside.clone(), json!({"command": "touch ../x", "dangerouslyDisableSandbox": true})];
+    let (texts, ..) = results(strict, &[], &both).await.unwrap();
+    assert!(!refused(&texts[0]), "the wish is not heard, and it runs inside: {}", texts[0]);
+    assert!(texts[1].contains("Read-only file system"), "{}", texts[1]);
+    let allowed = json!({"sandbox": {"enabled": true}, "permissions": {"allow": ["Bash(touch *)"]}});
+    let (texts, ..) = results(allowed, &[], &[outside]).await.unwrap();
+    assert!(refused(&texts[0]), "an allow rule does not lead out: {}", texts[0]);
+    for (settings, args, command, is_refused) in [
+        (
+            json!({"sandbox": {"enabled": true}, "permissions": {"deny": ["Bash(touch *)"]}}),
+            &[][..],
+            "touch a",
+            true,
+        ),
+        (
+            json!({"sandbox": {"enabled": true}, "permissions": {"ask": ["Bash(touch *)"]}}),
+            &[],
+            "touch a",
+            true,
+        ),
+        (json!({"sandbox": {"enabled": true}, "permissions": {"ask": ["Bash"]}}), &[], "touch a", false),
+        (json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": false}}), &[], "touch a", true),
+        (json!({"sandbox": {"enabled": true, "excludedCommands": ["touch *"]}}), &[], "touch a", true),
+        (json!({"sandbox": {"enabled": true, "excludedCommands": ["touch"]}}), &[], "ls && touch a", true),
+        (on(), &["--permission-mode", "plan"], "touch a", true),
+        (on(), &[], "rm -rf ~", true),
+        (json!({}), &[], "touch a", true),
+    ] {
+        let (texts, ..) = results(settings.clone(), args, &[bash(command)]).await.unwrap();
+        assert_eq!(refused(&texts[0]), is_refused, "{settings} {args:?} {command}: {}", texts[0]);
+    }
+}
+
+#[tokio::test]
+async fn paths_of_settings_and_rules_are_the_sandbox_s_too() {
+    let settings = json!({
+        "sandbox": {
+            "enabled": true,
+            "filesystem": {"allowWrite": ["~/open"], "denyRead": ["~/outside.txt"], "allowRead": ["~/.netrc"]},
+            "credentials": {"envVars": [{"name": "SECRET", "mode": "deny"}]},
+        },
+        "permissions": {"deny": ["Edit(./kept/**)", "Read(*.pem)"], "allow": []},
+    });
+    let world = World::new([]).await;
+    if !has_full(&world) {
+        return;
+    }
+    world.home.write_config("settings.json", settings.to_string());
+    world.home.write_home("open/x", "");
+    world.home.write_home("outside.txt", "hidden");
+    world.home.write_home(".netrc", "shown");
+    world.home.write("kept/a", "kept");
+    world.home.write("deep/k.pem", "key");
+    let script = "echo x > ~/open/y; cat ~/.netrc; f=~/outside.txt; cat $f; d=kept; echo x > $d/b; n=k; cat deep/$n.pem; echo \"[$SECRET]\"";
+    let output =
+        world.run(&loci().args(["sandbox", "run", "--", "sh", "-c", script]).env("SECRET", "s3cret"));
+    let text = output.stdout;
+    assert!(world.home.home().join("open/y").exists(), "{text}");
+    assert!(text.contains("shown") && !text.contains("hidden") && !text.contains("key\n"), "{text}");
+    assert!(!world.home.project().join("kept/b").exists(), "{text}");
+    assert!(text.contains("[]") && !text.contains("s3cret"), "{text}");
+}
+
+#[tokio::test]
+async fn sandbox_verbs_check_and_run() {
+    let world = World::new([]).await;
+    if !has_full(&world) {
+        return;
+    }
+    let output = world.run(&loci().args([
+        "sandbox",
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "touch in && echo x > ../home/out || exit 9",
+    ]));
+    assert_eq!(output.code, Some(9), "{}", output.stderr);
+    assert!(world.home.project().join("in").exists() && !world.home.home().join("out").exists());
+    let report = world.run(&loci().args(["sandbox", "check", "--json"]));
+    assert!(report.stdout.contains("\"level\": \"full\""), "{}", report.stdout);
+    let doctor = world.run(&loci().args(["doctor"]));
+    assert!(doctor.stdout.contains("full (settings: off)"), "{}", doctor.stdout);
+    world.home.write_config(
+        "settings.json",
+        json!({"sandbox": {"enabled": true, "excludedCommands": ["docker"]}}).to_string(),
+    );
+    for (command, expected) in
+        [("touch x", "runs inside"), ("docker ps", "runs outside: sandbox.excludedCommands")]
+    {
+        let output = world.run(&loci().args(["permissions", "explain", "Bash", command]));
+        assert!(output.stdout.contains(expected), "{command}: {}", output.stdout);
+    }
+}
+
+#[tokio::test]
+async fn settings_for_a_sandbox_that_is_off_are_said() {
+    let world = World::new([Step::text("hi")]).await;
+    world
+        .home
+        .write_config("settings.json", json!({"sandbox": {"filesystem": {"denyRead": ["~/x"]}}}).to_string());
+    let output = world.run(&watched(["hi"]));
+    assert_fine(&output);
+    assert!(output.stderr.contains("`sandbox.enabled` is not set"), "{}", output.stderr);
+}
