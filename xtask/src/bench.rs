@@ -21,6 +21,7 @@ mod program_run;
 mod recall;
 mod replay;
 mod rows;
+mod sandbox;
 mod script_bench;
 mod search;
 mod sessions;
@@ -55,6 +56,7 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("permissions", more)) => return permissions::run(root, more),
         Some(("recall", more)) => return recall::run(root, more),
         Some(("replay", more)) => return replay::run(root, more),
+        Some(("sandbox", more)) => return sandbox::run(root, more),
         Some(("search", more)) => return search::run(root, more),
         Some(("skills", more)) => return skills::run(root, more),
         Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),

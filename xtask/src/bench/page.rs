@@ -36,6 +36,9 @@ pub(crate) const RECALL: &str = "bench recall";
 /// The part with how long it takes to play sessions again.
 pub(crate) const REPLAY: &str = "bench replay";
 
+/// The part with what the sandbox adds.
+pub(crate) const SANDBOX: &str = "bench sandbox";
+
 /// The part with what searching sessions costs.
 pub(crate) const SEARCH: &str = "bench search";
 
