@@ -220,6 +220,12 @@ pub fn parse_server(
     if server_part(name).is_empty() {
         return Err("its name has no letter or digit".to_owned());
     }
+    let sandbox = entry.get("sandbox").filter(|it| !it.is_null());
+    if sandbox.is_some_and(|it| it.get("enabled") != Some(&Value::Bool(false))) {
+        return Err(
+            "it asks for a `sandbox`, which servers cannot have yet; without that it is started".to_owned()
+        );
+    }
     let mut expansion = Expansion::new(vars);
     let way = parse_way(entry, &mut expansion)?;
     let timeout =

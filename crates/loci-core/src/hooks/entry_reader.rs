@@ -116,6 +116,9 @@ impl<'a> EntryReader<'a> {
         fields: &Map<String, Value>,
     ) -> Result<HookEntry, String> {
         let handler = parse_handler(fields)?;
+        if asks_for_sandbox(fields.get("sandbox")) {
+            return Err("it asks for a `sandbox`, which hooks cannot have yet".to_owned());
+        }
         let is_taken = match event.facts().kinds {
             HandlerKinds::All => true,
             HandlerKinds::NoModel => !matches!(handler, Handler::Prompt { .. } | Handler::Agent { .. }),
@@ -194,6 +197,11 @@ impl<'a> EntryReader<'a> {
     fn report_about(&mut self, message: String, is_deciding: bool) {
         self.problems.push(HookProblem { source: self.source.clone(), message, is_deciding });
     }
+}
+
+/// Tells whether a command is to run in a sandbox of its own; what cannot be read may mean that.
+fn asks_for_sandbox(written: Option<&Value>) -> bool {
+    written.is_some_and(|it| !it.is_null() && it.get("enabled") != Some(&Value::Bool(false)))
 }
 
 /// Says what of an entry this version cannot honour yet.

@@ -37,6 +37,11 @@ fn entries_of_every_kind_are_read() {
         (json!({"type": "stdio", "command": "x"}), "x [] []"),
         (json!({"command": "x", "timeout": 5000}), "x [] [] 5s"),
         (json!({"command": "x", "timeout": 999}), "x [] []"),
+        (json!({"command": "x", "sandbox": {"enabled": false}}), "x [] []"),
+        (
+            json!({"command": "x", "sandbox": {"enabled": true}}),
+            "bad: it asks for a `sandbox`, which servers cannot have yet; without that it is started",
+        ),
         (
             json!({"type": "http", "url": "https://a/mcp", "headers": {"X": "y"}}),
             r#"http https://a/mcp [("X", "y")]"#,

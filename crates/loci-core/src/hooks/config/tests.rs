@@ -84,6 +84,10 @@ fn bad_entry_costs_itself_and_is_reported() {
         (r#"{"type": "dance"}"#, "!user.json:1: no such type of handler: `dance`; the handler is not run"),
         (r#"{"type": "command"}"#, "!user.json:1: there is no `command`; the handler is not run"),
         (
+            r#"{"type": "command", "command": "a", "sandbox": {"enabled": true}}"#,
+            "!user.json:1: it asks for a `sandbox`, which hooks cannot have yet; the handler is not run",
+        ),
+        (
             r#"{"type": "command", "command": " "}"#,
             "!user.json:1: there is no `command`; the handler is not run",
         ),
