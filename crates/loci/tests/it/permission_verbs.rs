@@ -77,6 +77,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
           memories                             nothing to say
           the sandbox                          nothing to say
           protected paths                      nothing to say
+          private hosts                        nothing to say
           allow rules                          nothing to say
           hooks that allow                     nothing to say
           only reading                         nothing to say
@@ -356,6 +357,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
             },
             {
               "check": "protected paths",
+              "verdict": null,
+              "reason": null
+            },
+            {
+              "check": "private hosts",
               "verdict": null,
               "reason": null
             },

@@ -181,6 +181,6 @@ async fn settings_for_a_sandbox_that_is_off_are_said() {
         .home
         .write_config("settings.json", json!({"sandbox": {"filesystem": {"denyRead": ["~/x"]}}}).to_string());
     let output = world.run(&watched(["hi"]));
-    assert_fine(&output);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stderr.contains("`sandbox.enabled` is not set"), "{}", output.stderr);
 }
