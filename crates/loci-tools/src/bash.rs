@@ -176,15 +176,25 @@ pub(crate) fn background_effects(command: &str, place: &Workspace) -> CallEffect
     effects(&in_background(command.to_owned()), place)
 }
 
-/// Starts a command whose complaints go to a file of their own; returns it with what keeps its output.
+/// Starts a command whose complaints go to a file of their own, in the sandbox where the call is to run there; returns it
+/// with what keeps its output, and that file, which lies where the command may write. The error says why not.
 pub(crate) fn start_with_stderr(
     command: &str,
-    stderr: &Path,
+    file_name: &str,
+    call: &ToolCall,
     host: &dyn Host,
-) -> io::Result<(Running, Capture)> {
+) -> Result<(Running, Capture, PathBuf), String> {
+    let failed = |error: io::Error| format!("The command could not be started: {error}");
+    let sandbox = sandbox_of(call, host)?;
+    let dir = match &sandbox {
+        Some(place) => place.sandbox.make_scratch(),
+        None => host.task_dir(),
+    };
+    let stderr = dir.map_err(failed)?.join(file_name);
     let file = stderr.display().to_string().replace('\'', r"'\''");
-    let (_, running) = start(&in_background(format!("exec 2>>'{file}'; {command}")), host)?;
-    Ok((running, Capture::new(Limits::new(&host.env().vars, None).capture())))
+    let input = in_background(format!("exec 2>>'{file}'; {command}"));
+    let (_, running) = start(&input, host, sandbox.as_ref()).map_err(failed)?;
+    Ok((running, Capture::new(Limits::new(&host.env().vars, None).capture()), stderr))
 }
 
 fn in_background(command: String) -> Input {

@@ -90,12 +90,12 @@ async fn start(call: &ToolCall, host: &dyn Host) -> Result<ToolOutcome, String> 
     let failed = |error: std::io::Error| format!("The command could not be started: {error}");
     let id = host.env().random.alphanumeric(9);
     let dir = host.task_dir().map_err(failed)?;
-    let (output, complaints) = (dir.join(format!("{id}.output")), dir.join(format!("{id}.stderr")));
+    let output = dir.join(format!("{id}.output"));
     let is_persistent = call.input["persistent"].as_bool().unwrap_or(false);
     let asked = call.input["timeout_ms"].as_f64().map_or(USUAL_MS, |ms| ms.clamp(1_000.0, 1e12) as u64);
     let limit = (!is_persistent).then(|| Duration::from_millis(asked.min(MOST_MS)));
-    let (running, capture) =
-        bash::start_with_stderr(command(&call.input), &complaints, host).map_err(failed)?;
+    let (running, capture, complaints) =
+        bash::start_with_stderr(command(&call.input), &format!("{id}.stderr"), call, host)?;
     let about = NewTask {
         output: output.clone(),
         id: id.clone(),

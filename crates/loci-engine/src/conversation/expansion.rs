@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_core::hooks::HookEvent;
 use loci_core::message::{Block, Content};
@@ -45,7 +46,11 @@ pub(crate) struct ExpandedPrompt {
 impl Conversation {
     /// Takes up skills that came, went or changed; called before each turn.
     pub(super) fn take_up_skills(&mut self) {
-        let since_start = self.env.clock.monotonic().saturating_sub(self.ctx.started);
+        // What hooks did at the start may have brought skills, however short ago that was.
+        let since_start = match self.ctx.hooks.is_idle() {
+            true => self.env.clock.monotonic().saturating_sub(self.ctx.started),
+            false => Duration::MAX,
+        };
         if self.agent.is_some() || !self.ctx.skills.poll(since_start) {
             return;
         }
