@@ -136,8 +136,9 @@ pub(crate) fn registration(server: &ServerMetadata, redirect_uri: &str, scope: O
     let takes = |method: AuthMethod| {
         server.token_auth_methods.as_ref().is_none_or(|methods| methods.iter().any(|it| it == method.name()))
     };
-    // A program on somebody's machine keeps no secret; where one is wanted, one is taken.
-    let wanted = [AuthMethod::None, AuthMethod::Basic, AuthMethod::Post].into_iter().find(|it| takes(*it));
+    // A program on somebody's machine keeps no secret; where one is wanted, one is taken. Servers made with the official
+    // SDK take tokens back only from whoever has it in the form.
+    let wanted = [AuthMethod::None, AuthMethod::Post, AuthMethod::Basic].into_iter().find(|it| takes(*it));
     let mut body = json!({
         "client_name": "loci",
         "application_type": "native",
