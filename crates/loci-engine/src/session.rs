@@ -318,7 +318,9 @@ impl Session {
     /// Waits for the next thing that concerns the turn, whoever brings it.
     async fn step(&mut self) -> Option<TurnReport> {
         tokio::select! {
-            report = self.conversation.advance() => report,
+            // In this order: a call that waited for a server is told after what the server brought, so that the next
+            // request has it; and nobody waits to interrupt while events come.
+            biased;
             () = servers_changed(&mut self.mcp) => {
                 self.sync_servers();
                 None
@@ -332,6 +334,7 @@ impl Session {
                     None
                 }
             },
+            report = self.conversation.advance() => report,
         }
     }
 }

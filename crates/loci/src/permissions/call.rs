@@ -81,7 +81,7 @@ mod tests {
             ("Glob src", "Glob", r#"{"path":"src","pattern":"*"}"#),
             ("Task explore", "Task", r#"{"subagent_type":"explore"}"#),
             ("Skill", "Skill", r#"{"skill":""}"#),
-            ("WebFetch https://a.test", "WebFetch", r#"{"url":"https://a.test"}"#),
+            ("WebFetch https://a.test", "WebFetch", r#"{"url":"https://a.test","prompt":""}"#),
             ("mcp__s__t", "mcp__s__t", "{}"),
             (r#"mcp__s__t {"a":1}"#, "mcp__s__t", r#"{"a":1}"#),
         ] {

@@ -93,20 +93,20 @@ async fn collapsed_stretch_stays_collapsed() {
 
         What the user said in that part, word for word:
 
-        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6381} brings the rest.
-        word word word word word word word word word word word word  (… 6321 more)
-        [… 60428 characters left out …]
-         word word word word word word word word word word word word (… 3131 more)
+        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6445} brings the rest.
+        word word word word word word word word word word word word  (… 6385 more)
+        [… 60332 characters left out …]
+        rd word word word word word word word word word word word wo (… 3163 more)
 
-        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6381} brings the rest.
-        word word word word word word word word word word word word  (… 6321 more)
-        [… 60428 characters left out …]
-         word word word word word word word word word word word word (… 3131 more)
+        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6445} brings the rest.
+        word word word word word word word word word word word word  (… 6385 more)
+        [… 60332 characters left out …]
+        rd word word word word word word word word word word word wo (… 3163 more)
 
-        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 12914} brings the rest.
-        word word word word word word word word word word word word  (… 12854 more)
-        [… 50628 characters left out …]
-        rd word word word word word word word word word word word wo (… 6398 more)
+        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 13045} brings the rest.
+        word word word word word word word word word word word word  (… 12985 more)
+        [… 50432 characters left out …]
+        rd word word word word word word word word word word word wo (… 6463 more)
         assistant: Answer at 61000.
         user: word word word word word word word word word word word (… 39946 more)
         assistant: Answer at 73000.

@@ -60,42 +60,43 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
         &world().await,
         &["explain", "Bash", "touch", "made"],
         &expect![[r#"
-        ask: it changes something and no rule allows it
+            ask: it changes something and no rule allows it
 
-        Mode: default
+            Mode: default
 
-        Steps:
-          hooks that deny                      nothing to say
-          deny rules                           nothing to say
-          ask rules                            nothing to say
-          hooks that ask                       nothing to say
-          rules that unknown parts may evade   nothing to say
-          critical removals                    nothing to say
-          what a person has to say             nothing to say
-          bypassed permissions                 nothing to say
-          the plan                             nothing to say
-          memories                             nothing to say
-          the sandbox                          nothing to say
-          protected paths                      nothing to say
-          private hosts                        nothing to say
-          allow rules                          nothing to say
-          hooks that allow                     nothing to say
-          only reading                         nothing to say
-          permission mode                      ask: it changes something and no rule allows it
+            Steps:
+              hooks that deny                      nothing to say
+              deny rules                           nothing to say
+              a restricted run's directories       nothing to say
+              ask rules                            nothing to say
+              hooks that ask                       nothing to say
+              rules that unknown parts may evade   nothing to say
+              critical removals                    nothing to say
+              what a person has to say             nothing to say
+              bypassed permissions                 nothing to say
+              the plan                             nothing to say
+              memories                             nothing to say
+              the sandbox                          nothing to say
+              protected paths                      nothing to say
+              private hosts                        nothing to say
+              allow rules                          nothing to say
+              hooks that allow                     nothing to say
+              only reading                         nothing to say
+              permission mode                      ask: it changes something and no rule allows it
 
-        Rules about it:
-          deny  Bash(git push *)  (user settings, ~/.claude/settings.json:7)  does not match
-          ask   Bash(make deploy)  (project settings, <project>/.claude/settings.json:3)  does not match
-          allow Bash(git *)  (user settings, ~/.claude/settings.json:4)  does not match
-          allow Read(//etc/hosts)  (user settings, ~/.claude/settings.json:5)  does not match
+            Rules about it:
+              deny  Bash(git push *)  (user settings, ~/.claude/settings.json:7)  does not match
+              ask   Bash(make deploy)  (project settings, <project>/.claude/settings.json:3)  does not match
+              allow Bash(git *)  (user settings, ~/.claude/settings.json:4)  does not match
+              allow Read(//etc/hosts)  (user settings, ~/.claude/settings.json:5)  does not match
 
-        What it would do:
-          runs        touch made
-          writes      <project>/made
+            What it would do:
+              runs        touch made
+              writes      <project>/made
 
-        What would let it run:
-          the rule `Bash(touch made)`, in your settings for this project
-    "#]],
+            What would let it run:
+              the rule `Bash(touch made)`, in your settings for this project
+        "#]],
     );
 }
 
@@ -129,6 +130,11 @@ async fn an_explanation_is_json_too() {
                 },
                 {
                   "check": "deny rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "a restricted run's directories",
                   "verdict": null,
                   "reason": null
                 },
@@ -283,154 +289,159 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
         &world,
         &["explain", "--json", "Bash cargo test -p x"],
         &expect![[r#"
-        {
-          "tool": "Bash",
-          "input": {
-            "command": "cargo test -p x"
-          },
-          "mode": "default",
-          "verdict": "allow",
-          "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)",
-          "reasonType": "rule",
-          "rule": {
-            "rule": "Bash(cargo test *)",
-            "list": "allow",
-            "source": "user settings",
-            "file": "~/.claude/settings.json",
-            "line": 6
-          },
-          "steps": [
             {
-              "check": "hooks that deny",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "deny rules",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "ask rules",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "hooks that ask",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "rules that unknown parts may evade",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "critical removals",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "what a person has to say",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "bypassed permissions",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "the plan",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "memories",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "the sandbox",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "protected paths",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "private hosts",
-              "verdict": null,
-              "reason": null
-            },
-            {
-              "check": "allow rules",
+              "tool": "Bash",
+              "input": {
+                "command": "cargo test -p x"
+              },
+              "mode": "default",
               "verdict": "allow",
-              "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)"
+              "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)",
+              "reasonType": "rule",
+              "rule": {
+                "rule": "Bash(cargo test *)",
+                "list": "allow",
+                "source": "user settings",
+                "file": "~/.claude/settings.json",
+                "line": 6
+              },
+              "steps": [
+                {
+                  "check": "hooks that deny",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "deny rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "a restricted run's directories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "ask rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "hooks that ask",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "rules that unknown parts may evade",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "critical removals",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "what a person has to say",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "bypassed permissions",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "the plan",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "memories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "the sandbox",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "protected paths",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "private hosts",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "allow rules",
+                  "verdict": "allow",
+                  "reason": "the rule `Bash(cargo test *)` (user settings, ~/.claude/settings.json:6)"
+                }
+              ],
+              "rules": [
+                {
+                  "rule": "Bash(git push *)",
+                  "list": "deny",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 8,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Read(./secrets/**)",
+                  "list": "deny",
+                  "source": "local settings",
+                  "file": "<project>/.claude/settings.local.json",
+                  "line": 4,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Bash(make deploy)",
+                  "list": "ask",
+                  "source": "project settings",
+                  "file": "<project>/.claude/settings.json",
+                  "line": 3,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Bash(git *)",
+                  "list": "allow",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 4,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Read(//etc/hosts)",
+                  "list": "allow",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 5,
+                  "fit": "does not match"
+                },
+                {
+                  "rule": "Bash(cargo test *)",
+                  "list": "allow",
+                  "source": "user settings",
+                  "file": "~/.claude/settings.json",
+                  "line": 6,
+                  "fit": "matches"
+                }
+              ],
+              "effects": [
+                {
+                  "effect": "runs",
+                  "text": "cargo test -p x"
+                }
+              ],
+              "suggestions": [],
+              "notes": []
             }
-          ],
-          "rules": [
-            {
-              "rule": "Bash(git push *)",
-              "list": "deny",
-              "source": "user settings",
-              "file": "~/.claude/settings.json",
-              "line": 8,
-              "fit": "does not match"
-            },
-            {
-              "rule": "Read(./secrets/**)",
-              "list": "deny",
-              "source": "local settings",
-              "file": "<project>/.claude/settings.local.json",
-              "line": 4,
-              "fit": "does not match"
-            },
-            {
-              "rule": "Bash(make deploy)",
-              "list": "ask",
-              "source": "project settings",
-              "file": "<project>/.claude/settings.json",
-              "line": 3,
-              "fit": "does not match"
-            },
-            {
-              "rule": "Bash(git *)",
-              "list": "allow",
-              "source": "user settings",
-              "file": "~/.claude/settings.json",
-              "line": 4,
-              "fit": "does not match"
-            },
-            {
-              "rule": "Read(//etc/hosts)",
-              "list": "allow",
-              "source": "user settings",
-              "file": "~/.claude/settings.json",
-              "line": 5,
-              "fit": "does not match"
-            },
-            {
-              "rule": "Bash(cargo test *)",
-              "list": "allow",
-              "source": "user settings",
-              "file": "~/.claude/settings.json",
-              "line": 6,
-              "fit": "matches"
-            }
-          ],
-          "effects": [
-            {
-              "effect": "runs",
-              "text": "cargo test -p x"
-            }
-          ],
-          "suggestions": [],
-          "notes": []
-        }
-    "#]],
+        "#]],
     );
     check(
         &world,

@@ -306,7 +306,7 @@ async fn cost_and_usage_are_added_up() {
     }
     assert_fine(&session.finish());
     expect![[r#"
-        [1500, 150, 30000, 2000] 0.02325 {"claude-sonnet-4-5":{"inputTokens":1500,"outputTokens":150,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.02325,"contextWindow":200000,"maxOutputTokens":32000}}
-        [100, 10, 0, 0] 0.0237 {"claude-sonnet-4-5":{"inputTokens":1600,"outputTokens":160,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.0237,"contextWindow":200000,"maxOutputTokens":32000}}
+        [1500, 150, 30000, 2000] 0.02325 {"claude-sonnet-4-5":{"inputTokens":1500,"outputTokens":150,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.02325,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","costBasis":"list"}}
+        [100, 10, 0, 0] 0.0237 {"claude-sonnet-4-5":{"inputTokens":1600,"outputTokens":160,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.0237,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","costBasis":"list"}}
     "#]].assert_eq(&told);
 }
