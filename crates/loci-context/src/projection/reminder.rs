@@ -81,6 +81,10 @@ fn blocks(attachment: &Value) -> Vec<Block> {
              needs to know.",
             text("agentType")
         ))],
+        "ultrathink" => vec![reminder(
+            "The user asks for your deepest thought this time: think the matter through thoroughly, weigh other ways and \
+             check your conclusions before you act or answer.",
+        )],
         "edited_text_file" => vec![reminder(&format!(
             "{} has changed on disk since you read it, by the user or a tool. The changed part now reads:\n{}",
             text("filename"),

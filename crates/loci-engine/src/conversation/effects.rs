@@ -14,6 +14,7 @@ use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::mentions::asks_for_deep_thought;
 use super::{Conversation, ForkPoint, InboxMessage, RunningCall};
 use crate::agents::{ForkStart, SpawnContext, fork_messages};
 use crate::calls::{CallLayer, Next};
@@ -101,6 +102,9 @@ impl Conversation {
                 self.tell_skills();
                 self.tell_style();
                 self.tell_plan();
+                if !prompt.is_verbatim && asks_for_deep_thought(&prompt.content.text()) {
+                    self.recorder.attachment(json!({"type": "ultrathink"}));
+                }
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));
                 match self.run.forked_skill.take() {

@@ -127,6 +127,12 @@ impl Conversation {
     }
 }
 
+/// Tells whether a prompt has the word that asks the model to think hard for this turn.
+pub(super) fn asks_for_deep_thought(text: &str) -> bool {
+    let is_letter = |char: char| char.is_alphanumeric() || char == '_';
+    text.split(|char: char| !is_letter(char)).any(|word| word.eq_ignore_ascii_case("ultrathink"))
+}
+
 /// Tells whether what a prompt mentions is among its attachments already.
 fn has_mentions(attachments: &[Value]) -> bool {
     let kinds = ["file", "directory", "agent_mention"];
@@ -347,6 +353,20 @@ mod tests {
             ("@gone.rs#L3", true),
         ] {
             assert_eq!(find_mentions(text).remove(0).missing().is_some(), is_told, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_word_asks_for_deep_thought() {
+        for (text, expected) in [
+            ("ultrathink about it", true),
+            ("Please, Ultrathink!", true),
+            ("ultrathinking", false),
+            ("think hard", false),
+            ("my_ultrathink", false),
+            ("", false),
+        ] {
+            assert_eq!(asks_for_deep_thought(text), expected, "{text}");
         }
     }
 }

@@ -80,3 +80,15 @@ async fn file_that_is_mentioned_while_working_is_heard_with_the_message() {
     screen.wait_for("for shortcuts");
     assert!(sent(&world).contains("alpha"), "{}", sent(&world));
 }
+
+#[tokio::test]
+async fn ultrathink_asks_the_model_for_deep_thought_in_that_turn_alone() {
+    let world = World::new([Step::text("ok"), Step::text("again")]).await;
+    world.print(["ultrathink: why is it slow?"]);
+    assert!(sent(&world).contains("deepest thought"), "{}", sent(&world));
+    let recorded = world.session();
+    assert_eq!(recorded.iter().filter(|line| line["attachment"]["type"] == "ultrathink").count(), 1);
+    let world = World::new([Step::text("ok")]).await;
+    world.print(["think hard: why is it slow?"]);
+    assert!(!sent(&world).contains("deepest thought"), "{}", sent(&world));
+}
