@@ -223,6 +223,8 @@ pub enum SideTask {
     Question(String),
     /// What the session is about, in a line or two, for somebody who was away.
     Recap,
+    /// What the person may want to say next.
+    Suggestion,
     /// A summary of all that was said from a prompt on.
     SummaryFrom {
         /// The prompt, or its beginning.

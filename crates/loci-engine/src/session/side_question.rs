@@ -23,6 +23,11 @@ const RECAP: &str = "The user was away for a while and is coming back to this se
 most 300 letters in all, what is being worked on, how far it is, and what waits for the user, if anything does. Say it to the \
 user, in the language of the conversation, as plain text without headings or lists. Use no tools and do not go on with the work.";
 
+/// What the model is told to say what may come next.
+const SUGGESTION: &str = "Put yourself in the user's place: what would they most likely ask for next in this session? Write that one \
+prompt as they would type it, in their language and manner, in at most twelve words, and nothing else: no quotes, no explanation. \
+It must follow from what was said; where nothing does, write nothing at all. Use no tools and do not go on with the work.";
+
 /// What the model is told to summarise a part of the conversation.
 const SUMMARY: &str = "The user wants the end of this conversation taken out and a summary put in its place, so that the work \
 can go on with more room. Summarise everything from the prompt that is quoted below on, that prompt included, to the very \
@@ -73,6 +78,7 @@ fn instruction(task: &SideTask) -> String {
     match task {
         SideTask::Question(question) => format!("{INSTRUCTION}\n\nThe question:\n{question}"),
         SideTask::Recap => RECAP.to_owned(),
+        SideTask::Suggestion => SUGGESTION.to_owned(),
         SideTask::SummaryFrom { prompt, focus } => {
             let focus = focus.as_ref().map(|focus| format!("\n\nPay attention to this above all:\n{focus}"));
             format!("{SUMMARY}\n\nThe prompt:\n{prompt}{}", focus.unwrap_or_default())
