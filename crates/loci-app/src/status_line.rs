@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::child_env::child_env;
 
-pub use input::status_input;
+pub use input::{StatusViewer, status_input};
 pub use script::{ScriptRun, StatusScript};
 
 /// Settings that name a command which the interface runs by itself.
@@ -32,6 +32,8 @@ pub struct StatusLineConfig {
     pub padding: u16,
     /// After how long it is run again, if nothing else happens.
     pub refresh: Option<Duration>,
+    /// Whether it shows the mode of vim's keys itself, so that nobody else has to.
+    pub hides_vim_mode: bool,
 }
 
 impl StatusLineConfig {
@@ -44,6 +46,7 @@ impl StatusLineConfig {
             command: command.to_owned(),
             padding: said["padding"].as_u64().and_then(|n| u16::try_from(n.min(40)).ok()).unwrap_or(0),
             refresh: refresh.map(|seconds| Duration::from_secs_f64(seconds.clamp(1.0, 86_400.0))),
+            hides_vim_mode: said["hideVimModeIndicator"] == true,
         })
     }
 }
@@ -87,9 +90,14 @@ mod tests {
         {
             assert_eq!(read(none.clone()), None, "{none}");
         }
-        let whole = json!({"type": "command", "command": "date", "padding": 2, "refreshInterval": 0.2});
-        let expected =
-            StatusLineConfig { command: "date".into(), padding: 2, refresh: Some(Duration::from_secs(1)) };
+        let whole = json!({"type": "command", "command": "date", "padding": 2, "refreshInterval": 0.2,
+            "hideVimModeIndicator": true});
+        let expected = StatusLineConfig {
+            command: "date".into(),
+            padding: 2,
+            refresh: Some(Duration::from_secs(1)),
+            hides_vim_mode: true,
+        };
         assert_eq!(read(whole), Some(expected));
         assert_eq!(
             read(json!({"type": "command", "command": "x", "refreshInterval": -1})).unwrap().refresh,

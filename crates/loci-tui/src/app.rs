@@ -27,11 +27,14 @@ mod shell_mode;
 mod speech;
 mod start;
 mod submission;
+mod suggestion;
 mod switching;
 #[cfg(test)]
 mod tests;
+mod theming;
 mod transcript;
 mod view;
+mod vim_keys;
 mod window;
 
 pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
@@ -47,13 +50,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_app::status_line::StatusViewer;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::task_list::Task;
 use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
 
 use crate::block::{Block, NoticeLevel};
-use crate::input::{Draft, InputMode, Mention};
+use crate::input::{Draft, InputMode, Mention, VimMode};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
@@ -70,6 +74,7 @@ use prompt_box::PromptBox;
 use recall::Recall;
 use recap::RecapClock;
 use switching::Switching;
+use theming::Theming;
 use transcript::Transcript;
 
 /// What the application is started with.
@@ -91,6 +96,8 @@ pub struct AppOptions {
     pub is_still: bool,
     /// Whether somebody who was away is told what the session is about, whatever settings say.
     pub has_recap: Option<bool>,
+    /// Whether the model is asked what may come next, whatever settings say.
+    pub has_suggestions: Option<bool>,
     /// The looks of the terminal.
     pub theme: Theme,
 }
@@ -106,6 +113,7 @@ impl Default for AppOptions {
             plain: None,
             is_still: false,
             has_recap: None,
+            has_suggestions: None,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
         }
     }
@@ -181,6 +189,9 @@ pub struct App {
     recap: RecapClock,
     /// The model that is to be asked, until it is known how the session stands.
     model_wanted: Option<String>,
+    theming: Theming,
+    /// How many turns there were, for what is said beside the spinner.
+    n_turns: usize,
 }
 
 /// What is known of the session.
@@ -253,6 +264,8 @@ impl App {
             tail: None,
             recap: RecapClock::default(),
             model_wanted: None,
+            theming: Theming::default(),
+            n_turns: 0,
             options,
         };
         if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
@@ -323,9 +336,12 @@ impl App {
         [spinner, armed, flash].into_iter().chain(others).flatten().min()
     }
 
-    /// Returns the version of the program.
-    pub(crate) fn version(&self) -> &str {
-        &self.options.version
+    /// Returns what the command of the status line may know beside the session.
+    pub(crate) fn status_viewer(&self) -> StatusViewer {
+        StatusViewer {
+            version: self.options.version.clone(),
+            vim_mode: self.prompt.vim_mode().map(VimMode::name),
+        }
     }
 
     /// Returns the id of the session, once there is one.
@@ -395,6 +411,7 @@ impl App {
             News::PanelData(data) => return self.panel_data(data),
             News::Picture { number, read } => return self.picture_read(number, *read),
             News::Keys(read) => self.take_key_bindings(read),
+            News::Themes(files) => self.take_themes(files),
             News::Edited(edited) => self.draft_edited(*edited),
             News::History(news) => self.history_news(news),
             News::Files(answer) => return self.files_found(answer),
@@ -424,11 +441,6 @@ impl App {
     /// Tells whether nothing moves by itself.
     fn is_still(&self) -> bool {
         self.options.is_still || self.interface.is_motion_reduced
-    }
-
-    /// Takes what the terminal says of its background.
-    pub fn set_background(&mut self, background: Background) {
-        self.options.theme = Theme::new(self.options.theme.depth(), background);
     }
 
     /// Tells the person something, in the conversation.

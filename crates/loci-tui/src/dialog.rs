@@ -23,15 +23,26 @@ use std::time::Duration;
 
 use crate::app::Action;
 use crate::block::FileDiff;
-use crate::key::InputEvent;
+use crate::key::{InputEvent, Key};
+use crate::keymap::{Action as KeyAction, Context, is_letter};
 use crate::layout::{faint, line};
 use crate::render::RenderContext;
 use crate::text::Row;
 
 /// A question that waits for an answer.
 pub(crate) trait Dialog: std::fmt::Debug + Send {
-    /// Takes what was typed.
-    fn handle(&mut self, event: &InputEvent) -> DialogStep;
+    /// Takes what was typed, and what the keymap binds it to in the contexts of the dialog.
+    fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep;
+
+    /// Returns where keys are looked up, the first first.
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Confirmation, Context::Select, Context::Global]
+    }
+
+    /// Tells whether characters are typed into a field, so that they are no keys.
+    fn is_typing(&self) -> bool {
+        false
+    }
 
     /// Returns what is seen; `ctx` has the width and the looks.
     fn view(&self, ctx: &RenderContext) -> DialogView;
@@ -127,6 +138,16 @@ fn scrolled(body: Vec<Row>, scroll: usize, room: usize) -> Vec<Row> {
     rows
 }
 
+/// Tells whether a key says no to the whole question, or leaves it.
+fn is_cancel(action: Option<KeyAction>, key: Key) -> bool {
+    match action {
+        // A letter that says no is for questions of yes and no alone.
+        Some(KeyAction::ConfirmNo) => !is_letter(key),
+        Some(KeyAction::SelectCancel | KeyAction::AppInterrupt) => true,
+        _ => false,
+    }
+}
+
 /// Returns the width of a context, as dialogs count it.
 fn width_of(ctx: &RenderContext) -> u16 {
     u16::try_from(ctx.width).unwrap_or(u16::MAX)
@@ -142,6 +163,20 @@ fn handle_scroll(event: &InputEvent, scroll: &mut usize) -> bool {
         _ => return false,
     }
     true
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Dialog, DialogStep};
+    use crate::key::{InputEvent, Key};
+    use crate::keymap::Keymap;
+
+    /// Presses a key with the default keymap.
+    pub(crate) fn press(dialog: &mut impl Dialog, key: Key) -> DialogStep {
+        let event = InputEvent::Key(key);
+        let action = Keymap::default().action_of(dialog.contexts(), &event, dialog.is_typing());
+        action.map_or(DialogStep::Open, |action| dialog.handle(&event, action))
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod kill_ring;
 mod layout;
 mod picture;
 mod undo;
+mod vim;
 mod words;
 
 pub(crate) use bounded_command::{CommandLimits, run as run_bounded};
@@ -33,4 +34,5 @@ pub use history::{
     past_prompt,
 };
 pub use picture::{PictureSource, image_paths, read_picture};
+pub use vim::{Vim, VimMode, VimRemap, VimStep};
 pub use words::Flavor;

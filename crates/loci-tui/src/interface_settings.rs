@@ -1,12 +1,17 @@
 //! What settings say about the interface itself, as values.
 
+mod spinner_words;
+
 use std::time::Duration;
 
 use loci_app::status_line::StatusLineConfig;
 use loci_core::user_question::answer_timeout;
 use serde_json::Value;
 
-use crate::input::Flavor;
+use crate::input::{Flavor, VimRemap};
+
+pub use spinner_words::SpinnerWords;
+pub(crate) use spinner_words::TIP_DELAY;
 
 /// How people are called when something waits for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,10 +68,19 @@ pub struct InterfaceSettings {
     pub has_turn_duration: bool,
     /// Which words the keys take (`keybindingFlavor`).
     pub flavor: Flavor,
+    /// The pairs of keys that mean Escape in vim's INSERT mode (`vimInsertModeRemaps`); none where the keys are not vim's
+    /// (`editorMode`).
+    pub vim_remaps: Option<Vec<VimRemap>>,
+    /// The theme (`theme`).
+    pub theme: Option<String>,
+    /// Words beside the spinner (`spinnerTipsEnabled`, `spinnerTipsOverride`, `spinnerVerbs`).
+    pub spinner_words: SpinnerWords,
     /// Whether everything is plain lines for a screen reader (`axScreenReader`).
     pub is_screen_reader: bool,
     /// The person's own status line (`statusLine`).
     pub status_line: Option<StatusLineConfig>,
+    /// Whether the model is asked what may come next (`promptSuggestionEnabled`).
+    pub has_suggestions: bool,
     /// Whether somebody who was away is told what the session is about (`awaySummaryEnabled`).
     pub has_recap: bool,
     /// After how long without a key a question of the model goes on by itself (`askUserQuestionTimeout`).
@@ -96,12 +110,29 @@ impl InterfaceSettings {
             } else {
                 Flavor::Classic
             },
+            vim_remaps: (text("editorMode") == Some("vim"))
+                .then(|| vim_remaps(settings.get("vimInsertModeRemaps"))),
+            theme: text("theme").map(str::to_owned),
+            spinner_words: SpinnerWords::from_settings(settings),
             is_screen_reader: flag("axScreenReader", false),
             status_line: StatusLineConfig::from_settings(settings),
+            has_suggestions: flag("promptSuggestionEnabled", false),
             has_recap: flag("awaySummaryEnabled", true),
             question_timeout: answer_timeout(text("askUserQuestionTimeout"), None),
         }
     }
+}
+
+/// Reads pairs of keys that mean Escape; what is anything else is passed over.
+fn vim_remaps(said: Option<&Value>) -> Vec<VimRemap> {
+    let entries = said.and_then(Value::as_object).into_iter().flatten();
+    let pair = |(keys, target): (&String, &Value)| {
+        let mut keys = keys.chars().filter(|_| target == "<Esc>");
+        let pair = (keys.next()?, keys.next()?);
+        let is_printable = !pair.0.is_control() && !pair.1.is_control();
+        (keys.next().is_none() && is_printable).then_some(pair)
+    };
+    entries.filter_map(pair).collect()
 }
 
 impl Default for InterfaceSettings {
@@ -131,8 +162,10 @@ mod tests {
             "preferredNotifChannel": "iterm2_with_bell", "terminalProgressBarEnabled": false,
             "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
             "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
+            "editorMode": "vim", "theme": "light", "spinnerTipsEnabled": false,
+            "vimInsertModeRemaps": {"jj": "<Esc>", "jkl": "<Esc>", "k": "<Esc>", "kk": "x", "öl": "<Esc>"},
             "statusLine": {"type": "command", "command": "date"},
-            "awaySummaryEnabled": false,
+            "awaySummaryEnabled": false, "promptSuggestionEnabled": true,
             "askUserQuestionTimeout": "5m",
         }));
         let expected = InterfaceSettings {
@@ -145,8 +178,17 @@ mod tests {
             is_plain_code: true,
             has_turn_duration: false,
             flavor: Flavor::Readline,
+            vim_remaps: Some(vec![('j', 'j'), ('ö', 'l')]),
+            theme: Some("light".into()),
+            spinner_words: SpinnerWords::from_settings(&json!({"spinnerTipsEnabled": false})),
             is_screen_reader: true,
-            status_line: Some(StatusLineConfig { command: "date".into(), padding: 0, refresh: None }),
+            status_line: Some(StatusLineConfig {
+                command: "date".into(),
+                padding: 0,
+                refresh: None,
+                hides_vim_mode: false,
+            }),
+            has_suggestions: true,
             has_recap: false,
             question_timeout: Some(Duration::from_secs(300)),
         };

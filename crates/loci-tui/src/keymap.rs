@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::key::Key;
+use crate::key::{InputEvent, Key, KeyCode};
 
 mod action;
 mod defaults;
@@ -25,10 +25,26 @@ pub const ESCAPE_TIME: Duration = Duration::from_millis(800);
 /// Within this time a second Ctrl+X Ctrl+K stops all agents.
 pub const KILL_AGENTS_TIME: Duration = Duration::from_secs(3);
 
+/// What a file of key bindings begins with.
+pub const KEY_BINDINGS_TEMPLATE: &str = r#"{
+  "$schema": "https://www.schemastore.org/claude-code-keybindings.json",
+  "bindings": [
+    {
+      "context": "Chat",
+      "bindings": {
+        "ctrl+g": "chat:externalEditor"
+      }
+    }
+  ]
+}
+"#;
+
 /// The table, and a chord that has begun.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     bindings: Vec<Binding>,
+    /// Keys that edit the text by themselves and were unbound: they do nothing.
+    disabled: Vec<(Context, Vec<Key>)>,
     pending: Vec<Key>,
 }
 
@@ -46,15 +62,15 @@ pub enum Resolution {
     Action(Action),
     /// It begins a chord: the next key says what it does.
     Pending,
-    /// It ended a chord that nothing is bound to, and does nothing.
-    ChordFailed,
+    /// It ended a chord that nothing is bound to, or was unbound, and does nothing.
+    Nothing,
     /// Nothing is bound to it.
     Unbound,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
-        Self { bindings: defaults::bindings(), pending: Vec::new() }
+        Self { bindings: defaults::bindings(), disabled: Vec::new(), pending: Vec::new() }
     }
 }
 
@@ -63,7 +79,7 @@ impl Keymap {
     /// each, and everything else applies.
     pub fn with_overrides(json: &str) -> (Self, Vec<String>) {
         let mut keymap = Self::default();
-        let warnings = overrides::apply(json, &mut keymap.bindings);
+        let warnings = overrides::apply(json, &mut keymap);
         (keymap, warnings)
     }
 
@@ -83,8 +99,33 @@ impl Keymap {
         };
         match contexts.iter().find_map(in_context) {
             Some(binding) => Resolution::Action(binding.action),
-            None if pending.len() > 1 => Resolution::ChordFailed,
-            None => Resolution::Unbound,
+            None if pending.len() > 1 => Resolution::Nothing,
+            None => {
+                let is_disabled = self
+                    .disabled
+                    .iter()
+                    .any(|(context, chord)| contexts.contains(context) && *chord == pending);
+                if is_disabled { Resolution::Nothing } else { Resolution::Unbound }
+            }
+        }
+    }
+
+    /// Says what something typed is bound to, for dialogs and panels: none where it does nothing, or begins a chord. While
+    /// somebody types into a field, letters are letters.
+    pub(crate) fn action_of(
+        &mut self,
+        contexts: &[Context],
+        event: &InputEvent,
+        is_typing: bool,
+    ) -> Option<Option<Action>> {
+        let InputEvent::Key(key) = event else { return Some(None) };
+        if is_typing && is_letter(*key) {
+            return Some(None);
+        }
+        match self.resolve(contexts, *key) {
+            Resolution::Action(action) => Some(Some(action)),
+            Resolution::Pending | Resolution::Nothing => None,
+            Resolution::Unbound => Some(None),
         }
     }
 
@@ -104,6 +145,11 @@ impl Keymap {
             self.bindings.iter().filter(|binding| binding.context == context && binding.action == action);
         bound.map(|binding| show_chord(&binding.chord)).collect()
     }
+}
+
+/// Tells whether a key is a character to be typed.
+pub(crate) fn is_letter(key: Key) -> bool {
+    matches!(key.code, KeyCode::Char(_)) && !key.ctrl && !key.alt && !key.sup
 }
 
 /// Something that takes two presses within a time.

@@ -1,10 +1,11 @@
 //! Small pieces that dialogs, panels and the status area are laid out with.
 
 use crate::text::{Color, Row, Span, Style, sanitize_line, truncate, width, wrap};
+use crate::theme::ThemeToken;
 
 /// The look of what is meant to be read second.
 pub(crate) fn faint() -> Style {
-    Style { is_dim: true, ..Style::default() }
+    Style { fg: Color::Themed(ThemeToken::Inactive), is_dim: true, ..Style::default() }
 }
 
 /// The look of a title.
@@ -14,17 +15,17 @@ pub(crate) fn bold() -> Style {
 
 /// The look of what the keys act on.
 pub(crate) fn marked() -> Style {
-    Style { fg: Color::Ansi(6), is_bold: true, ..Style::default() }
+    Style { fg: Color::Themed(ThemeToken::Suggestion), is_bold: true, ..Style::default() }
 }
 
 /// The look of a command or a path.
 pub(crate) fn code() -> Style {
-    Style { fg: Color::Ansi(6), ..Style::default() }
+    Style { fg: Color::Themed(ThemeToken::Permission), ..Style::default() }
 }
 
 /// The look of what may go wrong.
 pub(crate) fn warning() -> Style {
-    Style { fg: Color::Ansi(3), ..Style::default() }
+    Style { fg: Color::Themed(ThemeToken::Warning), ..Style::default() }
 }
 
 /// Returns how many cells a text takes.

@@ -21,6 +21,7 @@ pub mod keymap;
 #[cfg(unix)]
 mod layout;
 pub mod mailbox;
+mod named;
 pub mod notification;
 #[cfg(unix)]
 mod panel;

@@ -30,6 +30,7 @@ mod tabs;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
+mod theme;
 
 pub(crate) use config::ConfigPanel;
 pub(crate) use context::ContextPanel;
@@ -52,6 +53,7 @@ pub(crate) use search::SearchPanel;
 pub(crate) use side_question::SideQuestionPanel;
 pub(crate) use tabs::Tabs;
 pub(crate) use tasks::TasksPanel;
+pub(crate) use theme::ThemePanel;
 
 use loci_engine::Command;
 

@@ -9,8 +9,10 @@ use loci_engine::{Fullness, Level};
 
 pub(crate) use command_line::{STATUS_REQUEST, StatusLine};
 
-use crate::layout::{faint, line, marked, warning};
+use crate::interface_settings::TIP_DELAY;
+use crate::layout::{faint, line, warning};
 use crate::text::{Color, Row, Span, Style, sanitize_line};
+use crate::theme::ThemeToken;
 
 /// The pictures of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -32,6 +34,10 @@ pub(crate) struct Work {
     pub(crate) is_stopping: bool,
     /// When the calls at hand began.
     pub(crate) calls_since: Option<Duration>,
+    /// What is said in the place of what the model does.
+    pub(crate) verb: Option<String>,
+    /// What is said to whoever waits.
+    pub(crate) tip: Option<String>,
 }
 
 /// What is being done.
@@ -65,6 +71,9 @@ impl Work {
         let picture = if is_still { "*" } else { SPINNER[step % SPINNER.len()] };
         let what = match (&self.activity, self.is_stopping) {
             (_, true) => "Stopping".to_owned(),
+            (Activity::Waiting | Activity::Thinking | Activity::Answering, _) if self.verb.is_some() => {
+                self.verb.as_deref().map(sanitize_line).unwrap_or_default()
+            }
             (Activity::Waiting, _) => "Waiting for the model".to_owned(),
             (Activity::Thinking, _) => "Thinking".to_owned(),
             (Activity::Answering, _) => "Answering".to_owned(),
@@ -84,10 +93,19 @@ impl Work {
             facts.push("esc to interrupt".to_owned());
         }
         Row::new(vec![
-            Span::styled(picture, Style { fg: Color::Ansi(6), ..Style::default() }),
+            Span::styled(picture, Style { fg: Color::Themed(ThemeToken::Claude), ..Style::default() }),
             Span::plain(format!(" {what}… ")),
             Span::styled(format!("({})", facts.join(" · ")), faint()),
         ])
+    }
+}
+
+impl Work {
+    /// Returns the row of the tip, once whoever waits has waited a while.
+    pub(crate) fn tip_row(&self, now: Duration) -> Option<Row> {
+        let has_waited = now.saturating_sub(self.since) >= TIP_DELAY;
+        let tip = self.tip.as_ref().filter(|_| has_waited)?;
+        Some(line(&format!("  Tip: {tip}"), faint()))
     }
 }
 
@@ -136,8 +154,12 @@ pub(crate) fn next_mode(mode: Mode, may_bypass: bool) -> Mode {
 #[derive(Debug, Default)]
 pub(crate) struct Footer<'a> {
     pub(crate) mode: Mode,
+    /// The mode of vim's keys, where it is shown.
+    pub(crate) vim: Option<&'a str>,
     /// Something that was just said, which takes the place of all else.
     pub(crate) flash: Option<&'a str>,
+    /// The keys of a chord that has begun.
+    pub(crate) chord: Option<String>,
     pub(crate) context: Option<Fullness>,
     /// Agents and commands that work beside the conversation.
     pub(crate) n_background: usize,
@@ -149,6 +171,9 @@ pub(crate) struct Footer<'a> {
 impl Footer<'_> {
     /// Returns its row.
     pub(crate) fn row(&self) -> Row {
+        if let Some(chord) = &self.chord {
+            return line(&format!("  {chord} …"), faint());
+        }
         if let Some(flash) = self.flash {
             return line(&format!("  {flash}"), faint());
         }
@@ -159,8 +184,17 @@ impl Footer<'_> {
             }
             spans.push(Span::styled(text, style));
         };
+        if let Some(mode) = self.vim {
+            add(format!("-- {mode} --"), Style::default());
+        }
         if let Some(name) = mode_name(self.mode) {
-            let style = if self.mode == Mode::BypassPermissions { warning() } else { marked() };
+            let token = match self.mode {
+                Mode::BypassPermissions => ThemeToken::Warning,
+                Mode::Plan => ThemeToken::PlanMode,
+                _ => ThemeToken::AutoAccept,
+            };
+            let is_bold = self.mode != Mode::BypassPermissions;
+            let style = Style { fg: Color::Themed(token), is_bold, ..Style::default() };
             add(name.to_owned(), style);
         }
         if let Some((text, style)) = self.context.as_ref().and_then(context_text) {

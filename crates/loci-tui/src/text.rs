@@ -10,6 +10,8 @@ mod wrap;
 
 use std::sync::Arc;
 
+use crate::theme::ThemeToken;
+
 pub use ansi::{parse_output, parse_status};
 pub(crate) use sanitize::is_harmful_in_row;
 pub use sanitize::{expand_tabs, sanitize, sanitize_line};
@@ -29,6 +31,8 @@ pub enum Color {
     Indexed(u8),
     /// True colour.
     Rgb(u8, u8, u8),
+    /// That of the theme, once it is known which that is.
+    Themed(ThemeToken),
 }
 
 /// How a piece of text looks.

@@ -1,53 +1,22 @@
 //! Looks by role, and what a terminal can show of them.
 //!
-//! The terminal's own sixteen colours carry everything by default, so that the user's theme decides; backgrounds of
-//! changed words alone are mixed where the terminal has more. No meaning is carried by a colour alone.
+//! A theme is a palette: a colour for each token (`palette` has the tokens and the presets, `custom` reads files with
+//! palettes of one's own). Without a setting the terminal's own sixteen colours carry everything, so that the terminal's
+//! theme decides; backgrounds of changed words alone are mixed where the terminal has more. No meaning is carried by a
+//! colour alone. Rows that are laid out without a theme at hand name tokens ([`Color::Themed`]); [`Theme::adapt`] makes
+//! colours of them.
+
+mod custom;
+mod depth;
+mod palette;
 
 use std::time::Duration;
 
 use crate::text::{Color, Style};
 
-/// How many colours a terminal has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ColorDepth {
-    /// None, or none are wanted.
-    None,
-    /// The sixteen.
-    Ansi,
-    /// 256.
-    Indexed,
-    /// True colour.
-    True,
-}
-
-impl ColorDepth {
-    /// Returns what the environment says: `NO_COLOR`, `CLICOLOR`, `FORCE_COLOR`, `COLORTERM`, `TERM`.
-    pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let has = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-        let term = variable("TERM").unwrap_or_default();
-        if has("NO_COLOR") || variable("CLICOLOR").as_deref() == Some("0") || term == "dumb" {
-            return Self::None;
-        }
-        match variable("FORCE_COLOR").as_deref() {
-            Some("0" | "false") => return Self::None,
-            Some("1") => return Self::Ansi,
-            Some("2") => return Self::Indexed,
-            Some("3") => return Self::True,
-            _ => {}
-        }
-        let is_multiplexer = term.starts_with("screen") || term.starts_with("tmux");
-        let color_term = variable("COLORTERM").unwrap_or_default();
-        if term.contains("direct")
-            || (!is_multiplexer && matches!(color_term.as_str(), "truecolor" | "24bit"))
-        {
-            Self::True
-        } else if term.contains("256color") {
-            Self::Indexed
-        } else {
-            Self::Ansi
-        }
-    }
-}
+pub use custom::ThemeFile;
+pub use depth::ColorDepth;
+pub use palette::{Palette, Preset, ThemeToken};
 
 /// What is behind the letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,12 +94,44 @@ pub enum Role {
 pub struct Theme {
     depth: ColorDepth,
     background: Background,
+    palette: Palette,
 }
 
 impl Theme {
-    /// Makes the default theme for a terminal.
+    /// Makes the theme of the terminal's own colours.
     pub fn new(depth: ColorDepth, background: Background) -> Self {
-        Self { depth, background }
+        Self { depth, background, palette: Palette::TERMINAL }
+    }
+
+    /// Makes a theme that comes with loci.
+    pub fn from_preset(depth: ColorDepth, preset: Preset) -> Self {
+        Self { depth, background: preset.background(), palette: preset.palette(depth) }
+    }
+
+    /// Makes the theme that a setting names; `background` is the terminal's, `files` are themes of one's own. Where there
+    /// is no such theme, the error says so.
+    pub fn from_setting(
+        name: Option<&str>,
+        files: &[ThemeFile],
+        depth: ColorDepth,
+        background: Background,
+    ) -> Result<Self, String> {
+        let Some(name) = name else { return Ok(Self::new(depth, background)) };
+        if name == "auto" {
+            let preset = match background {
+                Background::Dark => Preset::Dark,
+                Background::Light => Preset::Light,
+            };
+            return Ok(Self::from_preset(depth, preset));
+        }
+        if let Some(preset) = Preset::from_name(name) {
+            return Ok(Self::from_preset(depth, preset));
+        }
+        let file = files.iter().find(|file| name.strip_prefix("custom:") == Some(&file.slug));
+        let file =
+            file.ok_or_else(|| format!("There is no theme `{name}`; `/theme` lists those there are"))?;
+        let base = Self::from_preset(depth, file.base);
+        Ok(Self { palette: base.palette.with(&file.overrides), ..base })
     }
 
     /// Returns how many colours it uses.
@@ -141,66 +142,89 @@ impl Theme {
     /// Returns the look of a role.
     pub fn style(&self, role: Role) -> Style {
         let plain = Style::default();
-        let colored = |n: u8| Style { fg: Color::Ansi(n), ..plain };
+        let colored = |token: ThemeToken| Style { fg: Color::Themed(token), ..plain };
         let style = match role {
-            Role::Text => plain,
-            Role::Faint => Style { is_dim: true, ..plain },
-            Role::Accent => colored(6),
-            Role::Prompt | Role::Label => Style { is_bold: true, ..plain },
-            Role::Success => colored(2),
-            Role::Warning => colored(3),
-            Role::Error => colored(1),
-            Role::Heading => Style { is_bold: true, ..colored(5) },
-            Role::InlineCode => colored(6),
-            Role::Link => Style { is_underlined: true, ..colored(4) },
-            Role::Quote => Style { is_italic: true, ..plain },
-            Role::Thinking => Style { is_dim: true, is_italic: true, ..plain },
-            Role::Added => colored(2),
-            Role::Removed => colored(1),
-            Role::AddedWord => self.changed_word(colored(2), [(28, (0, 80, 30)), (157, (172, 242, 189))]),
-            Role::RemovedWord => self.changed_word(colored(1), [(88, (110, 20, 25)), (217, (255, 190, 190))]),
-            Role::Selected => Style { is_bold: true, ..colored(6) },
-            Role::Keyword => colored(5),
-            Role::StringLiteral => colored(2),
-            Role::Comment => Style { is_dim: true, is_italic: true, ..plain },
-            Role::Constant => colored(3),
-            Role::Function => colored(4),
-            Role::TypeName => colored(6),
+            Role::Text => colored(ThemeToken::Text),
+            Role::Faint => Style { is_dim: true, ..colored(ThemeToken::Inactive) },
+            Role::Accent => colored(ThemeToken::Claude),
+            Role::Prompt => Style { is_bold: true, ..colored(ThemeToken::BriefLabelYou) },
+            Role::Label => Style { is_bold: true, ..colored(ThemeToken::Text) },
+            Role::Success => colored(ThemeToken::Success),
+            Role::Warning => colored(ThemeToken::Warning),
+            Role::Error => colored(ThemeToken::Error),
+            Role::Heading => Style { is_bold: true, ..colored(ThemeToken::Heading) },
+            Role::InlineCode => colored(ThemeToken::Permission),
+            Role::Link => Style { is_underlined: true, ..colored(ThemeToken::Link) },
+            Role::Quote => Style { is_italic: true, ..colored(ThemeToken::Subtle) },
+            Role::Thinking => Style { is_dim: true, is_italic: true, ..colored(ThemeToken::Inactive) },
+            Role::Added => self.changed_line(ThemeToken::DiffAdded, ThemeToken::Success),
+            Role::Removed => self.changed_line(ThemeToken::DiffRemoved, ThemeToken::Error),
+            Role::AddedWord => {
+                let mixed = [(28, (0, 80, 30)), (157, (172, 242, 189))];
+                self.changed_word(ThemeToken::DiffAddedWord, ThemeToken::Success, mixed)
+            }
+            Role::RemovedWord => {
+                let mixed = [(88, (110, 20, 25)), (217, (255, 190, 190))];
+                self.changed_word(ThemeToken::DiffRemovedWord, ThemeToken::Error, mixed)
+            }
+            Role::Selected => Style { is_bold: true, ..colored(ThemeToken::Suggestion) },
+            Role::Keyword => colored(ThemeToken::SyntaxKeyword),
+            Role::StringLiteral => colored(ThemeToken::SyntaxString),
+            Role::Comment => Style { is_dim: true, is_italic: true, ..colored(ThemeToken::Inactive) },
+            Role::Constant => colored(ThemeToken::SyntaxConstant),
+            Role::Function => colored(ThemeToken::SyntaxFunction),
+            Role::TypeName => colored(ThemeToken::SyntaxType),
         };
         self.adapt(style)
     }
 
-    /// Returns a look with the colours that the terminal has.
+    /// Returns a look with the colours of the theme, as far as the terminal has them.
     pub fn adapt(&self, style: Style) -> Style {
-        Style { fg: self.adapt_color(style.fg), bg: self.adapt_color(style.bg), ..style }
+        let fg = self.adapt_color(style.fg);
+        // What has a colour of its own to be faint in is not made fainter still.
+        let is_faint_color = style.fg == Color::Themed(ThemeToken::Inactive) && fg != Color::Default;
+        let is_dim = style.is_dim && !is_faint_color;
+        Style { fg, bg: self.adapt_color(style.bg), is_dim, ..style }
+    }
+
+    /// The look of a changed line: a background where the palette has one, else the colour of the letters.
+    fn changed_line(&self, background: ThemeToken, letters: ThemeToken) -> Style {
+        match self.palette.get(background) {
+            Color::Default => Style { fg: Color::Themed(letters), ..Style::default() },
+            _ => Style { bg: Color::Themed(background), ..Style::default() },
+        }
     }
 
     /// The look of changed words: a background, dark or light, where there are colours for it, else a line below.
-    fn changed_word(&self, style: Style, [dark, light]: [(u8, (u8, u8, u8)); 2]) -> Style {
+    fn changed_word(
+        &self,
+        background: ThemeToken,
+        letters: ThemeToken,
+        [dark, light]: [(u8, (u8, u8, u8)); 2],
+    ) -> Style {
+        if self.palette.get(background) != Color::Default {
+            return Style { bg: Color::Themed(background), is_bold: true, ..Style::default() };
+        }
         let (indexed, (r, g, b)) = match self.background {
             Background::Dark => dark,
             Background::Light => light,
         };
         match self.depth {
-            ColorDepth::None | ColorDepth::Ansi => Style { is_bold: true, is_underlined: true, ..style },
-            ColorDepth::Indexed => Style { bg: Color::Indexed(indexed), fg: Color::Default, ..style },
-            ColorDepth::True => Style { bg: Color::Rgb(r, g, b), fg: Color::Default, ..style },
+            ColorDepth::None | ColorDepth::Ansi => {
+                let fg = Color::Themed(letters);
+                Style { fg, is_bold: true, is_underlined: true, ..Style::default() }
+            }
+            ColorDepth::Indexed => Style { bg: Color::Indexed(indexed), ..Style::default() },
+            ColorDepth::True => Style { bg: Color::Rgb(r, g, b), ..Style::default() },
         }
     }
 
     fn adapt_color(&self, color: Color) -> Color {
-        match (self.depth, color) {
-            (_, Color::Default) | (ColorDepth::None, _) => Color::Default,
-            (ColorDepth::True, color) | (_, color @ Color::Ansi(_)) => color,
-            (ColorDepth::Indexed, Color::Rgb(r, g, b)) => Color::Indexed(cube_index(r, g, b)),
-            (ColorDepth::Indexed, color) => color,
-            (ColorDepth::Ansi, Color::Indexed(n @ 0..16)) => Color::Ansi(n),
-            (ColorDepth::Ansi, Color::Indexed(n)) => {
-                let (r, g, b) = cube_color(n);
-                Color::Ansi(nearest_ansi(r, g, b))
-            }
-            (ColorDepth::Ansi, Color::Rgb(r, g, b)) => Color::Ansi(nearest_ansi(r, g, b)),
-        }
+        let color = match color {
+            Color::Themed(token) => self.palette.get(token),
+            color => color,
+        };
+        self.depth.nearest(color)
     }
 }
 
@@ -214,70 +238,9 @@ pub fn spinner(elapsed: Duration, is_motion_reduced: bool) -> &'static str {
     SIGNS[usize::try_from(tick).unwrap_or_default()]
 }
 
-/// The nearest colour of the cube of 216 within the 256.
-fn cube_index(r: u8, g: u8, b: u8) -> u8 {
-    let level = |c: u8| {
-        if c < 48 {
-            0
-        } else if c < 115 {
-            1
-        } else {
-            (c - 35) / 40
-        }
-    };
-    16 + 36 * level(r) + 6 * level(g) + level(b)
-}
-
-fn cube_color(n: u8) -> (u8, u8, u8) {
-    if n >= 232 {
-        let grey = 8 + 10 * (n - 232);
-        return (grey, grey, grey);
-    }
-    let level = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
-    let n = n.saturating_sub(16);
-    (level(n / 36), level(n / 6 % 6), level(n % 6))
-}
-
-fn nearest_ansi(r: u8, g: u8, b: u8) -> u8 {
-    let brightest = r.max(g).max(b);
-    if brightest < 48 {
-        return 0;
-    }
-    let is_lit = |c: u8| u8::from(c > brightest / 2);
-    let hue = is_lit(r) | is_lit(g) << 1 | is_lit(b) << 2;
-    match (hue, brightest) {
-        (7, ..128) => 8,
-        (hue, 200..) => hue + 8,
-        (hue, _) => hue,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn color_depth_follows_the_environment() {
-        let cases: &[(&[(&str, &str)], ColorDepth)] = &[
-            (&[("TERM", "xterm-256color")], ColorDepth::Indexed),
-            (&[("TERM", "xterm")], ColorDepth::Ansi),
-            (&[], ColorDepth::Ansi),
-            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")], ColorDepth::True),
-            (&[("TERM", "tmux-256color"), ("COLORTERM", "truecolor")], ColorDepth::Indexed),
-            (&[("TERM", "xterm-direct")], ColorDepth::True),
-            (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], ColorDepth::None),
-            (&[("TERM", "xterm"), ("NO_COLOR", "1")], ColorDepth::None),
-            (&[("TERM", "xterm"), ("NO_COLOR", "")], ColorDepth::Ansi),
-            (&[("TERM", "xterm"), ("CLICOLOR", "0")], ColorDepth::None),
-            (&[("TERM", "xterm"), ("FORCE_COLOR", "3")], ColorDepth::True),
-        ];
-        for (variables, expected) in cases {
-            let lookup = |name: &str| {
-                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-            };
-            assert_eq!(ColorDepth::from_env(lookup), *expected, "{variables:?}");
-        }
-    }
 
     #[test]
     fn colours_become_the_nearest_that_the_terminal_has() {
@@ -327,5 +290,50 @@ mod tests {
     fn spinner_turns_with_time_unless_motion_is_reduced() {
         assert_ne!(spinner(Duration::from_millis(0), false), spinner(Duration::from_millis(100), false));
         assert_eq!(spinner(Duration::from_millis(0), true), spinner(Duration::from_millis(100), true));
+    }
+
+    #[test]
+    fn settings_name_themes_and_files_are_laid_over_their_base() {
+        let file = ThemeFile::parse("night", r##"{"base": "light", "overrides": {"error": "#102030"}}"##);
+        let files = [file];
+        let theme = |name, background| Theme::from_setting(name, &files, ColorDepth::True, background);
+        let (dark, light) = (Background::Dark, Background::Light);
+        assert_eq!(theme(None, dark), Ok(Theme::new(ColorDepth::True, dark)));
+        assert_eq!(theme(Some("auto"), dark), theme(Some("dark"), light));
+        assert_eq!(theme(Some("auto"), light), theme(Some("light"), dark));
+        let custom = theme(Some("custom:night"), dark).unwrap();
+        assert_eq!(custom.style(Role::Error).fg, Color::Rgb(16, 32, 48));
+        assert_eq!(custom.style(Role::Success), theme(Some("light"), dark).unwrap().style(Role::Success));
+        for unknown in ["custom:day", "nosuch", ""] {
+            assert!(theme(Some(unknown), dark).unwrap_err().contains("There is no theme"), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn every_preset_has_a_look_of_its_own_for_what_was_added_and_removed() {
+        for preset in Preset::ALL {
+            for depth in [ColorDepth::Ansi, ColorDepth::Indexed, ColorDepth::True] {
+                let theme = Theme::from_preset(depth, *preset);
+                let pairs = [
+                    (Role::Added, Role::Removed),
+                    (Role::AddedWord, Role::RemovedWord),
+                    (Role::Success, Role::Error),
+                    (Role::Added, Role::AddedWord),
+                ];
+                for (one, other) in pairs {
+                    assert_ne!(theme.style(one), theme.style(other), "{preset:?} {depth:?} {one:?}");
+                }
+                for token in ThemeToken::ALL {
+                    let style = theme.adapt(Style { fg: Color::Themed(*token), ..Style::default() });
+                    assert!(!matches!(style.fg, Color::Themed(_)), "{token:?}");
+                    let is_in_depth = match depth {
+                        ColorDepth::Ansi => !matches!(style.fg, Color::Rgb(..) | Color::Indexed(_)),
+                        ColorDepth::Indexed => !matches!(style.fg, Color::Rgb(..)),
+                        ColorDepth::None | ColorDepth::True => true,
+                    };
+                    assert!(is_in_depth, "{preset:?} {depth:?} {token:?}");
+                }
+            }
+        }
     }
 }

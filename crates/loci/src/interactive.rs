@@ -93,6 +93,10 @@ pub(crate) fn show(
             .vars
             .non_empty("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")
             .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")),
+        has_suggestions: env
+            .vars
+            .non_empty("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")
+            .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")),
         theme: Theme::new(
             ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
             Background::Dark,
@@ -113,12 +117,11 @@ pub(crate) fn show(
 pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
     let source = if is_asked {
         Some("--ax-screen-reader")
-    } else if env.vars.is_truthy("CLAUDE_AX_SCREEN_READER") {
-        Some("CLAUDE_AX_SCREEN_READER")
-    } else if wants_screen_reader(env) {
-        Some("the setting axScreenReader")
+    } else if env.vars.non_empty("CLAUDE_AX_SCREEN_READER").is_some() {
+        // A variable that says no wins over the setting.
+        env.vars.is_truthy("CLAUDE_AX_SCREEN_READER").then_some("CLAUDE_AX_SCREEN_READER")
     } else {
-        None
+        wants_screen_reader(env).then_some("the setting axScreenReader")
     };
     let is_dumb = matches!(env.vars.get("TERM"), None | Some("" | "dumb"));
     source.map(|source| PlainMode::ScreenReader(source.to_owned())).or(is_dumb.then_some(PlainMode::Dumb))

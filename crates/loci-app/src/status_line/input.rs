@@ -9,9 +9,18 @@ use super::repository::{origin, worktree_name};
 /// More tokens than this are said to be many, whatever the window.
 const MANY_TOKENS: u64 = 200_000;
 
+/// What the front end knows beside the session.
+#[derive(Debug, Clone, Default)]
+pub struct StatusViewer {
+    /// The release.
+    pub version: String,
+    /// The mode of vim's keys, where they are in force.
+    pub vim_mode: Option<&'static str>,
+}
+
 /// Returns what the command reads of a session. It looks at a few files of git, so front ends call it beside the thread
 /// that draws.
-pub fn status_input(session: &SessionSnapshot, version: &str) -> Value {
+pub fn status_input(session: &SessionSnapshot, viewer: &StatusViewer) -> Value {
     let text = |value: &std::path::Path| value.display().to_string();
     let mut input = json!({
         "hook_event_name": "Status",
@@ -20,7 +29,7 @@ pub fn status_input(session: &SessionSnapshot, version: &str) -> Value {
         "cwd": text(&session.current_dir),
         "model": {"id": session.model, "display_name": display_name(&session.model)},
         "workspace": workspace(session),
-        "version": version,
+        "version": viewer.version,
         "output_style": {"name": session.output_style},
         "cost": {
             "total_cost_usd": session.totals.cost_usd(),
@@ -41,7 +50,8 @@ pub fn status_input(session: &SessionSnapshot, version: &str) -> Value {
     let effort = session.effort.as_ref().map(|level| ("effort", json!({"level": level})));
     let agent = session.main_agent.as_ref().map(|name| ("agent", json!({"name": name})));
     let worktree = worktree(&session.worktree).map(|it| ("worktree", it));
-    for (key, value) in [name, prompt, effort, agent, worktree].into_iter().flatten() {
+    let vim = viewer.vim_mode.map(|mode| ("vim", json!({"mode": mode})));
+    for (key, value) in [name, prompt, effort, agent, worktree, vim].into_iter().flatten() {
         input[key] = value;
     }
     input
@@ -100,6 +110,7 @@ fn worktree(record: &Value) -> Option<Value> {
         ("path", "worktreePath"),
         ("branch", "worktreeBranch"),
         ("original_cwd", "originalCwd"),
+        ("original_branch", "originalBranch"),
     ];
     let record = record.as_object()?;
     let told: Map<String, Value> = fields
@@ -158,7 +169,8 @@ mod tests {
             SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
             "claude-sonnet-4-5",
         );
-        let input = status_input(&session, "9.9.9");
+        let mut viewer = StatusViewer { version: "9.9.9".to_owned(), vim_mode: None };
+        let input = status_input(&session, &viewer);
         assert_eq!(input["context_window"]["current_usage"], Value::Null);
         assert_eq!(input["context_window"]["used_percentage"], Value::Null);
         for absent in ["session_name", "prompt_id", "effort", "agent", "worktree", "vim", "pr", "rate_limits"]
@@ -174,7 +186,9 @@ mod tests {
         });
         session.worktree = json!({"worktreeName": "w", "worktreePath": "/w", "worktreeBranch": null});
         (session.title, session.effort) = (Some("Port".into()), Some("high".into()));
-        let input = status_input(&session, "9.9.9");
+        viewer.vim_mode = Some("NORMAL");
+        let input = status_input(&session, &viewer);
+        assert_eq!(input["vim"], json!({"mode": "NORMAL"}));
         let window = &input["context_window"];
         assert_eq!(
             (&window["total_input_tokens"], &window["total_output_tokens"]),

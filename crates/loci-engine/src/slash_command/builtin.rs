@@ -165,6 +165,8 @@ const BUILTIN: &[Row] = &[
         BetweenTurns,
     ),
     ("recap", &[], "", "Say in a line or two what this session is about", FrontEnd, Terminal, AtOnce),
+    ("theme", &[], "[name]", "Choose the colours, and see them at once", FrontEnd, Terminal, AtOnce),
+    ("keybindings", &[], "", "Open the file of your own keys in your editor", FrontEnd, Terminal, AtOnce),
 ];
 
 /// Returns the commands, in the order of the table.

@@ -18,6 +18,7 @@ use crate::input::{
 use crate::interface_settings::InterfaceSettings;
 use crate::key::InputEvent;
 use crate::panel::{PanelData, PanelRequest};
+use crate::theme::ThemeFile;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub enum News {
     },
     /// The person's own key bindings, as their file has them: none where there is no file, or why it cannot be read.
     Keys(Result<Option<String>, String>),
+    /// The person's own themes.
+    Themes(Vec<ThemeFile>),
     /// The prompt comes back from the person's editor, or why not.
     Edited(Box<Result<Draft, String>>),
     /// Files were found.
@@ -227,6 +230,20 @@ pub enum Action {
     },
     /// Let the person edit a file in their own editor.
     EditFile(PathBuf),
+    /// Let the person edit their key bindings.
+    EditKeyBindings,
+    /// Let the person edit a theme of their own; one that is not there yet is begun.
+    EditTheme {
+        /// The name of its file.
+        slug: String,
+        /// What it is called where it is begun.
+        name: String,
+    },
+    /// Show a theme, as settings call it, until it is chosen or left. The application keeps this one to itself, and the
+    /// next two.
+    PreviewTheme(Option<Option<String>>),
+    /// Have a theme from now on; none is the terminal's own colours.
+    ChooseTheme(Option<String>),
     /// Note the name of the session. The application keeps this one to itself, too.
     Titled(String),
     /// Leave the session for another.

@@ -105,6 +105,8 @@ impl App {
                 self.open_panel(ConfigPanel::new());
                 ConfigPanel::begin()
             }
+            "theme" => self.theme_command(call.argument.as_deref()),
+            "keybindings" => vec![Action::EditKeyBindings],
             "branch" => self.branch(call.argument.clone()),
             "resume" => match &call.argument {
                 Some(session) => {

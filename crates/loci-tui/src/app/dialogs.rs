@@ -10,6 +10,7 @@ use crate::app::Action;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::InputEvent;
+use crate::keymap::Keymap;
 use crate::render::RenderContext;
 
 /// How long nothing may have been typed before a dialog takes keys.
@@ -101,14 +102,23 @@ impl Dialogs {
     }
 
     /// Hands over what was typed; none where it is not for a dialog.
-    pub(super) fn handle(&mut self, event: &InputEvent, now: Duration) -> Option<DialogStep> {
+    pub(super) fn handle(
+        &mut self,
+        event: &InputEvent,
+        keymap: &mut Keymap,
+        now: Duration,
+    ) -> Option<DialogStep> {
         if self.waiting.is_empty() || !self.is_armed(now) {
             self.last_key = Some(now);
             return None;
         }
         // From here on whoever types has seen it.
         (self.last_key, self.last_answer) = (None, Some(now));
-        let step = self.waiting.front_mut()?.handle(event);
+        let dialog = self.waiting.front_mut()?;
+        let Some(action) = keymap.action_of(dialog.contexts(), event, dialog.is_typing()) else {
+            return Some(DialogStep::Open);
+        };
+        let step = dialog.handle(event, action);
         if matches!(step, DialogStep::Answered(_)) {
             self.waiting.pop_front();
             (self.drawn_at, self.last_answer) = (None, None);
@@ -169,19 +179,22 @@ mod tests {
     #[test]
     fn key_before_the_dialog_was_drawn_never_answers() {
         let mut dialogs = dialogs();
-        assert_eq!(dialogs.handle(&enter(), ms(1_000)), None);
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_000)), None);
         dialogs.drawn(ms(1_001));
-        assert_eq!(dialogs.handle(&enter(), ms(1_100)), None, "the typing goes on");
-        assert_eq!(dialogs.handle(&enter(), ms(1_400)), None, "and on");
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_100)), None, "the typing goes on");
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_400)), None, "and on");
         let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
-        assert_eq!(dialogs.handle(&enter(), ms(1_800)), answered, "after a pause");
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_800)), answered, "after a pause");
     }
 
     #[test]
     fn key_after_a_drawn_dialog_answers_at_once() {
         let mut dialogs = dialogs();
         dialogs.drawn(ms(10));
-        assert!(matches!(dialogs.handle(&enter(), ms(11)), Some(DialogStep::Answered(_))));
+        assert!(matches!(
+            dialogs.handle(&enter(), &mut Keymap::default(), ms(11)),
+            Some(DialogStep::Answered(_))
+        ));
     }
 
     #[test]
@@ -189,8 +202,11 @@ mod tests {
         let mut dialogs = dialogs();
         dialogs.drawn(ms(10));
         let down = InputEvent::Key(Key::plain(KeyCode::Down));
-        assert_eq!(dialogs.handle(&down, ms(11)), Some(DialogStep::Open));
-        assert_eq!(dialogs.handle(&enter(), ms(12)), Some(DialogStep::Answered(vec![])));
+        assert_eq!(dialogs.handle(&down, &mut Keymap::default(), ms(11)), Some(DialogStep::Open));
+        assert_eq!(
+            dialogs.handle(&enter(), &mut Keymap::default(), ms(12)),
+            Some(DialogStep::Answered(vec![]))
+        );
     }
 
     #[test]
@@ -198,9 +214,9 @@ mod tests {
         let mut dialogs = dialogs();
         dialogs.push(ChoiceDialog::new("?", Vec::new(), vec![("yes", vec![]), ("no", vec![])]));
         dialogs.drawn(ms(10));
-        assert!(dialogs.handle(&enter(), ms(20)).is_some());
+        assert!(dialogs.handle(&enter(), &mut Keymap::default(), ms(20)).is_some());
         dialogs.drawn(ms(21));
-        assert_eq!(dialogs.handle(&enter(), ms(22)), None);
-        assert!(dialogs.handle(&enter(), ms(500)).is_some());
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(22)), None);
+        assert!(dialogs.handle(&enter(), &mut Keymap::default(), ms(500)).is_some());
     }
 }

@@ -220,7 +220,11 @@ impl App {
         self.session.mode = start.mode;
         self.session.commands = start.commands;
         self.session.has_turns = true;
-        self.work = Some(Work { since: self.now, ..Work::default() });
+        let words = &self.interface.spinner_words;
+        let tip = words.tip(self.n_turns).filter(|_| self.options.plain.is_none()).map(str::to_owned);
+        let verb = words.verb(self.n_turns).map(str::to_owned);
+        self.n_turns += 1;
+        self.work = Some(Work { since: self.now, verb, tip, ..Work::default() });
     }
 
     fn prompt_recorded(&mut self, message: &Value) {
@@ -355,6 +359,7 @@ impl App {
             self.prompt.prepend(&draft);
         }
         let mut actions = self.turn_mark(TurnMark::End);
+        actions.extend(self.ask_suggestion(report));
         actions.extend(self.send_held());
         actions
     }

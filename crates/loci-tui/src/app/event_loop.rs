@@ -4,6 +4,8 @@
 //! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
 
 mod actions;
+mod own_files;
+mod reader_pace;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,7 +19,10 @@ use loci_engine::Command;
 use loci_stdx::Env;
 
 use super::window::WindowState;
-use super::{App, AppOptions, Elsewhere, Event, ExitReason, News};
+use super::{App, AppOptions, Elsewhere, Event, ExitReason, News, PlainMode};
+use own_files::OwnFiles;
+use reader_pace::ReaderPace;
+
 use crate::input::{FileCompleter, FileSource, HistoryFile, PastPrompt};
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
@@ -71,7 +76,12 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     let size = size_of(&terminal);
     let plain = options.app.plain.clone();
     let terminal_facts = TerminalFacts::from_vars(&options.env.vars);
+    let pace = match &plain {
+        Some(PlainMode::ScreenReader(_)) => ReaderPace::new(&options.env.vars, Instant::now()),
+        Some(PlainMode::Dumb) | None => ReaderPace::default(),
+    };
     let mut event_loop = EventLoop {
+        pace,
         app: App::new(options.app),
         env: options.env,
         writer: match plain {
@@ -84,7 +94,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         began: Instant::now(),
         session: None,
         history: None,
-        key_bindings: Arc::new(Mutex::new(Ok(None))),
+        own_files: Arc::default(),
         terminal_facts,
         may_pass: Arc::default(),
         window: WindowState::default(),
@@ -103,7 +113,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
     let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
     event_loop.session = Some(session);
     event_loop.open_history();
-    event_loop.read_keys();
+    event_loop.read_own_files();
     event_loop.ask_tmux();
     let first = event_loop.app.begin();
     event_loop.perform(first);
@@ -116,6 +126,8 @@ fn size_of(terminal: &Terminal) -> Size {
 }
 
 struct EventLoop {
+    /// When something may be written for a screen reader.
+    pace: ReaderPace,
     app: App,
     env: Env,
     writer: Surface,
@@ -125,8 +137,8 @@ struct EventLoop {
     began: Instant,
     session: Option<SessionThread>,
     history: Option<HistoryFile>,
-    /// The person's key bindings, as they were last read.
-    key_bindings: Arc<Mutex<Result<Option<String>, String>>>,
+    /// The person's key bindings and themes, as they were last read.
+    own_files: Arc<Mutex<OwnFiles>>,
     terminal_facts: TerminalFacts,
     /// Whether tmux lets sequences through.
     may_pass: Arc<AtomicBool>,
@@ -197,7 +209,8 @@ impl EventLoop {
                         let actions = self.app.update(Event::Tick, now);
                         self.perform(actions);
                     }
-                    return (has_input, has_news || is_time);
+                    let is_heard = self.pace.end_when_due(Instant::now());
+                    return (has_input, has_news || is_time || is_heard);
                 }
             };
             let now = self.now();
@@ -218,7 +231,7 @@ impl EventLoop {
         let resize = self.resized_at.map(|resized| RESIZE_PATIENCE.saturating_sub(resized.elapsed()));
         let frame = resize.or(frame);
         let deadline = self.app.deadline().map(|deadline| deadline.saturating_sub(self.now()));
-        [frame, deadline].into_iter().flatten().min()
+        [frame, deadline, self.pace.patience(Instant::now())].into_iter().flatten().min()
     }
 
     /// Does what an event means to the terminal itself.
@@ -232,8 +245,12 @@ impl EventLoop {
                     false => self.output.write_all(CURSOR_POSITION_QUERY),
                 }
             }
+            InputEvent::Key(_) | InputEvent::Paste(_) => {
+                self.pace.end_quiet();
+                Ok(())
+            }
             InputEvent::Focus(true) => {
-                self.read_keys();
+                self.read_own_files();
                 Ok(())
             }
             InputEvent::Reply(reply) => {
@@ -255,6 +272,9 @@ impl EventLoop {
                 self.writer.set_synchronized(is_synchronized);
             }
             Reply::Color { osc: 11, rgb } => self.app.set_background(Background::from_rgb(*rgb)),
+            Reply::ColorScheme { is_dark } => {
+                self.app.set_background(if *is_dark { Background::Dark } else { Background::Light });
+            }
             Reply::CursorPosition { row, column } if self.resized_at.is_some() => {
                 self.writer.report_cursor(*row, *column);
                 self.resized_at = None;
@@ -275,9 +295,18 @@ impl EventLoop {
             return self.draw_full_screen(&rows, caret);
         }
         self.leave_full_screen()?;
-        let frame = self.app.view(self.size);
+        let mut frame = self.app.view(self.size);
+        if self.pace.is_quiet() {
+            frame.live.clear();
+            frame.caret = None;
+        }
         let bytes = self.writer.draw(&frame, self.size);
         if !bytes.is_empty() {
+            let prepark = self.pace.prepark();
+            if !prepark.is_zero() && (!frame.committed.is_empty() || frame.is_tall) {
+                self.output.write_all(b"\r")?;
+                std::thread::sleep(prepark);
+            }
             self.output.write_all(&bytes)?;
         }
         let n_rows = frame.live.len().max(1) - 1;

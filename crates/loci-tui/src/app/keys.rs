@@ -1,10 +1,10 @@
 //! Keys: first the dialog, then the panel, then what the keymap says, then the prompt.
 
-use loci_engine::{BackgroundTask, Command};
+use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
 use super::{Action, App, ExitReason};
 use crate::dialog::DialogStep;
-use crate::input::Menu;
+use crate::input::{EditCommand, Menu};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, KILL_AGENTS_TIME, Resolution};
 use crate::panel::ModelPanel;
@@ -12,7 +12,7 @@ use crate::status::next_mode;
 
 impl App {
     pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Action> {
-        match self.dialogs.handle(&event, self.now) {
+        match self.dialogs.handle(&event, &mut self.keymap, self.now) {
             Some(DialogStep::Answered(actions)) => return self.keep_own(actions),
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
@@ -31,7 +31,7 @@ impl App {
         if self.recall.is_searching() {
             let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
                 Resolution::Action(action) => Some(action),
-                Resolution::Pending | Resolution::ChordFailed => return Vec::new(),
+                Resolution::Pending | Resolution::Nothing => return Vec::new(),
                 Resolution::Unbound => None,
             };
             return self.search_key(action, key);
@@ -41,6 +41,9 @@ impl App {
 
     /// Takes a key that is for the prompt, or for what is around it.
     pub(super) fn chat_key(&mut self, key: Key) -> Vec<Action> {
+        if let Some(actions) = self.vim_key(key) {
+            return actions;
+        }
         if key == Key::plain(KeyCode::Char('?')) && self.prompt.is_empty() && !self.prompt.is_shell() {
             self.is_help_shown = !self.is_help_shown;
             return Vec::new();
@@ -55,20 +58,23 @@ impl App {
         contexts.extend([Context::Chat, Context::Global]);
         let actions = match self.keymap.resolve(&contexts, key) {
             Resolution::Action(action) => self.key_action(action, key),
-            Resolution::Pending | Resolution::ChordFailed => Some(Vec::new()),
+            Resolution::Pending | Resolution::Nothing => Some(Vec::new()),
             Resolution::Unbound => None,
         };
         actions.unwrap_or_else(|| {
-            self.armed = None;
-            self.is_help_shown = false;
-            self.submits_when_read = false;
-            self.forget_early_steps();
+            self.begin_edit();
+            if self.accept_suggestion(key) {
+                return Vec::new();
+            }
             match key == Key::plain(KeyCode::Tab) {
                 true if self.completion.awaits() => return self.accept_completion(),
                 true if self.prompt.is_shell() => return self.complete_shell(),
                 _ => {}
             }
             self.prompt.edit(key);
+            if !self.prompt.is_empty() {
+                self.prompt.suggest(None);
+            }
             Vec::new()
         })
     }
@@ -82,7 +88,7 @@ impl App {
             KeyAction::AppInterrupt => self.interrupt_or_leave(),
             KeyAction::AppExit if self.prompt.is_empty() => self.leave_on_second(key),
             KeyAction::AppRedraw | KeyAction::ChatClearScreen => vec![Action::Repaint],
-            KeyAction::ChatClearInput => self.clear_or_redraw(key),
+            KeyAction::ChatClearInput => self.redraw(key),
             KeyAction::ChatExternalEditor => self.edit_elsewhere(),
             KeyAction::ChatKillAgents => self.stop_agents(),
             KeyAction::ChatFastMode => {
@@ -113,6 +119,8 @@ impl App {
                     None => Vec::new(),
                 },
             },
+            KeyAction::ChatNewline => self.edit(EditCommand::Newline),
+            KeyAction::ChatUndo => self.edit(EditCommand::Undo),
             KeyAction::ChatStash => {
                 self.prompt.stash();
                 Vec::new()
@@ -124,6 +132,21 @@ impl App {
             KeyAction::HistorySearch => self.begin_search(),
             _ => return None,
         })
+    }
+
+    /// What is typed ends what waits for a second key, and the help.
+    fn begin_edit(&mut self) {
+        self.armed = None;
+        self.is_help_shown = false;
+        self.submits_when_read = false;
+        self.forget_early_steps();
+    }
+
+    /// Edits the prompt, whichever key means it.
+    fn edit(&mut self, command: EditCommand) -> Vec<Action> {
+        self.begin_edit();
+        self.prompt.type_command(command);
+        Vec::new()
     }
 
     /// Switches thinking off, or back to what the model does by itself.
@@ -141,32 +164,30 @@ impl App {
         self.set_mode(next_mode(self.session.mode, self.session.may_bypass))
     }
 
-    /// Ctrl+L: draws everything anew. What is typed goes to the history; said twice, all that was said lately is shown again.
-    fn clear_or_redraw(&mut self, key: Key) -> Vec<Action> {
+    /// Ctrl+L: draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.
+    fn redraw(&mut self, key: Key) -> Vec<Action> {
         let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
         self.armed = (!is_second).then_some((key, self.now));
         if is_second {
             self.replays = true;
             return vec![Action::RepaintAll];
         }
-        let draft = self.prompt.take();
-        let mut actions: Vec<Action> = self.remember(&draft).into_iter().collect();
-        actions.push(Action::Repaint);
-        actions
+        vec![Action::Repaint]
     }
 
-    /// Ctrl+X Ctrl+K, twice: stops what works in the background.
+    /// Ctrl+X Ctrl+K, twice: stops the agents that work in the background.
     fn stop_agents(&mut self) -> Vec<Action> {
-        let tasks = self.background_tasks();
+        let mut tasks = self.background_tasks();
+        tasks.retain(|task| task.agent_type().is_some() && matches!(task.status, BackgroundStatus::Running));
         if tasks.is_empty() {
-            self.flash("Nothing works in the background");
+            self.flash("No agent works in the background");
             return Vec::new();
         }
         let is_second =
             self.kill_armed.is_some_and(|since| self.now.saturating_sub(since) <= KILL_AGENTS_TIME);
         self.kill_armed = (!is_second).then_some(self.now);
         if !is_second {
-            self.flash("Press Ctrl+X Ctrl+K again to stop everything in the background");
+            self.flash("Press Ctrl+X Ctrl+K again to stop all agents in the background");
             return Vec::new();
         }
         let stop = |task: &BackgroundTask| {

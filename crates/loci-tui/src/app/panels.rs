@@ -3,11 +3,12 @@
 use loci_engine::{BackgroundTask, TaskNews};
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
+use super::suggestion::SUGGESTION_REQUEST;
 use super::{Action, App, ExitReason};
 use crate::block::{Block, NoticeLevel};
 use crate::input::{Draft, InputMode};
-use crate::key::{InputEvent, Key, KeyCode};
-use crate::keymap::{Action as KeyAction, Resolution};
+use crate::key::InputEvent;
+use crate::keymap::Action as KeyAction;
 use crate::panel::{Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel};
 use crate::screen::{Frame, Size};
 use crate::text::Row;
@@ -27,14 +28,8 @@ impl App {
     /// Hands over what was typed; none where no panel is open.
     pub(super) fn panel_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
         let panel = self.panel.as_mut()?;
-        let action = match event {
-            InputEvent::Key(key) if panel.is_typing() && is_text(*key) => None,
-            InputEvent::Key(key) => match self.keymap.resolve(panel.contexts(), *key) {
-                Resolution::Action(action) => Some(action),
-                Resolution::Pending | Resolution::ChordFailed => return Some(Vec::new()),
-                Resolution::Unbound => None,
-            },
-            _ => None,
+        let Some(action) = self.keymap.action_of(panel.contexts(), event, panel.is_typing()) else {
+            return Some(Vec::new());
         };
         if action == Some(KeyAction::AppSuspend) {
             return Some(vec![Action::Suspend]);
@@ -80,6 +75,10 @@ impl App {
                 self.show_whole_transcript(blocks);
                 Vec::new()
             }
+            PanelData::Settings { note, .. } if self.panel.is_none() => {
+                note.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
+                Vec::new()
+            }
             PanelData::Failed(problem) if self.panel.is_none() => {
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
@@ -88,6 +87,7 @@ impl App {
                 match request.as_str() {
                     AUTOMATIC_RECAP => self.show_automatic_recap(outcome),
                     ASKED_RECAP => self.show_recap(outcome),
+                    SUGGESTION_REQUEST => self.show_suggestion(outcome),
                     // Whoever wanted the summary has gone back meanwhile.
                     SUMMARY_REQUEST => {}
                     _ => self.late_side_answer(outcome),
@@ -168,6 +168,8 @@ impl App {
                 Action::SetPrompt(text) => self.prompt.set_text(&text),
                 Action::Notice(level, text) => self.notice(level, text),
                 Action::Titled(title) => self.session.title = Some(title),
+                Action::PreviewTheme(preview) => self.preview_theme(preview),
+                Action::ChooseTheme(name) => rest.push(self.choose_theme(name)),
                 Action::Switch(target) => rest.extend(self.switch(target)),
                 Action::Resume(choice, at) => rest.extend(self.resume(&choice, at)),
                 Action::PickerClosed if !self.session.is_started => rest.extend(self.exit(ExitReason::Asked)),
@@ -202,9 +204,4 @@ impl App {
             ..Frame::default()
         })
     }
-}
-
-/// Tells whether a key is a character to be typed.
-fn is_text(key: Key) -> bool {
-    matches!(key.code, KeyCode::Char(_)) && !key.ctrl && !key.alt && !key.sup
 }

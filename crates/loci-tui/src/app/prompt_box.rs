@@ -1,14 +1,16 @@
 //! The prompt: the editor, with what the application needs to know of it.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::input::{
     Draft, EditCommand, EditOutcome, Editor, EnterOutcome, Flavor, InputMode, InputStyles, PastedImage,
-    Token, edit_command,
+    Token, Vim, VimMode, VimRemap, VimStep, edit_command,
 };
 use crate::key::Key;
 use crate::layout::{bold, cells};
-use crate::text::{Row, Span};
+use crate::text::{Color, Row, Span, Style};
+use crate::theme::ThemeToken;
 
 /// In a longer line nothing is completed, so that a key costs the same in it.
 const LONGEST_COMPLETED: usize = 4096;
@@ -17,6 +19,8 @@ const LONGEST_COMPLETED: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct PromptBox {
     editor: Editor,
+    /// Vim's keys, where they are wanted.
+    vim: Option<Vim>,
 }
 
 impl PromptBox {
@@ -36,11 +40,51 @@ impl PromptBox {
 
     pub(super) fn clear(&mut self) {
         self.editor.clear();
+        self.text_replaced();
     }
 
     /// Takes all that is typed.
     pub(super) fn take(&mut self) -> Draft {
-        self.editor.take()
+        let draft = self.editor.take();
+        self.text_replaced();
+        draft
+    }
+
+    /// Has vim's keys, with these pairs that mean Escape in INSERT mode, or has them no more.
+    pub(super) fn set_vim(&mut self, remaps: Option<&[VimRemap]>) {
+        match (remaps, &mut self.vim) {
+            (Some(remaps), Some(vim)) => vim.set_remaps(remaps),
+            (Some(remaps), None) => self.vim.insert(Vim::new(&mut self.editor)).set_remaps(remaps),
+            (None, Some(vim)) => {
+                vim.end(&mut self.editor);
+                self.vim = None;
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Returns the mode of vim's keys, where they are in force.
+    pub(super) fn vim_mode(&self) -> Option<VimMode> {
+        self.vim.as_ref().map(Vim::mode)
+    }
+
+    /// Takes a key for vim.
+    pub(super) fn vim_key(&mut self, key: Key, now: Duration) -> VimStep {
+        self.vim.as_mut().map_or(VimStep::Passed, |vim| vim.key(&mut self.editor, key, now))
+    }
+
+    /// Says that another text stands here now.
+    fn text_replaced(&mut self) {
+        if let Some(vim) = &mut self.vim {
+            vim.text_replaced(&mut self.editor);
+        }
+    }
+
+    /// Keeps the caret where vim's mode may have it.
+    fn settle(&mut self) {
+        if let Some(vim) = &self.vim {
+            vim.settle(&mut self.editor);
+        }
     }
 
     /// Leaves the mode of the shell; tells whether that meant something.
@@ -50,7 +94,9 @@ impl PromptBox {
 
     /// Stashes what is typed, or brings it back.
     pub(super) fn stash(&mut self) -> EditOutcome {
-        self.editor.stash()
+        let outcome = self.editor.stash();
+        self.text_replaced();
+        outcome
     }
 
     /// Puts a draft before what stands there.
@@ -62,7 +108,7 @@ impl PromptBox {
         if !self.is_empty() {
             all.append(&self.editor.draft());
         }
-        self.editor.set_draft(&all);
+        self.set_draft(&all);
     }
 
     /// Makes a text the prompt.
@@ -73,6 +119,7 @@ impl PromptBox {
     /// Makes a draft the prompt.
     pub(super) fn set_draft(&mut self, draft: &Draft) {
         self.editor.set_draft(draft);
+        self.text_replaced();
     }
 
     /// Returns all that is typed, with `|` where the caret stands.
@@ -101,7 +148,8 @@ impl PromptBox {
     /// Returns what is being typed at the caret, where it can be completed.
     pub(super) fn token(&self, is_skill: impl Fn(&str) -> bool) -> Option<Token> {
         let is_long = self.editor.before_caret().len() > LONGEST_COMPLETED;
-        if is_long { None } else { Token::at_caret(&self.editor, is_skill) }
+        let is_typing = self.vim_mode().is_none_or(|mode| mode == VimMode::Insert);
+        if is_long || !is_typing { None } else { Token::at_caret(&self.editor, is_skill) }
     }
 
     /// Replaces bytes of the caret's line.
@@ -111,7 +159,7 @@ impl PromptBox {
 
     /// Makes a command of the shell the prompt.
     pub(super) fn set_shell_text(&mut self, command: &str) {
-        self.editor.set_draft(&Draft::plain(InputMode::Shell, command));
+        self.set_draft(&Draft::plain(InputMode::Shell, command));
     }
 
     /// Returns how long the line of the caret is.
@@ -124,6 +172,16 @@ impl PromptBox {
         self.editor.set_flavor(flavor);
     }
 
+    /// Suggests a text for an empty prompt, or none.
+    pub(super) fn suggest(&mut self, text: Option<String>) {
+        self.editor.set_ghost(text);
+    }
+
+    /// Puts in what is suggested; tells whether something was.
+    pub(super) fn accept_suggestion(&mut self) -> bool {
+        self.editor.accept_ghost() == EditOutcome::Changed
+    }
+
     /// Puts a text in at the caret.
     pub(super) fn insert(&mut self, text: &str) {
         self.editor.insert(text);
@@ -132,6 +190,10 @@ impl PromptBox {
     /// Puts pasted text in.
     pub(super) fn paste(&mut self, text: &str) {
         self.editor.paste(text);
+        if let Some(vim) = &mut self.vim {
+            vim.pasted(text);
+        }
+        self.settle();
     }
 
     /// Takes Enter; returns what is to be sent.
@@ -139,28 +201,44 @@ impl PromptBox {
         match self.editor.enter() {
             EnterOutcome::Newline => None,
             EnterOutcome::Submit if self.editor.text().trim().is_empty() => None,
-            EnterOutcome::Submit => Some(self.editor.take()),
+            EnterOutcome::Submit => Some(self.take()),
         }
     }
 
     /// Does what an editing key does; tells what came of it.
     pub(super) fn apply(&mut self, command: EditCommand) -> EditOutcome {
-        self.editor.apply(command)
+        let outcome = self.editor.apply(command);
+        self.settle();
+        outcome
+    }
+
+    /// The same, where it was typed by a key that is bound to it.
+    pub(super) fn type_command(&mut self, command: EditCommand) {
+        if let Some(vim) = &mut self.vim {
+            vim.edited(command);
+        }
+        self.apply(command);
     }
 
     /// Takes a key that edits; tells what it did.
     pub(super) fn edit(&mut self, key: Key) -> EditOutcome {
-        edit_command(key).map_or(EditOutcome::Nothing, |command| self.editor.apply(command))
+        edit_command(key).map_or(EditOutcome::Nothing, |command| self.apply(command))
     }
 
     /// Returns its rows, at most so many, and where the caret stands.
     pub(super) fn rows(&mut self, width: u16, height: usize) -> (Vec<Row>, (usize, u16)) {
-        let lead = if self.is_shell() { "! " } else { "> " };
+        let is_shell = self.is_shell();
+        let lead = if is_shell { "! " } else { "> " };
         let indent = cells(lead);
         let room = usize::from(width.saturating_sub(indent)).max(1);
+        if let Some(vim) = &self.vim {
+            vim.show_selection(&mut self.editor);
+        }
         let view = self.editor.rows(room, height, &InputStyles::default());
         let rows = view.rows.into_iter().enumerate().map(|(idx, row)| {
-            let lead = if idx == 0 { Span::styled(lead, bold()) } else { Span::plain("  ") };
+            let token = if is_shell { ThemeToken::BashBorder } else { ThemeToken::PromptBorder };
+            let style = Style { fg: Color::Themed(token), ..bold() };
+            let lead = if idx == 0 { Span::styled(lead, style) } else { Span::plain("  ") };
             let mut spans = vec![lead];
             spans.extend(row.spans);
             Row::new(spans)

@@ -34,6 +34,11 @@ impl Recall {
         self.history.complete_shell_command(typed)
     }
 
+    /// Tells whether nothing is searched for yet.
+    pub(super) fn has_empty_query(&self) -> bool {
+        self.search.as_ref().is_some_and(HistorySearch::is_empty)
+    }
+
     /// Returns the row of a search that is under way, and the column of the caret in it.
     pub(super) fn search_row(&self, width: u16) -> Option<(Row, u16)> {
         let search = self.search.as_ref()?;

@@ -114,9 +114,11 @@ impl App {
     /// Takes what settings say about the interface.
     pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
         self.prompt.set_flavor(settings.flavor);
+        self.prompt.set_vim(settings.vim_remaps.as_deref());
         self.conversation.color_code(!settings.is_plain_code);
         self.dialogs.patience = settings.question_timeout;
         self.interface = settings;
+        self.apply_theme();
     }
 
     pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {

@@ -1,5 +1,7 @@
 //! Sending what was typed: to the model, to the session, or to ourselves; at once, or when its time has come.
 
+use std::collections::VecDeque;
+
 use loci_engine::{Command, Prompt, QueuedPrompt};
 
 use super::{Action, App};
@@ -133,6 +135,9 @@ impl App {
     /// What was queued goes back to the prompt, before what stands there.
     pub(super) fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
         let mut all = Draft::default();
+        let is_shell = |draft: &Draft| draft.mode == InputMode::Shell;
+        // Commands of the shell are no words for the model: they come back alone, or run after the turn.
+        let keeps_shell = !(prompts.is_empty() && self.held.iter().all(is_shell) && self.prompt.is_empty());
         for queued in prompts {
             let place = self.queued.iter().position(|(id, _)| *id == queued.id);
             let draft = match place {
@@ -141,7 +146,10 @@ impl App {
             };
             all.append(&draft);
         }
-        self.held.drain(..).for_each(|draft| all.append(&draft));
+        let (kept, back): (VecDeque<Draft>, VecDeque<Draft>) =
+            self.held.drain(..).partition(|draft| keeps_shell && is_shell(draft));
+        self.held = kept;
+        back.iter().for_each(|draft| all.append(draft));
         self.prompt.prepend(&all);
     }
 }

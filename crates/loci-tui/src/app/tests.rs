@@ -5,14 +5,19 @@ use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
 use loci_core::stream::{Delta, StreamEvent};
+use loci_engine::turn::Outcome;
 use loci_engine::{
-    Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent, TurnStart,
+    Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent, TurnReport,
+    TurnStart,
 };
 use serde_json::json;
 
 mod input;
 mod keyboard;
+mod own_keys;
 mod plain;
+mod theme;
+mod vim;
 
 use super::*;
 use crate::key::KeyCode;
@@ -115,6 +120,32 @@ impl Playing {
     fn begin_turn(&mut self) -> &mut Self {
         let start = self.start();
         self.news(EngineEvent::TurnStarted(start))
+    }
+
+    /// Ends a turn in which the model said something.
+    fn end_turn(&mut self) -> &mut Self {
+        let session = self.start().session;
+        let context = loci_engine::SessionSnapshot::empty(session.clone(), "m").context.fullness;
+        self.news(EngineEvent::TurnEnded(Box::new(TurnReport {
+            outcome: Outcome::Completed,
+            origin: None,
+            text: String::new(),
+            shown_text: None,
+            stop_reason: None,
+            round_trips: 1,
+            usage: loci_core::usage::Usage::default(),
+            total_cost_usd: 0.0,
+            by_model: std::collections::BTreeMap::new(),
+            denials: Vec::new(),
+            duration: Duration::ZERO,
+            api_duration: Duration::ZERO,
+            first_event_after: None,
+            first_request_after: None,
+            context,
+            session,
+            transcript: None,
+            is_saved: true,
+        })))
     }
 
     fn stream(&mut self, event: StreamEvent) -> &mut Self {

@@ -4,7 +4,7 @@ use super::pager::{FullView, Pager, PagerSource, PagerStep};
 use super::{Action, App};
 use crate::block::Block;
 use crate::key::InputEvent;
-use crate::keymap::{Action as KeyAction, Context, Resolution};
+use crate::keymap::{Action as KeyAction, Context};
 use crate::panel::PanelRequest;
 use crate::render::{RenderContext, render_block};
 use crate::screen::Size;
@@ -30,15 +30,8 @@ impl App {
     /// Hands over what was typed; none where no pager is open.
     pub(super) fn transcript_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
         let ctx = self.verbose_context(self.transcript.as_ref()?.width);
-        let action = match event {
-            InputEvent::Key(key) => {
-                match self.keymap.resolve(&[Context::Transcript, Context::Global], *key) {
-                    Resolution::Action(action) => Some(action),
-                    Resolution::Pending | Resolution::ChordFailed | Resolution::Unbound => None,
-                }
-            }
-            _ => None,
-        };
+        let contexts = [Context::Transcript, Context::Global];
+        let action = self.keymap.action_of(&contexts, event, false).flatten();
         if action == Some(KeyAction::AppSuspend) {
             return Some(vec![Action::Suspend]);
         }
@@ -97,7 +90,9 @@ impl App {
             Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
             None => PagerSource::of_log(&self.log, &self.conversation),
         };
-        Some(view.pager.view(&source, &ctx, size))
+        let (mut rows, caret) = view.pager.view(&source, &ctx, size);
+        self.color_rows(&mut rows);
+        Some((rows, caret))
     }
 
     /// Returns the rows of what was asked to be written to the scrollback.

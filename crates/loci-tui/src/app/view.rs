@@ -1,13 +1,12 @@
 //! What is seen: the rows that have become final, and the live region.
 
 use crate::block::{Block, CallBlock};
-use crate::input::Draft;
+use crate::input::{Draft, VimMode};
 use crate::layout::{cut, faint, line, marked};
 use crate::render::{RenderContext, has_gap, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
 use crate::text::{Row, Span, Style};
-use crate::theme::ColorDepth;
 use loci_core::task_list::{Task, TaskStatus};
 
 use super::App;
@@ -15,6 +14,8 @@ use super::conversation::Item;
 
 /// The most rows of a running call's output that are seen.
 const MOST_PROGRESS_ROWS: usize = 4;
+/// In a lower window there are no tips.
+const LEAST_FOR_TIPS: u16 = 16;
 /// The most tasks that are seen.
 const MOST_TASKS: usize = 5;
 /// The most blocks that are shown once more.
@@ -34,22 +35,21 @@ pub(super) enum Spacing {
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
     pub fn view(&mut self, size: Size) -> Frame {
-        let mut frame = self.colored_view(size);
-        if self.options.theme.depth() == ColorDepth::None {
-            // Some rows are laid out without asking the theme.
-            let spans = frame.committed.iter_mut().chain(&mut frame.live).flat_map(|row| &mut row.spans);
-            spans.for_each(|span| span.style = self.options.theme.adapt(span.style));
-        }
+        let mut frame = self.themed_view(size);
+        self.color_rows(frame.committed.iter_mut().chain(&mut frame.live));
         frame
     }
 
-    fn colored_view(&mut self, size: Size) -> Frame {
+    fn themed_view(&mut self, size: Size) -> Frame {
         let committed = self.take_committed(size);
         let mut live = self.live_conversation(size.width);
         let is_working = self.work.is_some();
         if let Some(work) = &self.work {
             live.push(Row::default());
             live.push(cut(&work.row(self.now, self.is_still()), size.width));
+            if size.height >= LEAST_FOR_TIPS {
+                live.extend(work.tip_row(self.now).map(|row| cut(&row, size.width)));
+            }
         }
         self.push_tasks(&mut live, size.width);
         let is_waiting = self.dialogs.is_waiting(self.now);
@@ -315,7 +315,11 @@ impl App {
         }
         if let Some((row, column)) = self.recall.search_row(width) {
             live.push(row);
-            return (live.len() - 1, column);
+            let place = (live.len() - 1, column);
+            if self.prompt.vim_mode().is_some() && self.recall.has_empty_query() {
+                live.push(cut(&line("  Esc, then i, then / opens the commands instead", faint()), width));
+            }
+            return place;
         }
         let (rows, (row, column)) = self.prompt.rows(width, usize::from(size.height / 3).max(1));
         let top = live.len();
@@ -342,7 +346,9 @@ impl App {
         });
         Footer {
             mode: self.session.mode,
+            vim: self.prompt.vim_mode().filter(|_| !self.status_line.hides_vim_mode()).map(VimMode::name),
             flash: armed.or(self.flash.as_ref().map(|(text, _)| text.as_str())),
+            chord: self.keymap.pending(),
             context: self.session.context,
             n_background: self.session.agents.len(),
             model: &self.session.model,

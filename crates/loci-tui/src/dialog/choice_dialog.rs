@@ -1,8 +1,9 @@
 //! A dialog that is a text and a list of answers: trust, warnings, errors at the start, confirmations.
 
-use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, width_of};
+use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
 use crate::app::Action;
-use crate::key::{InputEvent, KeyCode};
+use crate::key::InputEvent;
+use crate::keymap::Action as KeyAction;
 use crate::layout::{bold, faint, line, paragraph};
 use crate::render::RenderContext;
 use crate::text::{Row, Style};
@@ -49,15 +50,14 @@ impl ChoiceDialog {
 }
 
 impl Dialog for ChoiceDialog {
-    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+    fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
         if handle_scroll(event, &mut self.scroll) {
             return DialogStep::Open;
         }
         let InputEvent::Key(key) = event else { return DialogStep::Open };
-        let is_cancel = key.code == KeyCode::Esc || (key.ctrl && key.code == KeyCode::Char('c'));
-        match self.choices.handle(*key) {
+        match self.choices.choose(action, *key) {
             Some(idx) => self.answer(idx),
-            None if is_cancel => self.answer(self.escape),
+            None if is_cancel(action, *key) => self.answer(self.escape),
             None => DialogStep::Open,
         }
     }

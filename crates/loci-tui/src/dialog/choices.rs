@@ -1,6 +1,7 @@
 //! A list of answers of which one is chosen: arrows, digits, Enter.
 
 use crate::key::{Key, KeyCode};
+use crate::keymap::{Action as KeyAction, is_letter};
 use crate::layout::{marked, paragraph};
 use crate::text::{Row, Style};
 
@@ -22,7 +23,25 @@ impl Choices {
         self.marked = idx.min(self.labels.len().saturating_sub(1));
     }
 
-    /// Takes a key; returns the answer that it chose.
+    /// Takes a key that is bound to this action; returns the answer that it chose.
+    pub(crate) fn choose(&mut self, action: Option<KeyAction>, key: Key) -> Option<usize> {
+        let n = self.labels.len().max(1);
+        match action {
+            Some(KeyAction::ConfirmPrevious | KeyAction::SelectPrevious) => {
+                self.marked = (self.marked + n - 1) % n;
+            }
+            Some(KeyAction::ConfirmNext | KeyAction::SelectNext) => self.marked = (self.marked + 1) % n,
+            Some(KeyAction::ConfirmYes | KeyAction::SelectAccept) if !is_letter(key) => {
+                return Some(self.marked);
+            }
+            Some(_) => {}
+            None if matches!(key.code, KeyCode::Char('1'..='9')) => return self.handle(key),
+            None => {}
+        }
+        None
+    }
+
+    /// Takes a key as it is by default; returns the answer that it chose.
     pub(crate) fn handle(&mut self, key: Key) -> Option<usize> {
         let n = self.labels.len().max(1);
         match key.code {

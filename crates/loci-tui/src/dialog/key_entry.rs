@@ -1,8 +1,9 @@
 //! Typing an API key: what is typed is never seen.
 
-use super::{Dialog, DialogStep, DialogView, TextField, width_of};
+use super::{Dialog, DialogStep, DialogView, TextField, is_cancel, width_of};
 use crate::app::Action;
-use crate::key::{InputEvent, KeyCode};
+use crate::key::InputEvent;
+use crate::keymap::Action as KeyAction;
 use crate::layout::{bold, cells, faint, line, paragraph};
 use crate::render::RenderContext;
 use crate::text::{Row, Style};
@@ -29,18 +30,20 @@ impl KeyEntry {
 }
 
 impl Dialog for KeyEntry {
-    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+    fn is_typing(&self) -> bool {
+        true
+    }
+
+    fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
         match event {
             InputEvent::Paste(text) => self.field.insert(text.trim()),
-            InputEvent::Key(key) if key.code == KeyCode::Enter => {
+            InputEvent::Key(_) if action == Some(KeyAction::ConfirmYes) => {
                 let text = self.field.text().trim();
                 if !text.is_empty() {
                     return DialogStep::Answered(vec![Action::StoreKey(text.into())]);
                 }
             }
-            InputEvent::Key(key)
-                if key.code == KeyCode::Esc || (key.ctrl && key.code == KeyCode::Char('c')) =>
-            {
+            InputEvent::Key(key) if is_cancel(action, *key) => {
                 return DialogStep::Answered(std::mem::take(&mut self.cancel));
             }
             InputEvent::Key(key) => {

@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::{Choices, Dialog, DialogStep, DialogView, TextField, handle_scroll, width_of};
 use crate::app::{Action, asked_diff, short_path};
 use crate::block::FileDiff;
-use crate::key::{InputEvent, Key, KeyCode};
+use crate::key::{InputEvent, Key};
+use crate::keymap::{Action as KeyAction, is_letter};
 use crate::layout::{bold, cells, code, faint, line, paragraph, warning};
 use crate::render::{RenderContext, render_diff, render_markdown};
 use crate::text::{Row, Style};
@@ -98,40 +99,44 @@ impl PermissionDialog {
         DialogStep::Answered(actions)
     }
 
-    fn handle_key(&mut self, key: Key) -> DialogStep {
-        match key.code {
-            KeyCode::Esc if self.comment.is_some() => self.comment = None,
-            KeyCode::Esc => return self.answer(Answered::No),
-            KeyCode::Char('c') if key.ctrl => return self.answer(Answered::No),
-            KeyCode::Char('e') if key.ctrl && self.comment.is_none() => {
+    fn handle_key(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
+        let is_open = self.comment.is_some();
+        match action {
+            Some(KeyAction::AppInterrupt) => return self.answer(Answered::No),
+            Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) if is_open => self.comment = None,
+            Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) => return self.answer(Answered::No),
+            // A letter answers at once; Enter answers what is marked.
+            Some(KeyAction::ConfirmYes) if is_letter(key) => return self.answer(Answered::Yes),
+            Some(KeyAction::ConfirmToggleExplanation | KeyAction::PermissionToggleDebug) if !is_open => {
                 self.is_explained = !self.is_explained;
             }
-            KeyCode::Tab if !key.shift => {
-                self.comment = match self.comment.take() {
-                    Some(_) => None,
-                    None => Some(TextField::default()),
-                };
+            Some(KeyAction::ConfirmNextField | KeyAction::ConfirmPreviousField) => {
+                self.comment = (!is_open).then(TextField::default);
             }
-            KeyCode::Up | KeyCode::Down | KeyCode::Enter => return self.choose(key),
+            Some(KeyAction::ConfirmCycleMode) if is_open => self.comment = None,
+            Some(KeyAction::ConfirmCycleMode) => {
+                if self.diff.is_some() && self.answers.contains(&Answered::Always) {
+                    return self.answer(Answered::Always);
+                }
+            }
+            Some(
+                KeyAction::ConfirmYes
+                | KeyAction::SelectAccept
+                | KeyAction::ConfirmPrevious
+                | KeyAction::ConfirmNext
+                | KeyAction::SelectPrevious
+                | KeyAction::SelectNext,
+            ) => return self.choose(key, action),
             _ => match &mut self.comment {
                 Some(field) => drop(field.handle(key)),
-                None => return self.shortcut(key),
+                None => return self.choose(key, action),
             },
         }
         DialogStep::Open
     }
 
-    /// Takes a letter that answers at once.
-    fn shortcut(&mut self, key: Key) -> DialogStep {
-        match key.code {
-            KeyCode::Char('y') if !key.ctrl && !key.alt => self.answer(Answered::Yes),
-            KeyCode::Char('n') if !key.ctrl && !key.alt => self.answer(Answered::No),
-            _ => self.choose(key),
-        }
-    }
-
-    fn choose(&mut self, key: Key) -> DialogStep {
-        let chosen = self.choices.handle(key).and_then(|idx| self.answers.get(idx).copied());
+    fn choose(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
+        let chosen = self.choices.choose(action, key).and_then(|idx| self.answers.get(idx).copied());
         chosen.map_or(DialogStep::Open, |answered| self.answer(answered))
     }
 
@@ -214,12 +219,16 @@ impl PermissionDialog {
 }
 
 impl Dialog for PermissionDialog {
-    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+    fn is_typing(&self) -> bool {
+        self.comment.is_some()
+    }
+
+    fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
         if handle_scroll(event, &mut self.scroll) {
             return DialogStep::Open;
         }
         match event {
-            InputEvent::Key(key) => self.handle_key(*key),
+            InputEvent::Key(key) => self.handle_key(*key, action),
             InputEvent::Paste(text) => {
                 if let Some(field) = &mut self.comment {
                     field.insert(text);

@@ -7,9 +7,10 @@ use loci_engine::{Answer, Command, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Dialog, DialogStep, DialogView, TextField, handle_scroll, width_of};
+use super::{Dialog, DialogStep, DialogView, TextField, handle_scroll, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
+use crate::keymap::{Action as KeyAction, Context, is_letter};
 use crate::layout::{bold, cells, faint, line, marked, paragraph};
 use crate::render::RenderContext;
 use crate::text::{Row, Span, Style};
@@ -103,34 +104,47 @@ impl UserQuestionsDialog {
         DialogStep::Answered(vec![Action::Send(Command::Answer { question, answer })])
     }
 
-    fn handle_key(&mut self, key: Key) -> DialogStep {
+    fn handle_key(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
+        if is_cancel(action, key) {
+            return self.decline();
+        }
         let n_tabs = self.tabs.len();
         let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
         let n_rows = tab.question.options.len() + 1;
-        match key.code {
-            KeyCode::Esc => return self.decline(),
-            KeyCode::Char('c') if key.ctrl => return self.decline(),
-            KeyCode::Up => tab.marked = (tab.marked + n_rows - 1) % n_rows,
-            KeyCode::Down => tab.marked = (tab.marked + 1) % n_rows,
-            KeyCode::Tab if key.shift => self.tab = (self.tab + n_tabs - 1) % n_tabs,
-            KeyCode::Tab => self.tab = (self.tab + 1) % n_tabs,
-            KeyCode::Enter => return self.enter(),
-            _ if tab.is_other() => drop(tab.other.handle(key)),
-            KeyCode::Left => self.tab = (self.tab + n_tabs - 1) % n_tabs,
-            KeyCode::Right => self.tab = (self.tab + 1) % n_tabs,
-            KeyCode::Char(' ') => tab.choose(),
-            KeyCode::Char(digit @ '1'..='9') => {
-                let idx = digit as usize - '1' as usize;
-                if idx < n_rows {
-                    tab.marked = idx;
-                    if !tab.is_other() {
-                        return if tab.question.multi_select { self.toggle() } else { self.enter() };
-                    }
-                }
+        match action {
+            Some(KeyAction::ConfirmPrevious | KeyAction::SelectPrevious) => {
+                tab.marked = (tab.marked + n_rows - 1) % n_rows;
             }
-            _ => {}
+            Some(KeyAction::ConfirmNext | KeyAction::SelectNext) => tab.marked = (tab.marked + 1) % n_rows,
+            Some(KeyAction::ConfirmNextField) => self.tab = (self.tab + 1) % n_tabs,
+            Some(KeyAction::ConfirmPreviousField | KeyAction::ConfirmCycleMode) => {
+                self.tab = (self.tab + n_tabs - 1) % n_tabs;
+            }
+            Some(KeyAction::ConfirmYes | KeyAction::SelectAccept) if !is_letter(key) => return self.enter(),
+            _ if tab.is_other() => drop(tab.other.handle(key)),
+            Some(KeyAction::TabsPrevious) => self.tab = (self.tab + n_tabs - 1) % n_tabs,
+            Some(KeyAction::TabsNext) => self.tab = (self.tab + 1) % n_tabs,
+            Some(KeyAction::ConfirmToggle) => tab.choose(),
+            Some(_) => {}
+            None => return self.digit(key),
         }
         DialogStep::Open
+    }
+
+    /// Takes the number of an answer.
+    fn digit(&mut self, key: Key) -> DialogStep {
+        let KeyCode::Char(digit @ '1'..='9') = key.code else { return DialogStep::Open };
+        let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
+        let idx = digit as usize - '1' as usize;
+        if idx > tab.question.options.len() {
+            return DialogStep::Open;
+        }
+        tab.marked = idx;
+        match (tab.is_other(), tab.question.multi_select) {
+            (true, _) => DialogStep::Open,
+            (false, true) => self.toggle(),
+            (false, false) => self.enter(),
+        }
     }
 
     fn toggle(&mut self) -> DialogStep {
@@ -174,12 +188,20 @@ impl UserQuestionsDialog {
 }
 
 impl Dialog for UserQuestionsDialog {
-    fn handle(&mut self, event: &InputEvent) -> DialogStep {
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Confirmation, Context::Tabs, Context::Select, Context::Global]
+    }
+
+    fn is_typing(&self) -> bool {
+        self.tabs.get(self.tab).is_some_and(Tab::is_other)
+    }
+
+    fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
         if handle_scroll(event, &mut self.scroll) {
             return DialogStep::Open;
         }
         match event {
-            InputEvent::Key(key) => self.handle_key(*key),
+            InputEvent::Key(key) => self.handle_key(*key, action),
             InputEvent::Paste(text) => {
                 if let Some(tab) = self.tabs.get_mut(self.tab).filter(|tab| tab.is_other()) {
                     tab.other.insert(text);
@@ -257,6 +279,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::dialog::testing::press;
 
     fn dialog() -> UserQuestionsDialog {
         let option = |label: &str| json!({"label": label, "description": "d"});
@@ -286,7 +309,7 @@ mod tests {
     #[test]
     fn what_was_chosen_counts_when_nobody_is_there_any_more() {
         let mut dialog = dialog();
-        dialog.handle(&InputEvent::Key(Key::plain(KeyCode::Enter)));
+        press(&mut dialog, Key::plain(KeyCode::Enter));
         let Some(DialogStep::Answered(actions)) = dialog.expire(Duration::from_secs(60)) else { panic!() };
         let Some(Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })) =
             actions.into_iter().next()
@@ -306,7 +329,7 @@ mod tests {
                 '\x1b' => KeyCode::Esc,
                 c => KeyCode::Char(c),
             };
-            let step = dialog.handle(&InputEvent::Key(Key::plain(code)));
+            let step = press(&mut dialog, Key::plain(code));
             if let DialogStep::Answered(actions) = step {
                 return match actions.into_iter().next() {
                     Some(Action::Send(Command::Answer {

@@ -163,6 +163,14 @@ impl Buffer {
         at.line.checked_sub(1).map(|line| self.line_end(line))
     }
 
+    /// The place itself, or the nearest before it where there is no such place.
+    pub(super) fn nearest(&self, at: Position) -> Position {
+        let line = at.line.min(self.lines.len() - 1);
+        let text = self.line(line);
+        let byte = at.byte.min(text.len());
+        Position { line, byte: (0..=byte).rev().find(|byte| text.is_char_boundary(*byte)).unwrap_or(0) }
+    }
+
     /// How many bytes of the text stand before a place.
     pub(super) fn offset(&self, at: Position) -> usize {
         let before: usize = self.lines[..at.line].iter().map(|line| line.text.len() + 1).sum();

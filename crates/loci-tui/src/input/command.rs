@@ -1,7 +1,7 @@
 //! What editing keys do: a table from keys to commands.
 //!
-//! These keys are not actions of a keymap: the reference does not let them be bound either. A vim mode takes the place of
-//! this table, with the same commands.
+//! These keys are not actions of a keymap: the reference does not let them be bound either, though a `null` for one of
+//! them switches it off. Line breaks and undo are actions, and therefore not here.
 
 use crate::key::{Key, KeyCode};
 
@@ -96,15 +96,8 @@ pub(super) const EDIT_KEYS: &[(&str, EditCommand)] = &[
     ("ctrl+k", EditCommand::KillToLineEnd),
     ("ctrl+y", EditCommand::Yank),
     ("alt+y", EditCommand::YankPop),
-    ("ctrl+_", EditCommand::Undo),
-    ("ctrl+/", EditCommand::Undo),
-    ("ctrl+shift+-", EditCommand::Undo),
     ("alt+_", EditCommand::Redo),
     ("ctrl+shift+z", EditCommand::Redo),
-    ("ctrl+j", EditCommand::Newline),
-    ("shift+enter", EditCommand::Newline),
-    ("alt+enter", EditCommand::Newline),
-    ("ctrl+enter", EditCommand::Newline),
     ("alt+shift+enter", EditCommand::Newline),
     ("shift+space", EditCommand::Insert(' ')),
 ];

@@ -35,6 +35,8 @@ pub struct Editor {
     last: Last,
     stash: Option<Draft>,
     ghost: Option<String>,
+    /// What is shown as selected.
+    selection: Option<(Position, Position)>,
     view: view::Viewport,
 }
 
@@ -129,7 +131,7 @@ impl Editor {
     pub fn clear(&mut self) {
         self.buffer = Buffer::default();
         self.caret = Position::default();
-        self.undo = UndoHistory::default();
+        self.undo.clear();
         self.mode = InputMode::Prompt;
         self.begin(Last::Other);
         let kill_ring = &self.kill_ring;
@@ -346,6 +348,56 @@ impl Editor {
         }
     }
 
+    pub(super) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    pub(super) fn caret(&self) -> Position {
+        self.caret
+    }
+
+    /// Puts the caret elsewhere.
+    pub(super) fn set_caret(&mut self, to: Position) {
+        self.begin(Last::Other);
+        self.caret = self.buffer.nearest(to);
+    }
+
+    /// Puts the caret a little elsewhere; Up and Down keep to their column.
+    pub(super) fn nudge_caret(&mut self, to: Position) {
+        self.caret = self.buffer.nearest(to);
+    }
+
+    /// Replaces a part of the text and puts the caret behind what is new.
+    pub(super) fn replace_part(&mut self, from: Position, to: Position, text: &str) {
+        self.begin(Last::Other);
+        self.replace(from, to, text);
+    }
+
+    /// Keeps a text as if it had been killed.
+    pub(super) fn keep_killed(&mut self, text: &str) {
+        self.kill_ring.kill(text, KillSide::Behind, false);
+    }
+
+    /// Lets edits from now on be one change for [`Self::undo_group`].
+    pub(super) fn begin_undo_group(&mut self) {
+        self.undo.begin_group();
+    }
+
+    pub(super) fn end_undo_group(&mut self) {
+        self.undo.end_group();
+    }
+
+    /// Takes the last change back, with all its edits.
+    pub(super) fn undo_group(&mut self) -> EditOutcome {
+        let caret = self.undo.undo_group(&mut self.buffer);
+        self.jump(caret)
+    }
+
+    /// Shows a part of the text as selected; none is.
+    pub(super) fn set_selection(&mut self, selection: Option<(Position, Position)>) {
+        self.selection = selection;
+    }
+
     /// Begins something that is no command of the table.
     fn begin(&mut self, last: Last) {
         self.last = last;
@@ -465,7 +517,7 @@ impl Editor {
         }
         let removed = self.buffer.remove(from, to);
         let caret = std::mem::replace(&mut self.caret, self.buffer.insert(from, text));
-        self.undo.note(Edit { at: from, removed, inserted: text.to_owned(), caret }, is_typed);
+        self.undo.note(Edit { at: from, removed, inserted: text.to_owned(), caret, group: None }, is_typed);
         EditOutcome::Changed
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Edit {
     pub(super) inserted: String,
     /// Where the caret was before.
     pub(super) caret: Position,
+    /// The change it is a part of; none where it is one by itself.
+    pub(super) group: Option<u64>,
 }
 
 /// Edits that were made, and those that were undone.
@@ -21,18 +23,50 @@ pub(super) struct UndoHistory {
     undone: Vec<Edit>,
     /// The next letter joins the last edit.
     is_typing: bool,
+    /// The change that edits are a part of now.
+    group: Option<u64>,
+    n_groups: u64,
 }
 
 impl UndoHistory {
     /// Notes an edit; `is_typed` says that it is a letter, which may join the one before.
-    pub(super) fn note(&mut self, edit: Edit, is_typed: bool) {
+    pub(super) fn note(&mut self, mut edit: Edit, is_typed: bool) {
         self.undone.clear();
+        edit.group = self.group;
         let joins = is_typed && self.is_typing;
         self.is_typing = is_typed;
         match self.done.last_mut() {
             Some(last) if joins && continues(last, &edit) => last.inserted.push_str(&edit.inserted),
             _ => self.done.push(edit),
         }
+    }
+
+    /// Lets edits from now on be one change, until [`Self::end_group`].
+    pub(super) fn begin_group(&mut self) {
+        self.n_groups += 1;
+        self.group = Some(self.n_groups);
+        self.is_typing = false;
+    }
+
+    /// Ends the change that edits are a part of.
+    pub(super) fn end_group(&mut self) {
+        self.group = None;
+        self.is_typing = false;
+    }
+
+    /// Forgets all edits.
+    pub(super) fn clear(&mut self) {
+        *self = Self { group: self.group, n_groups: self.n_groups, ..Self::default() };
+    }
+
+    /// Takes the last change back, with all its edits, and returns where the caret was.
+    pub(super) fn undo_group(&mut self, buffer: &mut Buffer) -> Option<Position> {
+        let group = self.done.last()?.group;
+        let mut caret = self.undo(buffer);
+        while group.is_some() && self.done.last().is_some_and(|edit| edit.group == group) {
+            caret = self.undo(buffer);
+        }
+        caret
     }
 
     /// Lets the next letter begin a step of its own.

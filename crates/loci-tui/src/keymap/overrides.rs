@@ -7,13 +7,21 @@
 use serde_json::Value;
 
 use super::action::{Action, Context};
-use super::{Binding, parse_chord, show_chord};
+use super::{Binding, Keymap, parse_chord, show_chord};
+use crate::key::Key;
 
 /// Keys that cannot be bound: they interrupt, exit, and are Enter.
 const RESERVED: &[&str] = &["ctrl+c", "ctrl+d", "ctrl+m"];
 
-/// Changes a table as a file says, and returns a sentence for each entry that cannot be used.
-pub(super) fn apply(json: &str, bindings: &mut Vec<Binding>) -> Vec<String> {
+/// Keys that somebody else may take before loci sees them.
+const TAKEN: &[(&str, &str)] = &[
+    ("ctrl+b", "tmux takes it for itself: press it twice there"),
+    ("ctrl+a", "GNU screen takes it for itself"),
+    ("ctrl+z", "it suspends programs, and loci can be suspended no more"),
+];
+
+/// Changes a table as a file says, and returns a sentence for each entry that cannot be used, or may not do what is hoped.
+pub(super) fn apply(json: &str, keymap: &mut Keymap) -> Vec<String> {
     let value: Value = match serde_json::from_str(json) {
         Ok(value) => value,
         Err(error) => {
@@ -25,12 +33,12 @@ pub(super) fn apply(json: &str, bindings: &mut Vec<Binding>) -> Vec<String> {
     };
     let mut warnings = Vec::new();
     for block in blocks {
-        apply_block(block, bindings, &mut warnings);
+        apply_block(block, keymap, &mut warnings);
     }
     warnings
 }
 
-fn apply_block(block: &Value, bindings: &mut Vec<Binding>, warnings: &mut Vec<String>) {
+fn apply_block(block: &Value, keymap: &mut Keymap, warnings: &mut Vec<String>) {
     let name = block.get("context").and_then(Value::as_str).unwrap_or_default();
     let Some(context) = Context::from_name(name) else {
         warnings.push(format!("keybindings.json names a context that does not exist: `{name}`"));
@@ -40,7 +48,7 @@ fn apply_block(block: &Value, bindings: &mut Vec<Binding>, warnings: &mut Vec<St
         warnings.push(format!("keybindings.json has no `bindings` for the context `{name}`"));
         return;
     };
-    let mut seen: Vec<Vec<crate::key::Key>> = Vec::new();
+    let mut seen: Vec<Vec<Key>> = Vec::new();
     for (keys, action) in entries {
         match entry(keys, action) {
             Ok((chord, action)) => {
@@ -48,16 +56,34 @@ fn apply_block(block: &Value, bindings: &mut Vec<Binding>, warnings: &mut Vec<St
                     warnings
                         .push(format!("keybindings.json binds `{}` twice in `{name}`", show_chord(&chord)));
                 }
-                bindings.retain(|binding| binding.context != context || binding.chord != chord);
+                if action.is_some()
+                    && let Some((taken, why)) =
+                        TAKEN.iter().find(|(taken, _)| parse_chord(taken).as_ref() == Some(&chord))
+                {
+                    warnings
+                        .push(format!("keybindings.json, context `{name}`: `{taken}` is bound, but {why}"));
+                }
                 seen.push(chord.clone());
-                bindings.extend(action.map(|action| Binding { context, chord, action }));
+                bind(keymap, context, chord, action);
             }
             Err(warning) => warnings.push(format!("keybindings.json, context `{name}`: {warning}")),
         }
     }
 }
 
-fn entry(keys: &str, action: &Value) -> Result<(Vec<crate::key::Key>, Option<Action>), String> {
+/// Binds a chord, or unbinds it. A key that was bound to nothing loses what it does to the text.
+fn bind(keymap: &mut Keymap, context: Context, chord: Vec<Key>, action: Option<Action>) {
+    let n_before = keymap.bindings.len();
+    keymap.bindings.retain(|binding| binding.context != context || binding.chord != chord);
+    keymap.disabled.retain(|disabled| disabled.0 != context || disabled.1 != chord);
+    match action {
+        Some(action) => keymap.bindings.push(Binding { context, chord, action }),
+        None if keymap.bindings.len() == n_before => keymap.disabled.push((context, chord)),
+        None => {}
+    }
+}
+
+fn entry(keys: &str, action: &Value) -> Result<(Vec<Key>, Option<Action>), String> {
     let chord = parse_chord(keys).ok_or_else(|| format!("`{keys}` is no key"))?;
     if RESERVED.iter().any(|reserved| parse_chord(reserved).as_ref() == Some(&chord)) {
         return Err(format!("`{keys}` is reserved and cannot be bound"));

@@ -108,7 +108,7 @@ fn chord_that_leads_nowhere_does_nothing() {
     let resolve = |keymap: &mut Keymap, key: &str| keymap.resolve(&chat, parse_key(key).unwrap());
     assert_eq!(resolve(&mut keymap, "ctrl+x"), Resolution::Pending);
     assert_eq!(keymap.pending().as_deref(), Some("Ctrl+X"));
-    assert_eq!(resolve(&mut keymap, "a"), Resolution::ChordFailed);
+    assert_eq!(resolve(&mut keymap, "a"), Resolution::Nothing);
     assert_eq!(keymap.pending(), None);
     assert_eq!(resolve(&mut keymap, "a"), Resolution::Unbound);
     assert_eq!(resolve(&mut keymap, "ctrl+x"), Resolution::Pending);

@@ -174,7 +174,7 @@ const KEYS: &[(Context, KeyAction, &str)] = &[
     (Context::Global, KeyAction::AppToggleTodos, "Show or hide the task list"),
     (Context::Global, KeyAction::AppToggleTranscript, "Read the whole transcript"),
     (Context::Chat, KeyAction::ChatUndo, "Undo the last edit"),
-    (Context::Chat, KeyAction::ChatClearInput, "Clear the prompt and redraw"),
+    (Context::Chat, KeyAction::ChatClearInput, "Redraw; twice: with all that was said lately"),
     (Context::Global, KeyAction::AppSuspend, "Suspend; `fg` brings loci back"),
 ];
 

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::text::{self, Color, Style};
+use crate::theme::Palette;
 
 /// A buffer of one frame, with what the terminal's state will be after it.
 ///
@@ -207,6 +208,8 @@ fn color_code(color: Color, base: u16) -> String {
         Color::Ansi(n @ 8..16) => (base + 60 + u16::from(n - 8)).to_string(),
         Color::Ansi(n) | Color::Indexed(n) => format!("{};5;{n}", base + 8),
         Color::Rgb(r, g, b) => format!("{};2;{r};{g};{b}", base + 8),
+        // Nobody has asked a theme: the terminal's own colours do.
+        Color::Themed(token) => color_code(Palette::TERMINAL.get(token), base),
     }
 }
 

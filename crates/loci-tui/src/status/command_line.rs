@@ -88,6 +88,11 @@ impl StatusLine {
         }
     }
 
+    /// Tells whether it shows the mode of vim's keys itself.
+    pub(crate) fn hides_vim_mode(&self) -> bool {
+        self.config.as_ref().is_some_and(|config| config.hides_vim_mode)
+    }
+
     /// Returns its rows.
     pub(crate) fn rows(&self, width: u16) -> impl Iterator<Item = Row> + '_ {
         self.rows.iter().map(move |row| cut(row, width))
@@ -104,7 +109,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn config(refresh: Option<Duration>) -> Option<StatusLineConfig> {
-        Some(StatusLineConfig { command: "x".to_owned(), padding: 1, refresh })
+        Some(StatusLineConfig { command: "x".to_owned(), padding: 1, refresh, hides_vim_mode: false })
     }
 
     #[test]

@@ -52,6 +52,46 @@ async fn own_keys_count_and_faults_are_told() {
 }
 
 #[tokio::test]
+async fn file_of_own_keys_is_begun_edited_and_counts() {
+    let world = World::new(Step::text("x")).await;
+    let script = world.home.write(
+        "editor.sh",
+        "#!/bin/sh\ngrep -q chat:externalEditor \"$1\" || exit 1\n\
+         sed -i 's/\"ctrl+g\": \"chat:externalEditor\"/\"f5\": \"chat:stash\"/' \"$1\"\n",
+    );
+    let editor = format!("sh {}", script.display());
+    let mut screen = world.start_interface_with([], &[("EDITOR", &editor), ("VISUAL", "")], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/keybindings\r");
+    screen.wait_for("keybindings.json` counts from now on");
+    screen.type_text("draft");
+    screen.wait_for("> draft");
+    screen.type_text("\x1b[15~");
+    screen.wait_gone("> draft");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn vim_and_a_theme_of_ones_own_are_there_from_the_start() {
+    let world = World::new(Step::text("Seen.")).await;
+    let settings = r#"{"editorMode": "vim", "theme": "custom:mine", "vimInsertModeRemaps": {"jj": "<Esc>"}}"#;
+    world.home.write_config("settings.json", settings);
+    world.home.write_config("themes/mine.json", r##"{"overrides": {"inactive": "#010203"}}"##);
+    let mut screen =
+        world.start_interface_with([], &[("COLORTERM", "truecolor"), ("TERM", "xterm-256color")], SIZE);
+    screen.wait_for("-- INSERT --");
+    screen.type_text("one two threejj");
+    screen.wait_for("-- NORMAL --");
+    screen.type_text("bd0x");
+    screen.wait_for("> hree");
+    screen.type_text("\r");
+    screen.wait_for("Seen.");
+    assert!(world.last_request().json["messages"].to_string().contains("\"hree\""));
+    let written = leave(screen);
+    assert!(written.contains("38;2;1;2;3"), "the theme has its colours");
+}
+
+#[tokio::test]
 async fn screen_reader_gets_lines_with_labels_and_no_moves_of_the_cursor() {
     let world = World::new(Step::text("Hello to you.")).await;
     let mut screen = world.start_interface(["--ax-screen-reader"], SIZE);

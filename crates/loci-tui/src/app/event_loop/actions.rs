@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use loci_app::UserError;
 use loci_app::mcp_logins::{has_browser, open_browser};
@@ -23,9 +23,6 @@ use crate::notification::tmux_passes;
 use crate::panel::PanelData;
 use crate::screen::FullScreen;
 use crate::session::ToSession;
-
-/// A larger file of key bindings is not read.
-const MOST_KEY_BINDINGS: u64 = 256 * 1024;
 
 impl EventLoop {
     /// Opens a page where a browser can be expected; its address is on the screen in any case.
@@ -47,7 +44,7 @@ impl EventLoop {
         match action {
             Action::Send(command) => {
                 if matches!(command, Command::Prompt(_)) {
-                    self.read_keys();
+                    self.read_own_files();
                 }
                 self.tell(ToSession::Command(command));
             }
@@ -110,6 +107,8 @@ impl EventLoop {
             Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
             Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
             Action::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
+            Action::EditKeyBindings => self.failing(Self::edit_key_bindings),
+            Action::EditTheme { slug, name } => self.failing(|it| it.edit_theme(&slug, &name)),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
             Action::GoElsewhere(elsewhere) => {
                 self.elsewhere = Some(elsewhere);
@@ -124,6 +123,8 @@ impl EventLoop {
             | Action::ClosePanel
             | Action::SetPrompt(_)
             | Action::Notice(..)
+            | Action::PreviewTheme(_)
+            | Action::ChooseTheme(_)
             | Action::Titled(_) => {}
         }
     }
@@ -132,8 +133,8 @@ impl EventLoop {
     fn run_status_line(&mut self, command: String, snapshot: Arc<SessionSnapshot>) {
         let vars = script_vars(&self.env, self.size.width, self.size.height);
         let run = ScriptRun { command, cwd: snapshot.current_dir.clone(), vars };
-        let (mailbox, version) = (self.mailbox.clone(), self.app.version().to_owned());
-        let input = move || status_input(&snapshot, &version).to_string();
+        let (mailbox, viewer) = (self.mailbox.clone(), self.app.status_viewer());
+        let input = move || status_input(&snapshot, &viewer).to_string();
         self.status_script.start(run, input, move |said| mailbox.put(News::StatusLine(said)));
     }
 
@@ -183,7 +184,7 @@ impl EventLoop {
     }
 
     /// Leaves the screen to somebody else.
-    fn leave_screen(&mut self) -> io::Result<()> {
+    pub(super) fn leave_screen(&mut self) -> io::Result<()> {
         let bytes = self.writer.leave();
         self.output.write_all(&bytes)?;
         self.terminal.set_rows_below(None);
@@ -196,23 +197,6 @@ impl EventLoop {
         let actions = self.app.update(Event::News(news), now);
         self.perform(actions);
         self.repaint()
-    }
-
-    /// Looks whether the person's key bindings are others now, beside this thread.
-    pub(super) fn read_keys(&self) {
-        let path = ConfigHome::from_env(&self.env).root().join("keybindings.json");
-        let (mailbox, known) = (self.mailbox.clone(), Arc::clone(&self.key_bindings));
-        let read = move || {
-            let failed = |error| format!("Failed to read the key bindings: `{}`: {error}", path.display());
-            let read = read_key_bindings(&path).map_err(failed);
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if *known != read {
-                known.clone_from(&read);
-                mailbox.put(News::Keys(read));
-            }
-        };
-        // Without a thread the bindings stay as they are.
-        drop(std::thread::Builder::new().name("key bindings".to_owned()).spawn(read));
     }
 
     /// Asks tmux beside this thread whether it lets sequences through to the terminal.
@@ -288,16 +272,6 @@ impl EventLoop {
             let read = Box::new(Err(format!("The picture cannot be read: {error}")));
             self.mailbox.put(News::Picture { number, read });
         }
-    }
-}
-
-/// Reads the person's key bindings; none where there is no file.
-fn read_key_bindings(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::metadata(path) {
-        Ok(found) if found.len() > MOST_KEY_BINDINGS => Err(io::Error::other("it is too large")),
-        Ok(_) => loci_stdx::read_regular_to_string(path).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

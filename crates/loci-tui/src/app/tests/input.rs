@@ -411,3 +411,95 @@ fn calls_that_only_look_are_told_in_one_line() {
     it.news(EngineEvent::Warning("next".into()));
     assert_eq!(it.seen().matches("Read(").count(), 1, "{}", it.seen());
 }
+
+#[test]
+fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
+    let begin = |is_wanted: bool| {
+        let mut it = Playing::new(80, 20);
+        let settings = json!({"promptSuggestionEnabled": is_wanted});
+        it.event(Event::News(News::Started(Box::new(super::facts()))));
+        it.news(EngineEvent::SettingsChanged(settings));
+        for _ in 0..2 {
+            it.begin_turn().end_turn();
+        }
+        it
+    };
+    assert!(begin(false).sent().is_empty());
+    let mut it = begin(true);
+    let task = loci_engine::SideTask::Suggestion;
+    assert_eq!(it.sent(), [Action::Send(Command::AskOnTheSide { request: "suggestion".into(), task })]);
+    let answer = |it: &mut Playing, text: &str| {
+        let outcome = Ok(text.to_owned());
+        it.news(EngineEvent::SideAnswered { request: "suggestion".into(), outcome });
+    };
+    answer(&mut it, "now run the tests");
+    assert!(it.seen().contains("> now run the tests"), "{}", it.seen());
+    assert!(it.app.prompt.is_empty());
+    it.text("x").key(KeyCode::Backspace);
+    assert!(!it.seen().contains("now run"), "typing dismisses it: {}", it.seen());
+    answer(&mut it, "now run the tests");
+    it.key(KeyCode::Right);
+    assert_eq!(it.app.prompt.draft().display(), "now run the tests");
+    it.ctrl('c');
+    answer(&mut it, "commit");
+    it.key(KeyCode::Tab).key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("commit")))]);
+    answer(&mut it, "too late");
+    it.begin_turn();
+    assert!(!it.seen().contains("too late") || it.app.prompt.is_empty());
+}
+
+#[test]
+fn queued_commands_of_the_shell_come_back_alone_or_not_at_all() {
+    let mut it = Playing::new(80, 20);
+    it.event(Event::News(News::Started(Box::new(super::facts()))));
+    it.begin_turn();
+    it.text("!ls").key(KeyCode::Enter).key(KeyCode::Up);
+    assert!(it.app.prompt.is_shell() && it.app.prompt.draft().display() == "ls", "{}", it.seen());
+    it.key(KeyCode::Enter).text("and then").key(KeyCode::Up).text("!");
+    assert_eq!(it.app.held.len(), 1, "what stands in the prompt is for the model: {}", it.seen());
+    assert!(!it.app.prompt.is_shell());
+}
+
+#[test]
+fn agents_in_the_background_are_stopped_by_two_chords() {
+    use loci_engine::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews};
+    let mut it = Playing::new(80, 20);
+    for (id, kind) in [("a", TaskKind::Agent("Explore".into())), ("s", TaskKind::Shell)] {
+        let about = NewTask {
+            id: id.into(),
+            kind,
+            tool_use_id: ToolUseId::new("t"),
+            command: "c".into(),
+            description: "d".into(),
+            output: "/tmp/o".into(),
+        };
+        let status = BackgroundStatus::Running;
+        let task = BackgroundTask { about, owner: None, status, is_background: true, report: None };
+        it.news(EngineEvent::Task(TaskNews::Started(task)));
+    }
+    it.ctrl('x').ctrl('k');
+    assert!(it.sent().is_empty() && it.seen().contains("again to stop all agents"), "{}", it.seen());
+    it.wait(3_500).ctrl('x').ctrl('k');
+    assert!(it.sent().is_empty(), "the first was too long ago");
+    it.ctrl('x').ctrl('k');
+    let stop = Command::StopTask { request: "stop-a".into(), task: "a".into() };
+    assert_eq!(it.sent(), [Action::Send(stop)], "commands go on");
+}
+
+#[test]
+fn tips_and_verbs_stand_beside_the_spinner_as_settings_say() {
+    let mut it = Playing::new(80, 24);
+    it.news(EngineEvent::SettingsChanged(json!({
+        "spinnerTipsOverride": {"tips": ["mind the gap"], "excludeDefault": true},
+        "spinnerVerbs": {"mode": "replace", "verbs": ["Baking"]},
+    })));
+    it.begin_turn();
+    assert!(it.seen().contains("Baking…") && !it.seen().contains("mind the gap"), "{}", it.seen());
+    it.wait(4_000);
+    assert!(it.seen().contains("Tip: mind the gap"), "{}", it.seen());
+    let mut it = Playing::new(80, 24);
+    it.news(EngineEvent::SettingsChanged(json!({"spinnerTipsEnabled": false})));
+    it.begin_turn().wait(4_000);
+    assert!(it.seen().contains("Waiting for the model…") && !it.seen().contains("Tip:"), "{}", it.seen());
+}

@@ -46,6 +46,7 @@ const KEYBOARD: &[(Before, &str, &str)] = &[
     (Typed, "ctrl+g", "edit · one two|"),
     (Typed, "ctrl+x ctrl+e", "edit · one two|"),
     (Empty, "ctrl+l", "repaint · |"),
+    (Typed, "ctrl+l", "repaint · one two|"),
     (Empty, "ctrl+l ctrl+l", "repaint all · |"),
     (Typed, "ctrl+v", "read picture · one two[Image #1]|"),
     (Typed, "alt+v", "read picture · one two[Image #1]|"),

@@ -3,6 +3,8 @@ use loci_core::tool::PathEffect;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dialog::testing::press;
+use crate::key::KeyCode;
 use crate::theme::{Background, ColorDepth, Theme};
 
 fn question(tool: &str, input: Value) -> Question {
@@ -48,7 +50,7 @@ fn typed(dialog: &mut PermissionDialog, text: &str) -> String {
             c => KeyCode::Char(c),
         };
         let key = Key { ctrl: std::mem::take(&mut ctrl), ..Key::plain(code) };
-        if let DialogStep::Answered(actions) = dialog.handle(&InputEvent::Key(key)) {
+        if let DialogStep::Answered(actions) = press(dialog, key) {
             return actions.iter().map(answer_text).collect::<Vec<_>>().join("; ");
         }
     }

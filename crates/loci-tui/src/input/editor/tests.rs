@@ -4,7 +4,7 @@ use super::*;
 use crate::input::edit_command;
 use crate::input::layout::N_CLUSTERS;
 use crate::input::{Chip, ChipContent, InputMode};
-use crate::keymap::parse_key;
+use crate::keymap::{Action, Context, Keymap, Resolution, parse_key};
 
 fn editor(marked: &str, flavor: Flavor) -> Editor {
     let text = marked.replace('¶', "\n");
@@ -28,7 +28,13 @@ fn show(editor: &Editor) -> String {
 fn press(editor: &mut Editor, keys: &str) {
     for key in keys.split_whitespace() {
         let key = parse_key(key).unwrap_or_else(|| panic!("no key: {key}"));
-        let command = edit_command(key).unwrap_or_else(|| panic!("no command: {key:?}"));
+        // Line breaks and undo are actions of the keymap.
+        let bound = match Keymap::default().resolve(&[Context::Chat], key) {
+            Resolution::Action(Action::ChatNewline) => Some(EditCommand::Newline),
+            Resolution::Action(Action::ChatUndo) => Some(EditCommand::Undo),
+            _ => None,
+        };
+        let command = bound.or_else(|| edit_command(key)).unwrap_or_else(|| panic!("no command: {key:?}"));
         editor.apply(command);
     }
 }

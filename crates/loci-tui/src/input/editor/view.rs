@@ -1,10 +1,13 @@
 //! The input as rows: only those that are seen are ever laid out.
 
+use std::ops::Range;
+
 use super::super::buffer::Position;
-use super::super::chip::is_chip_mark;
+use super::super::chip::{InputMode, is_chip_mark};
 use super::super::layout::shown;
 use super::Editor;
 use crate::text::{Color, Row, Span, Style, clusters};
+use crate::theme::ThemeToken;
 
 /// How the parts of the input look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +24,7 @@ impl Default for InputStyles {
     fn default() -> Self {
         Self {
             text: Style::default(),
-            chip: Style { fg: Color::Ansi(6), ..Style::default() },
+            chip: Style { fg: Color::Themed(ThemeToken::Permission), ..Style::default() },
             ghost: Style { is_dim: true, ..Style::default() },
         }
     }
@@ -38,6 +41,34 @@ pub struct InputView {
     pub is_cut_above: bool,
     /// There is more below.
     pub is_cut_below: bool,
+}
+
+/// The word that asks the model to think hard; it is seen that it is understood.
+const KEYWORD: &str = "ultrathink";
+/// The colours of its letters.
+const RAINBOW: [ThemeToken; 7] = [
+    ThemeToken::RainbowRed,
+    ThemeToken::RainbowOrange,
+    ThemeToken::RainbowYellow,
+    ThemeToken::RainbowGreen,
+    ThemeToken::RainbowBlue,
+    ThemeToken::RainbowIndigo,
+    ThemeToken::RainbowViolet,
+];
+
+/// Finds the keyword in a part of a line, as a word by itself.
+fn keywords(line: &str, part: Range<usize>) -> Vec<Range<usize>> {
+    let is_letter =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = line.as_bytes();
+    let starts = part.start..=part.end.saturating_sub(KEYWORD.len());
+    let word = |start: usize| start..start + KEYWORD.len();
+    let is_keyword = |found: &Range<usize>| {
+        bytes.get(found.clone()).is_some_and(|it| it.eq_ignore_ascii_case(KEYWORD.as_bytes()))
+            && !is_letter(found.start.checked_sub(1).and_then(|at| bytes.get(at)))
+            && !is_letter(bytes.get(found.end))
+    };
+    starts.map(word).filter(is_keyword).collect()
 }
 
 /// One row: which line, and which of its rows.
@@ -182,6 +213,11 @@ impl Editor {
         let line = self.buffer.line(place.line);
         let mut spans: Vec<Span> = Vec::new();
         let mut column = 0;
+        let mut byte = start;
+        let keywords = match self.mode {
+            InputMode::Prompt => keywords(line, start..end.unwrap_or(line.len())),
+            InputMode::Shell => Vec::new(),
+        };
         for cluster in clusters(&line[start..end.unwrap_or(line.len())]) {
             let (text, n_cells) = shown(cluster, &self.chips);
             column += n_cells;
@@ -191,6 +227,15 @@ impl Editor {
             }
             let is_chip = cluster.starts_with(is_chip_mark);
             let style = if is_chip { styles.chip } else { styles.text };
+            let at = Position { line: place.line, byte };
+            let rainbow = keywords.iter().find(|word| word.contains(&byte)).map(|word| byte - word.start);
+            let style = match rainbow.and_then(|letter| RAINBOW.get(letter % RAINBOW.len())) {
+                Some(token) => Style { fg: Color::Themed(*token), is_bold: true, ..style },
+                None => style,
+            };
+            byte += cluster.len();
+            let is_selected = self.selection.is_some_and(|(from, to)| from <= at && at < to);
+            let style = Style { is_reversed: is_selected, ..style };
             let text = if n_cells > self.view.width {
                 crate::text::truncate_text(&text, self.view.width)
             } else {
@@ -202,5 +247,41 @@ impl Editor {
             }
         }
         Row::new(spans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyword_is_found_as_a_word_by_itself() {
+        let found = |line: &str| keywords(line, 0..line.len()).len();
+        for (line, n) in [
+            ("ultrathink", 1),
+            ("please Ultrathink, and ULTRATHINK", 2),
+            ("ultrathinking", 0),
+            ("my_ultrathink", 0),
+            ("ultra think", 0),
+            ("", 0),
+            ("日本 ultrathink", 1),
+        ] {
+            assert_eq!(found(line), n, "{line}");
+        }
+    }
+
+    #[test]
+    fn letters_of_the_keyword_have_the_colours_of_the_rainbow() {
+        let mut editor = Editor::default();
+        editor.insert("an ultrathink");
+        let view = editor.rows(40, 2, &InputStyles::default());
+        let spans = &view.rows[0].spans;
+        assert_eq!((spans[0].text.as_str(), spans[1].text.as_str()), ("an ", "u"));
+        assert_eq!(spans[1].style.fg, Color::Themed(ThemeToken::RainbowRed));
+        assert_eq!(
+            spans[8].style.fg,
+            Color::Themed(ThemeToken::RainbowRed),
+            "the eighth letter begins again"
+        );
     }
 }

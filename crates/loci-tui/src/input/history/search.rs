@@ -107,6 +107,11 @@ impl HistorySearch {
         self.find_from(0);
     }
 
+    /// Tells whether nothing is searched for yet.
+    pub fn is_empty(&self) -> bool {
+        self.query.is_empty()
+    }
+
     /// Returns whose prompts are searched.
     pub fn scope(&self) -> SearchScope {
         self.scope

@@ -1,0 +1,93 @@
+//! Which theme is in force: the setting's, or the one that is looked at in `/theme`.
+
+use super::{Action, App};
+use crate::block::NoticeLevel;
+use crate::panel::{PanelRequest, ThemePanel};
+use crate::text::Row;
+use crate::theme::{Background, Theme, ThemeFile};
+
+/// Themes of the person's own, and what the terminal stands on.
+#[derive(Debug, Default)]
+pub(super) struct Theming {
+    /// The themes of the person's own, once they were read.
+    files: Option<Vec<ThemeFile>>,
+    background: Background,
+    /// The theme that is only looked at.
+    preview: Option<Option<String>>,
+    /// The theme that was told to be missing.
+    missing: Option<String>,
+}
+
+impl App {
+    /// Takes what the terminal says of its background.
+    pub fn set_background(&mut self, background: Background) {
+        self.theming.background = background;
+        self.apply_theme();
+    }
+
+    /// Takes the themes of the person's own, as their files have them now.
+    pub(super) fn take_themes(&mut self, files: Vec<ThemeFile>) {
+        self.theming.files = Some(files);
+        self.apply_theme();
+    }
+
+    /// Puts the theme in force that is wanted. One that is not there is told once, as soon as that is sure.
+    pub(super) fn apply_theme(&mut self) {
+        let name = match &self.theming.preview {
+            Some(preview) => preview.as_deref(),
+            None => self.interface.theme.as_deref(),
+        };
+        let depth = self.options.theme.depth();
+        let files = self.theming.files.as_deref();
+        match Theme::from_setting(name, files.unwrap_or_default(), depth, self.theming.background) {
+            Ok(theme) => self.options.theme = theme,
+            Err(why) => {
+                let name = name.map(str::to_owned);
+                self.options.theme = Theme::new(depth, self.theming.background);
+                if self.theming.files.is_some() && self.theming.missing != name {
+                    self.theming.missing = name;
+                    self.notice(NoticeLevel::Warning, why);
+                }
+            }
+        }
+    }
+
+    /// Shows a theme, or no other than the setting's.
+    pub(super) fn preview_theme(&mut self, preview: Option<Option<String>>) {
+        self.theming.preview = preview;
+        self.apply_theme();
+    }
+
+    /// Chooses a theme from now on: it counts at once, and the setting is written.
+    pub(super) fn choose_theme(&mut self, name: Option<String>) -> Action {
+        self.theming.preview = None;
+        self.interface.theme.clone_from(&name);
+        self.apply_theme();
+        let (key, value) = ("theme".to_owned(), name.unwrap_or_default());
+        Action::AskPanel(PanelRequest::ChangeSetting { key, value })
+    }
+
+    /// `/theme`: lets one be chosen, or takes the one that is named.
+    pub(super) fn theme_command(&mut self, name: Option<&str>) -> Vec<Action> {
+        let files = self.theming.files.as_deref().unwrap_or_default();
+        let Some(name) = name else {
+            let panel = ThemePanel::new(self.interface.theme.as_deref(), files, self.interface.is_plain_code);
+            self.open_panel(panel);
+            return Vec::new();
+        };
+        match Theme::from_setting(Some(name), files, self.options.theme.depth(), self.theming.background) {
+            Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],
+            Err(why) => {
+                self.notice(NoticeLevel::Warning, why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Gives rows that were laid out without a theme its colours.
+    pub(super) fn color_rows<'a>(&self, rows: impl IntoIterator<Item = &'a mut Row>) {
+        let theme = self.options.theme;
+        let spans = rows.into_iter().flat_map(|row| &mut row.spans);
+        spans.for_each(|span| span.style = theme.adapt(span.style));
+    }
+}
