@@ -83,9 +83,21 @@ pub enum DoctorError {
     Lock(#[from] LockError),
 }
 
+/// Is told how many sessions of how many were looked at.
+pub type StoreProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
 /// Looks at everything in the session store and changes nothing.
 pub fn check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
-    let (n_sessions, cases) = examine(home, env)?;
+    check_store_observed(home, env, &|_, _| {})
+}
+
+/// Does the same, and tells how many sessions of how many it has looked at. It may be told from several threads.
+pub fn check_store_observed(
+    home: &ConfigHome,
+    env: &Env,
+    progress: StoreProgress<'_>,
+) -> Result<StoreReport, DoctorError> {
+    let (n_sessions, cases) = examine(home, env, progress)?;
     Ok(StoreReport::new(n_sessions, cases.into_iter().flat_map(|case| case.findings).collect()))
 }
 
@@ -94,7 +106,7 @@ pub fn check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorEr
 pub fn quick_check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
     let store = Store::open(home, env)?;
     let newest = store.newest(GLANCED, GLANCED_BYTES);
-    let mut cases = transcripts::cases(&store, &newest);
+    let mut cases = transcripts::cases(&store, &newest, &|_, _| {});
     cases.extend(store.unlisted_cases());
     cases.extend(interrupted::quick_cases(&store));
     cases.extend(leases::cases(&store));
@@ -105,12 +117,25 @@ pub fn quick_check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, Do
 
 /// Mends what can be mended, and says what was done and what was not.
 pub fn repair_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, DoctorError> {
-    repair_with(home, env, &FsOps::real())
+    repair_store_observed(home, env, &|_, _| {})
 }
 
-fn examine(home: &ConfigHome, env: &Env) -> Result<(usize, Vec<Case>), DoctorError> {
+/// Does the same, and tells how many sessions of how many it has looked at.
+pub fn repair_store_observed(
+    home: &ConfigHome,
+    env: &Env,
+    progress: StoreProgress<'_>,
+) -> Result<StoreReport, DoctorError> {
+    repair_with(home, env, &FsOps::real(), progress)
+}
+
+fn examine(
+    home: &ConfigHome,
+    env: &Env,
+    progress: StoreProgress<'_>,
+) -> Result<(usize, Vec<Case>), DoctorError> {
     let store = Store::open(home, env)?;
-    let mut cases = transcripts::cases(&store, &store.places);
+    let mut cases = transcripts::cases(&store, &store.places, progress);
     cases.extend(store.unlisted_cases());
     cases.extend(companions::cases(&store));
     cases.extend(interrupted::cases(&store));
@@ -130,9 +155,14 @@ fn sessions_to_complete(cases: &[Case]) -> HashSet<SessionId> {
     cases.iter().filter(comes_back).filter_map(Case::session).collect()
 }
 
-fn repair_with(home: &ConfigHome, env: &Env, fs: &FsOps) -> Result<StoreReport, DoctorError> {
+fn repair_with(
+    home: &ConfigHome,
+    env: &Env,
+    fs: &FsOps,
+    progress: StoreProgress<'_>,
+) -> Result<StoreReport, DoctorError> {
     // Where there is nothing, nothing is made either.
-    let (n_sessions, mut cases) = examine(home, env)?;
+    let (n_sessions, mut cases) = examine(home, env, progress)?;
     if cases.is_empty() {
         return Ok(StoreReport::new(n_sessions, Vec::new()));
     }
@@ -165,7 +195,7 @@ fn repair_with(home: &ConfigHome, env: &Env, fs: &FsOps) -> Result<StoreReport, 
             mended.extend(left);
             return Ok(StoreReport::new(n_sessions, mended));
         }
-        cases = examine(home, env)?.1;
+        cases = examine(home, env, progress)?.1;
     }
     mended.extend(cases.into_iter().flat_map(|case| case.findings));
     Ok(StoreReport::new(n_sessions, mended))

@@ -31,8 +31,8 @@ pub use agent_files::{
     list_agent_files, load_agent, write_agent_meta,
 };
 pub use archive::{
-    ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_session, archived_sessions,
-    pin_session, pinned_sessions, unarchive_session, unpin_session,
+    ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_older_observed, archive_session,
+    archived_sessions, pin_session, pinned_sessions, unarchive_session, unpin_session,
 };
 pub use find::{Candidate, FindError, newest_session, resolve_session, session_by_id};
 pub use fork::{ForkError, ForkOrigin, fork_entries, link_backups, write_fork};

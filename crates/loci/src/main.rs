@@ -25,6 +25,7 @@ mod parse_time;
 mod permission_prompter;
 mod permissions;
 mod plugin;
+mod progress_bar;
 mod runtime;
 mod sandbox;
 mod serve;

@@ -10,6 +10,7 @@ use loci_stdx::open_regular;
 
 use loci_core::ids::SessionId;
 
+use super::StoreProgress;
 use super::finding::{Finding, FindingKind};
 use super::fix::{Case, Fix};
 use super::project_dir::right_dir;
@@ -23,14 +24,16 @@ const MOST_READERS: usize = 4;
 const REWRITE: &str = "the file is kept aside and written anew with every entry that can be read";
 
 /// Looks at sessions with a few threads.
-pub(super) fn cases(store: &Store<'_>, places: &[SessionPlace]) -> Vec<Case> {
-    let next = AtomicUsize::new(0);
+pub(super) fn cases(store: &Store<'_>, places: &[SessionPlace], progress: StoreProgress<'_>) -> Vec<Case> {
+    let (next, n_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let all = Mutex::new(Vec::new());
     let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
     let look = || {
         let mut mine = Vec::new();
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
             mine.extend(Patient { store, place, is_settled: !store.is_in_use(place.id()) }.cases());
+            let n_done = n_done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(n_done as u64, places.len() as u64);
         }
         all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
     };

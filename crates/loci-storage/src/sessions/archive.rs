@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use pins::is_pinned;
 pub use pins::{pin_session, pinned_sessions, unpin_session};
-pub use sweep::{ArchiveSweep, archive_older};
+pub use sweep::{ArchiveSweep, archive_older, archive_older_observed};
 
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::listing::SessionMetadata;

@@ -4,10 +4,13 @@ use loci_app::RunOptions;
 use loci_app::UserError;
 use loci_app::settings::RunSettings;
 use loci_stdx::{counted, single_line};
-use loci_storage::sessions::{ArchiveError, ArchiveSweep, archive_older, archive_session, archived_sessions};
+use loci_storage::sessions::{
+    ArchiveError, ArchiveSweep, archive_older_observed, archive_session, archived_sessions,
+};
 use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output, target};
+use crate::progress_bar::{ProgressBar, ProgressUnit};
 
 /// The arguments of `loci sessions archive`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +71,10 @@ fn named(ctx: &SessionsContext<'_>, args: &ArchiveArgs) -> Result<(), UserError>
 }
 
 fn older(ctx: &SessionsContext<'_>, days: u64, is_json: bool) -> Result<(), UserError> {
-    let swept = archive_older(&ctx.home, days, usize::MAX, ctx.env.clock.now());
+    let bar = ProgressBar::new("Archiving sessions", ProgressUnit::Sessions);
+    let progress = |n_done, n_total| bar.set(n_done, n_total);
+    let swept = archive_older_observed(&ctx.home, days, usize::MAX, ctx.env.clock.now(), &progress);
+    bar.finish();
     let swept = swept.map_err(|error| UserError::from_error(&error))?;
     let reason = |swept: &ArchiveSweep| swept.result.as_ref().err().map(|error| error.to_string());
     if is_json {

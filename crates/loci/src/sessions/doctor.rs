@@ -2,10 +2,13 @@
 
 use loci_app::UserError;
 use loci_stdx::{LockError, counted};
-use loci_storage::doctor::{DoctorError, Finding, RepairOutcome, StoreReport, check_store, repair_store};
+use loci_storage::doctor::{
+    DoctorError, Finding, RepairOutcome, StoreReport, check_store_observed, repair_store_observed,
+};
 use serde_json::{Value, json};
 
 use super::{SessionsContext, format, output};
+use crate::progress_bar::{ProgressBar, ProgressUnit};
 
 /// How many places of one kind of finding people are shown.
 const MOST_PLACES: usize = 3;
@@ -24,8 +27,14 @@ pub(super) struct DoctorArgs {
 
 /// Examines or mends all sessions; the exit code is 1 while something is wrong.
 pub(super) fn run(ctx: &SessionsContext<'_>, args: &DoctorArgs) -> Result<u8, UserError> {
-    let check = if args.repair { repair_store } else { check_store };
-    let check_up = check(&ctx.home, ctx.env).map_err(|error| {
+    let bar = ProgressBar::new("Checking sessions", ProgressUnit::Sessions);
+    let progress = |n_done, n_total| bar.set(n_done, n_total);
+    let checked = match args.repair {
+        true => repair_store_observed(&ctx.home, ctx.env, &progress),
+        false => check_store_observed(&ctx.home, ctx.env, &progress),
+    };
+    bar.finish();
+    let check_up = checked.map_err(|error| {
         let user_error = UserError::from_error(&error);
         match error {
             DoctorError::Lock(LockError::Timeout { .. }) => {

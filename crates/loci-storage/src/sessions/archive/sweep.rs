@@ -27,6 +27,17 @@ pub fn archive_older(
     most: usize,
     now: Timestamp,
 ) -> Result<Vec<ArchiveSweep>, FindError> {
+    archive_older_observed(home, days, most, now, &|_, _| {})
+}
+
+/// Does the same, and tells how many of how many it has come by.
+pub fn archive_older_observed(
+    home: &ConfigHome,
+    days: u64,
+    most: usize,
+    now: Timestamp,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Vec<ArchiveSweep>, FindError> {
     let days = i64::try_from(days).unwrap_or(i64::MAX);
     let edge = now.as_millisecond().saturating_sub(days.saturating_mul(DAY_MS));
     // A list of pins that cannot be read pins everything.
@@ -38,8 +49,12 @@ pub fn archive_older(
         .filter(|(_, place)| !pinned.iter().any(|id| id == place.id().as_str()))
         .collect();
     due.sort_by(|left, right| left.0.cmp(&right.0).then_with(|| left.1.file().cmp(right.1.file())));
+    let n_due = due.len() as u64;
     let swept = due
         .into_iter()
+        .zip(1..)
+        .inspect(|(_, n_done)| progress(*n_done, n_due))
+        .map(|(due, _)| due)
         .filter(|(_, place)| process_on(home, place.id()).is_none())
         .take(most)
         .map(|(_, place)| ArchiveSweep { result: archive_session(home, &place, now).map(|_| ()), place });
