@@ -1,6 +1,7 @@
 //! Decisions on calls written as data.
 
 mod grants;
+mod learned;
 
 use std::path::Path;
 

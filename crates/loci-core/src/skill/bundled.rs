@@ -3,13 +3,14 @@
 use super::{SkillDefinition, SkillSource, parse_skill};
 
 /// Their names and texts.
-const TEXTS: [(&str, &str); 6] = [
+const TEXTS: [(&str, &str); 7] = [
     ("init", include_str!("bundled/init.md")),
     ("code-review", include_str!("bundled/code-review.md")),
     ("security-review", include_str!("bundled/security-review.md")),
     ("loop", include_str!("bundled/loop.md")),
     ("simplify", include_str!("bundled/simplify.md")),
     ("verify", include_str!("bundled/verify.md")),
+    ("statusline", include_str!("bundled/statusline.md")),
 ];
 
 /// Other names that they can be called by.
