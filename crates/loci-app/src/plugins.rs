@@ -28,8 +28,10 @@ use crate::child_env::child_env;
 
 mod approval;
 mod dependencies;
+mod toggle;
 
 pub use approval::approval_key;
+pub use toggle::{installed_id, toggle_plugin, write_enabled};
 
 /// How many problems are said at start; `loci plugin list` knows the rest.
 const MOST_WARNINGS: usize = 5;

@@ -11,19 +11,27 @@ mod marketplace;
 mod prune;
 mod source;
 mod tag;
-mod toggle;
 mod validate;
 
 use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins};
+use loci_app::plugins::{RunPlugin, RunPlugins, toggle_plugin};
+use loci_settings::Scope;
 use loci_stdx::Env;
 
-use crate::config::{SettingsContext, write};
+use crate::config::{SettingsContext, Target, write};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PluginArgs {
     #[command(subcommand)]
     verb: Verb,
+}
+
+#[derive(Debug, clap::Args)]
+struct ToggleArgs {
+    /// The plugin: its name, or `name@marketplace`.
+    name: String,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -35,9 +43,9 @@ enum Verb {
     /// Check the directory of a plugin; exits with 1 when something is wrong.
     Validate(validate::ValidateArgs),
     /// Turn a plugin on.
-    Enable(toggle::ToggleArgs),
+    Enable(ToggleArgs),
     /// Turn a plugin off.
-    Disable(toggle::ToggleArgs),
+    Disable(ToggleArgs),
     /// Make the directory of a new plugin.
     #[command(visible_alias = "new")]
     Init(init::InitArgs),
@@ -68,8 +76,8 @@ pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
         Verb::List(args) => (list::run(&SettingsContext::new(env).plugins(), args), 0),
         Verb::Details(args) => (details::run(&SettingsContext::new(env).plugins(), args)?, 0),
         Verb::Validate(args) => validate::run(env, args)?,
-        Verb::Enable(args) => (toggle::run(&SettingsContext::new(env), args, true)?, 0),
-        Verb::Disable(args) => (toggle::run(&SettingsContext::new(env), args, false)?, 0),
+        Verb::Enable(args) => (toggle(env, args, true)?, 0),
+        Verb::Disable(args) => (toggle(env, args, false)?, 0),
         Verb::Init(args) => (init::run(env, args)?, 0),
         Verb::Install(args) => (install::install(&SettingsContext::new(env), args)?, 0),
         Verb::Update(args) => (install::update(&SettingsContext::new(env), args)?, 0),
@@ -82,6 +90,11 @@ pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
     };
     write(&text)?;
     Ok(code)
+}
+
+fn toggle(env: &Env, args: &ToggleArgs, is_on: bool) -> Result<String, UserError> {
+    let scope = args.target.scope().unwrap_or(Scope::User);
+    toggle_plugin(&SettingsContext::new(env), &args.name, is_on, scope)
 }
 
 /// Finds a plugin by its id or, where that is enough, its name.

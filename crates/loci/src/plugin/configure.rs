@@ -4,7 +4,7 @@
 use std::io::Read as _;
 
 use loci_app::UserError;
-use loci_app::plugins::plugins_dir;
+use loci_app::plugins::{installed_id, plugins_dir};
 use loci_core::plugin::{OptionKind, OptionSpec, PluginId};
 use loci_settings::Scope;
 use loci_settings::edit::set;
@@ -14,7 +14,6 @@ use loci_storage::config::{
 use serde_json::{Map, Value, json};
 
 use super::find;
-use super::toggle::installed_id;
 use crate::config::{SettingsContext, to_user_error};
 
 /// The most of standard input that is a value.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_app::UserError;
 use loci_core::plugin::{PluginId, version_fits};
-use loci_storage::config::{PluginState, marketplace_manifest, read_plugin};
+use loci_storage::config::{PluginState, marketplace_manifest};
 use serde_json::Value;
 
 use super::install::{Fetched, fetch};
@@ -70,22 +70,6 @@ pub(super) fn needed_and_off(ctx: &SettingsContext, state: &PluginState, root: &
     };
     let needs = needs_of(root).into_iter().map(|(id, ..)| id);
     needs.filter(|id| state.has(id) && is_off(id)).collect()
-}
-
-/// Returns what an installed plugin needs, and what that needs.
-pub(super) fn needed_by_installed(state: &PluginState, id: &PluginId) -> Vec<PluginId> {
-    let (mut all, mut open) = (Vec::new(), vec![id.clone()]);
-    while let Some(id) = open.pop() {
-        let Some(installed) = state.installed.iter().find(|it| it.id == id) else { continue };
-        let Ok(folder) = read_plugin(&installed.path, Some(&id), installed.scope, None) else { continue };
-        for needed in folder.manifest.dependencies.iter().map(|it| it.id(&id.marketplace)) {
-            if !all.contains(&needed) {
-                open.push(needed.clone());
-                all.push(needed);
-            }
-        }
-    }
-    all
 }
 
 fn needs_of(plugin: &Fetched) -> Vec<(PluginId, Option<String>, PluginId)> {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_app::plugins::{marketplace_policy, plugins_dir};
+use loci_app::plugins::{installed_id, marketplace_policy, plugins_dir, write_enabled};
 use loci_core::plugin::PluginId;
 use loci_settings::Scope;
 use loci_storage::config::{
@@ -21,7 +21,6 @@ use super::details::describe;
 use super::marketplace::{add_named_marketplace, tempfile_dir};
 use super::prune::remove_orphans;
 use super::source::{Fetch, plugin_fetch};
-use super::toggle::{installed_id, write_enabled};
 use crate::config::{SettingsContext, Target};
 
 /// The file that lists plugins.

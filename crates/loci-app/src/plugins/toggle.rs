@@ -1,32 +1,28 @@
-//! `loci plugin enable` and `disable`: one entry of `enabledPlugins` in one settings file.
+//! Turning plugins on and off: one entry of `enabledPlugins` in one settings file.
 
-use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins, plugins_dir};
 use loci_core::plugin::{PluginId, SKILLS_DIR_MARKETPLACE};
 use loci_settings::Scope;
 use loci_settings::edit::set;
-use loci_storage::config::{PluginState, edit_settings, read_plugin_state};
+use loci_storage::config::{PluginState, edit_settings, read_plugin, read_plugin_state};
 use serde_json::Value;
 
-use super::dependencies::needed_by_installed;
-use crate::config::{SettingsContext, Target, to_user_error};
+use super::{RunPlugin, RunPlugins, plugins_dir};
+use crate::settings_editor::{SettingsContext, to_user_error};
+use crate::user_error::UserError;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct ToggleArgs {
-    /// The plugin: its name, or `name@marketplace`.
-    name: String,
-    #[command(flatten)]
-    target: Target,
-}
-
-pub(super) fn run(ctx: &SettingsContext, args: &ToggleArgs, is_on: bool) -> Result<String, UserError> {
+/// Turns a plugin on or off in the file of a scope; returns what is to be said of it.
+pub fn toggle_plugin(
+    ctx: &SettingsContext,
+    name: &str,
+    is_on: bool,
+    scope: Scope,
+) -> Result<String, UserError> {
     let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
     let plugins = ctx.plugins();
-    let id = match among_skills(&plugins, &args.name) {
+    let id = match among_skills(&plugins, name) {
         Some(id) => id,
-        None => installed_id(&state, &args.name)?,
+        None => installed_id(&state, name)?,
     };
-    let scope = args.target.scope().unwrap_or(Scope::User);
     let mut out = String::new();
     match is_on {
         true => out += &enable_needed(ctx, &state, &id, scope)?,
@@ -94,7 +90,7 @@ fn refuse_needed(plugins: &RunPlugins, id: &PluginId) -> Result<(), UserError> {
 }
 
 /// Finds an installed plugin by its id or its name.
-pub(super) fn installed_id(state: &PluginState, name: &str) -> Result<PluginId, UserError> {
+pub fn installed_id(state: &PluginState, name: &str) -> Result<PluginId, UserError> {
     let matching: Vec<&PluginId> = {
         let mut ids: Vec<&PluginId> = state.installed.iter().map(|it| &it.id).collect();
         ids.sort();
@@ -114,7 +110,7 @@ pub(super) fn installed_id(state: &PluginState, name: &str) -> Result<PluginId, 
 }
 
 /// Writes one entry of `enabledPlugins`, or takes it away.
-pub(super) fn write_enabled(
+pub fn write_enabled(
     ctx: &SettingsContext,
     id: &PluginId,
     scope: Scope,
@@ -128,4 +124,20 @@ pub(super) fn write_enabled(
     edit_settings(&ctx.home, &file, &options, |text| set(text, &path, &Value::Bool(value)))
         .map(drop)
         .map_err(|error| to_user_error(&error))
+}
+
+/// Returns what an installed plugin needs, and what that needs.
+fn needed_by_installed(state: &PluginState, id: &PluginId) -> Vec<PluginId> {
+    let (mut all, mut open) = (Vec::new(), vec![id.clone()]);
+    while let Some(id) = open.pop() {
+        let Some(installed) = state.installed.iter().find(|it| it.id == id) else { continue };
+        let Ok(folder) = read_plugin(&installed.path, Some(&id), installed.scope, None) else { continue };
+        for needed in folder.manifest.dependencies.iter().map(|it| it.id(&id.marketplace)) {
+            if !all.contains(&needed) {
+                open.push(needed.clone());
+                all.push(needed);
+            }
+        }
+    }
+    all
 }
