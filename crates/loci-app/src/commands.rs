@@ -6,20 +6,27 @@
 //! read files, so a front end calls it off the thread that draws.
 
 pub mod add_dir;
+mod agents;
 pub mod autocompact;
 pub mod config;
 pub mod context;
+pub mod debug;
 pub mod diff;
 pub mod effort;
+pub mod fewer_prompts;
+mod goal;
 pub mod hooks;
 pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod permissions;
+pub mod plugin;
 mod reload_plugins;
 mod rename;
+pub mod sandbox;
 pub mod skills;
 pub mod status;
+pub mod tasks;
 pub mod usage;
 
 use loci_engine::{CommandCall, LocalCommands, LocalEffect, LocalOutcome, SessionSnapshot};
@@ -74,6 +81,16 @@ impl LocalCommands for SessionCommands {
             "doctor" => LocalOutcome::text(self.doctor()),
             "hooks" => hooks::run(self, session),
             "skills" => skills::run(session),
+            "plugin" => plugin::run(self, argument, session),
+            "sandbox" => sandbox::run(self, argument),
+            "fewer-permission-prompts" => fewer_prompts::run(argument, session),
+            "debug" => debug::run(session),
+            "tasks" => tasks::run_tasks(session),
+            "agents" => tasks::run_agents(argument, session),
+            "list-agents" => tasks::run_list_agents(session),
+            "subtask" => tasks::run_subtask(argument),
+            "stop" => tasks::run_stop(argument, session),
+            "goal" => goal::run(argument, session),
             "reload-plugins" => reload_plugins::run(self),
             "reload-skills" => LocalOutcome::default().with(LocalEffect::ReloadSkills),
             other => LocalOutcome::error(format!("`/{other}` cannot be carried out here")),
@@ -92,10 +109,8 @@ pub enum ReportTopic {
     Usage,
     /// `/status`.
     Status,
-    /// `/hooks`.
-    Hooks,
-    /// `/skills`.
-    Skills,
+    /// The agents that can be sent out.
+    Agents,
     /// The figures of all sessions.
     Stats,
     /// `/doctor`.
@@ -114,8 +129,7 @@ impl SessionCommands {
         match topic {
             ReportTopic::Usage => usage::run(session),
             ReportTopic::Status => status::run(self, session),
-            ReportTopic::Hooks => hooks::run(self, session),
-            ReportTopic::Skills => skills::run(session),
+            ReportTopic::Agents => return agents::to_markdown(self),
             ReportTopic::Doctor => return self.doctor(),
             ReportTopic::Stats => {
                 let text = statistics_text(&self.env, &self.home);

@@ -3,6 +3,7 @@
 //!
 //! They block; a front end calls them off the thread that draws.
 
+mod context_history;
 mod entries;
 mod export;
 mod move_session;
@@ -21,6 +22,7 @@ use loci_storage::layout::{ConfigHome, SessionPlace};
 use crate::options::RunOptions;
 use crate::start::StartedSession;
 
+pub use context_history::{ContextPart, ContextPoint, columns, condensed, context_history};
 pub use entries::entries;
 pub use export::export;
 pub use move_session::{move_session, move_target};

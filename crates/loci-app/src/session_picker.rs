@@ -27,6 +27,8 @@ use crate::user_error::UserError;
 const MOST_TITLE: usize = 160;
 /// The most branches of a session that are shown.
 const MOST_BRANCHES: usize = 100;
+/// Sessions that were branched off one another are followed so far.
+const MOST_DEPTH: usize = 100;
 /// How many bytes of a message are shown.
 const MOST_SNIPPET: usize = 240;
 
@@ -62,6 +64,10 @@ pub struct SessionChoice {
     pub cwd: Option<PathBuf>,
     /// Whether it was branched off another.
     pub is_branch: bool,
+    /// The session that it was branched off.
+    pub parent: Option<String>,
+    /// How many sessions of the list it stands below: those it was branched off.
+    pub depth: usize,
     /// Whether it belongs to this project.
     pub is_here: bool,
 }
@@ -145,7 +151,7 @@ impl<'a> Describe<'a> {
 
     fn choices(&self, sessions: &[SessionSummary]) -> Vec<SessionChoice> {
         let shown = sessions.iter().filter(|session| !session.facts.is_empty && !session.facts.is_sidechain);
-        shown.map(|session| self.choice(session)).collect()
+        as_tree(shown.map(|session| self.choice(session)).collect())
     }
 }
 
@@ -162,11 +168,63 @@ impl Describe<'_> {
             shown_cwd: facts.cwd.as_ref().map(|cwd| path(&self.env.home, cwd)),
             cwd: facts.cwd.as_ref().map(PathBuf::from),
             is_branch: facts.forked_from.is_some(),
+            parent: facts.forked_from.clone(),
+            depth: 0,
             is_here: self.is_own(session),
             file: session.place.file().to_owned(),
             id,
         }
     }
+}
+
+/// Puts sessions that were branched off others below those, in the order of the newest of each family.
+fn as_tree(sessions: Vec<SessionChoice>) -> Vec<SessionChoice> {
+    if !sessions.iter().any(|session| session.is_branch) {
+        return sessions;
+    }
+    let places: HashMap<String, usize> =
+        sessions.iter().enumerate().map(|(idx, session)| (session.id.clone(), idx)).collect();
+    let parent_of = |idx: usize| {
+        let parent = sessions.get(idx)?.parent.as_ref()?;
+        places.get(parent).copied().filter(|parent| *parent != idx)
+    };
+    // Whoever heads a family; two that were branched off each other head none, and stay where they are.
+    let head_of = |idx: usize| {
+        let mut head = idx;
+        for _ in 0..MOST_DEPTH {
+            match parent_of(head) {
+                Some(parent) => head = parent,
+                None => return Some(head),
+            }
+        }
+        None
+    };
+    let heads: Vec<usize> = (0..sessions.len()).map(|idx| head_of(idx).unwrap_or(idx)).collect();
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for idx in 0..sessions.len() {
+        if let Some(parent) = parent_of(idx).filter(|_| heads.get(idx) != Some(&idx)) {
+            children.entry(parent).or_default().push(idx);
+        }
+    }
+    let mut order: Vec<(usize, usize)> = Vec::with_capacity(sessions.len());
+    let mut is_listed = vec![false; sessions.len()];
+    for head in heads {
+        let mut open = vec![(head, 0)];
+        while let Some((idx, depth)) = open.pop() {
+            if is_listed.get(idx).copied().unwrap_or(true) {
+                continue;
+            }
+            is_listed[idx] = true;
+            order.push((idx, depth));
+            let below = children.get(&idx).into_iter().flatten().rev();
+            open.extend(below.map(|child| (*child, depth + 1)));
+        }
+    }
+    let mut sessions: Vec<Option<SessionChoice>> = sessions.into_iter().map(Some).collect();
+    let taken = order.into_iter().filter_map(|(idx, depth)| {
+        sessions.get_mut(idx)?.take().map(|session| SessionChoice { depth, ..session })
+    });
+    taken.collect()
 }
 
 /// A branch of a session's conversation.
@@ -280,6 +338,38 @@ mod tests {
         std::fs::write(&file, format!("{line}\n")).unwrap();
         let _ = home;
         file
+    }
+
+    #[test]
+    fn branched_sessions_stand_below_their_origin_whatever_names_what() {
+        let session = |id: &str, parent: Option<&str>| SessionChoice {
+            id: id.to_owned(),
+            file: PathBuf::new(),
+            title: String::new(),
+            ago: String::new(),
+            time: String::new(),
+            branch: None,
+            n_messages: 0,
+            shown_cwd: None,
+            cwd: None,
+            is_branch: parent.is_some(),
+            parent: parent.map(str::to_owned),
+            depth: 0,
+            is_here: true,
+        };
+        for (sessions, expected) in [
+            (vec![("a", None), ("b", None)], "a0 b0"),
+            // The newest of a family brings the whole family to its place.
+            (vec![("c", Some("a")), ("x", None), ("a", None), ("d", Some("c"))], "a0 c1 d2 x0"),
+            (vec![("c", Some("gone")), ("a", None)], "c0 a0"),
+            // Two that name each other, and one that names itself, are listed once each.
+            (vec![("a", Some("b")), ("b", Some("a")), ("c", Some("c"))], "a0 b0 c0"),
+        ] {
+            let all = sessions.into_iter().map(|(id, parent)| session(id, parent)).collect();
+            let listed: Vec<String> =
+                as_tree(all).iter().map(|it| format!("{}{}", it.id, it.depth)).collect();
+            assert_eq!(listed.join(" "), expected);
+        }
     }
 
     #[test]

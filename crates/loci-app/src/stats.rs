@@ -1,8 +1,10 @@
 //! What sessions have used, by model, project and day: the figures of `loci stats` and of the statistics in the terminal.
 
 mod chart;
+mod plots;
 mod report;
 
+pub use plots::{PlotBar, UsagePlots, usage_plots};
 pub use report::{Cell, Report, Used};
 
 use loci_stdx::{Env, TimeZone};

@@ -75,6 +75,16 @@ pub enum Command {
         /// Which.
         task: String,
     },
+    /// Say something to an agent, in the person's name: one that works hears it before its next step, one that is done goes
+    /// on with it in the background; answered by an event.
+    MessageAgent {
+        /// An id for the answer.
+        request: String,
+        /// The agent, by id or name.
+        agent: String,
+        /// What is said.
+        text: String,
+    },
     /// Have calls of the turn at hand go on in the background: this one, or all that can.
     MoveToBackground {
         /// Which.
@@ -253,6 +263,7 @@ impl Command {
             Self::SetModel(_) => "set model",
             Self::Wake { .. } => "wake",
             Self::StopTask { .. } => "stop task",
+            Self::MessageAgent { .. } => "message agent",
             Self::MoveToBackground { .. } => "move to background",
             Self::Notify { .. } => "notify",
             Self::AddDirectory { .. } => "add directory",

@@ -7,6 +7,7 @@
 //! Tasks of a turn report to its inbox. Whoever owns the conversation calls [`Conversation::begin`] and then
 //! [`Conversation::advance`] until there is a report; between two steps it may interrupt, or hand in answers.
 
+mod agent_requests;
 mod checkpoints;
 mod collapse;
 mod compaction;
@@ -429,6 +430,9 @@ impl Conversation {
     }
 
     pub(crate) fn tell(&self, event: EngineEvent) {
+        if self.is_main() {
+            self.ctx.timeline.take(&event, self.env.clock.monotonic());
+        }
         self.events.send(event);
     }
 

@@ -22,6 +22,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::command::QueuedPrompt;
+use crate::goal::{Goal, GoalVerdict};
 use crate::local_command::LocalCommandOutput;
 use crate::mcp::{McpServerError, McpServerState};
 use crate::slash_command::CommandRegistry;
@@ -62,6 +63,22 @@ pub enum EngineEvent {
     StopAnswered {
         /// The request's id.
         request: String,
+    },
+    /// An agent was spoken to, or why not; the answer to [`crate::Command::MessageAgent`].
+    AgentMessaged {
+        /// The request's id.
+        request: String,
+        /// What becomes of it, for people.
+        outcome: Result<String, String>,
+    },
+    /// The goal of the session was looked at before a turn ended, or could not be.
+    GoalChecked {
+        /// The goal as it is now.
+        goal: Goal,
+        /// What is said of it.
+        verdict: GoalVerdict,
+        /// Why.
+        reason: String,
     },
     /// A turn begins.
     TurnStarted(TurnStart),

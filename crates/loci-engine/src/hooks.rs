@@ -45,10 +45,12 @@ use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
+use crate::timeline::TimelineRecorder;
 pub(crate) use agent::{HOOK_AGENT, HookAgents};
 pub(crate) use attachments::classifier_notes_in;
 use callback::client_entries;
 use file_watch::FileWatch;
+pub(crate) use model::judged;
 use scoped::ScopedHookList;
 pub(crate) use task_list::TaskHookLayer;
 
@@ -96,6 +98,8 @@ pub(crate) struct HookWorld {
     /// The world around the session; settings change it.
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     pub(crate) events: UnboundedSender<EngineEvent>,
+    /// What the last turn spent time on.
+    pub(crate) timeline: Arc<TimelineRecorder>,
     pub(crate) tmp: SessionTmp,
     /// What is known of models.
     pub(crate) models: ModelCatalog,
@@ -217,6 +221,8 @@ impl HookService {
     }
 
     fn tell(&self, event: EngineEvent) {
+        let now = lock(&self.world().ambient).env.clock.monotonic();
+        self.world().timeline.take(&event, now);
         // Without a listener the session still runs to its end.
         drop(self.world().events.send(event));
     }

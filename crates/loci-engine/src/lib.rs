@@ -15,6 +15,7 @@ mod earlier_totals;
 mod event;
 mod extension;
 mod file_history;
+mod goal;
 mod hooks;
 mod initialize;
 mod instructions;
@@ -40,6 +41,7 @@ mod snapshot;
 mod state;
 mod state_effects;
 mod task_list;
+mod timeline;
 pub mod turn;
 mod web;
 mod worktrees;
@@ -68,6 +70,7 @@ pub use extension::{
     ScopedHooks, ScopedHooksGuard, SessionAdditions, SessionBegin, ShownBatch, TaskStep, TurnHooks,
 };
 pub use file_history::FileHistoryStores;
+pub use goal::{CLEAR_WORDS, Goal, GoalEnd, GoalVerdict, refusal as goal_refusal};
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
@@ -94,3 +97,4 @@ pub use slash_command::{
 };
 pub use snapshot::SessionSnapshot;
 pub use state::{StateEffects, change, change_identity, connect};
+pub use timeline::{SpanKind, TimelineSpan, TurnTimeline};

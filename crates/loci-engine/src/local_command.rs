@@ -72,6 +72,19 @@ pub enum LocalEffect {
     Mcp(McpAction),
     /// Read all skills anew, and say what changed.
     ReloadSkills,
+    /// Say something to an agent, by id or name.
+    MessageAgent {
+        /// Which.
+        agent: String,
+        /// What.
+        text: String,
+    },
+    /// Give a task to a fork of the conversation, in the background.
+    Subtask(String),
+    /// Stop work in the background, by id.
+    StopTask(String),
+    /// Work towards nothing any more.
+    ClearGoal,
     /// Let these hooks count in the place of those of settings and plugins.
     SetHooks(NewHooks),
 }

@@ -28,6 +28,7 @@ use crate::conversation::{Conversation, TurnInput};
 use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
 use crate::extension::{FeatureHooks, SessionBegin};
+use crate::goal::is_lasting;
 use crate::mcp::{McpLink, servers_changed};
 use crate::schedule::ScheduleService;
 use crate::slash_command::{CommandAction, CommandRegistry};
@@ -289,13 +290,24 @@ impl Session {
             return;
         }
         (self.has_answered, self.is_told_idle) = (true, false);
+        let input = self.take_goal(input);
         if let Some(call) = self.local_call(&input) {
             return self.run_local(call).await;
         }
+        self.conversation.ctx.goal.begin_turn();
         let Some(input) = self.with_servers(input).await else { return };
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
+        }
+        if let Some(TurnReport { outcome: Outcome::ApiError(failure), .. }) = &report
+            && is_lasting(failure.kind)
+            && let Some(goal) = self.conversation.ctx.goal.clear()
+        {
+            self.conversation.tell(EngineEvent::Warning(format!(
+                "Goal cleared after an unrecoverable error ({}): {}. Run /goal again to continue",
+                failure.message, goal.condition
+            )));
         }
         if let Some(TurnReport { outcome: Outcome::Deferred(_) | Outcome::DeferredUnavailable(_), .. }) =
             report

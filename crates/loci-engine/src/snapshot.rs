@@ -9,14 +9,18 @@ use loci_core::app_state::Denial;
 use loci_core::hooks::HookConfig;
 use loci_core::ids::{PromptId, SessionId};
 use loci_core::model::{ModelCatalog, facts};
-use loci_core::permission::{Mode, Rulebook};
+use loci_core::permission::{AskedCall, Mode, Rulebook};
+use loci_core::plugin::PluginList;
 use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
 use loci_core::usage::Usage;
 use loci_mcp::ServerView;
+use loci_tools::BackgroundTask;
 use serde_json::Value;
 
+use crate::goal::Goal;
 use crate::mcp::McpServerError;
+use crate::timeline::TurnTimeline;
 
 /// How a session stands.
 #[derive(Debug, Clone)]
@@ -61,12 +65,16 @@ pub struct SessionSnapshot {
     pub mode: Mode,
     /// The rules in force, and the directories.
     pub rulebook: Rulebook,
+    /// Calls that somebody was asked about, and what they said, oldest first.
+    pub asked: Vec<AskedCall>,
     /// Calls that were denied, the newest last.
     pub recent_denials: Vec<Denial>,
     /// What fills the window.
     pub context: ContextUsage,
     /// What the session has used in all.
     pub totals: Totals,
+    /// The time on the clock's monotonic scale.
+    pub now: Duration,
     /// How long this process has run.
     pub wall: Duration,
     /// The MCP servers.
@@ -83,6 +91,14 @@ pub struct SessionSnapshot {
     pub hooks: Arc<HookConfig>,
     /// The agents that can be sent out.
     pub agents: Vec<String>,
+    /// Work beside the conversation, oldest first: commands and agents.
+    pub tasks: Vec<BackgroundTask>,
+    /// What the last turn that asked a model spent its time on.
+    pub timeline: Option<TurnTimeline>,
+    /// The goal, also one that has ended.
+    pub goal: Option<Goal>,
+    /// The plugins, and what is wrong with them.
+    pub plugins: Arc<PluginList>,
     /// Settings in force.
     pub settings: Value,
     /// Where the credentials come from.
@@ -118,9 +134,11 @@ impl SessionSnapshot {
             compact_window: None,
             mode: Mode::default(),
             rulebook: Rulebook::default(),
+            asked: Vec::new(),
             recent_denials: Vec::new(),
             context: ContextUsage::new(model.to_owned(), Vec::new(), fullness, true),
             totals: Totals::default(),
+            now: Duration::ZERO,
             wall: Duration::ZERO,
             mcp_servers: Vec::new(),
             mcp_errors: Vec::new(),
@@ -129,6 +147,10 @@ impl SessionSnapshot {
             skills: Arc::default(),
             hooks: Arc::default(),
             agents: Vec::new(),
+            tasks: Vec::new(),
+            timeline: None,
+            goal: None,
+            plugins: Arc::default(),
             settings: Value::Null,
             api_key_source: String::new(),
             output_style: String::new(),

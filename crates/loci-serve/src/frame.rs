@@ -9,8 +9,9 @@ use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::plugin::PluginProblem;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_engine::{
-    AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, HookRunEnded, HookRunStarted,
-    LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnStart, UserMessage, task_summary,
+    AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, GoalVerdict, HookRunEnded,
+    HookRunStarted, LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnStart, UserMessage,
+    task_summary,
 };
 use loci_stdx::Env;
 use serde_json::{Map, Value, json};
@@ -88,9 +89,25 @@ impl Frames {
             }
             EngineEvent::HookStarted(run) => self.system("hook_started", hook_run(run)),
             EngineEvent::HookEnded(ended) => self.system("hook_response", hook_response(ended)),
+            EngineEvent::GoalChecked { goal, verdict, reason } => self.system(
+                "goal_status",
+                json!({
+                    "condition": goal.condition,
+                    "status": match verdict {
+                        GoalVerdict::Reached => "reached",
+                        GoalVerdict::NotYet => "not_yet",
+                        GoalVerdict::Impossible => "impossible",
+                        GoalVerdict::Stalled => "stalled",
+                        GoalVerdict::Unknown => "unknown",
+                    },
+                    "checks": goal.n_checks,
+                    "reason": reason,
+                }),
+            ),
             EngineEvent::Resumed(_)
             | EngineEvent::Task(_)
             | EngineEvent::StopAnswered { .. }
+            | EngineEvent::AgentMessaged { .. }
             | EngineEvent::TurnEnded(_)
             | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }

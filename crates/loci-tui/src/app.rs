@@ -5,6 +5,7 @@
 //! become final since the last one, and the live region. The event loop (`event_loop`) is the rim around both.
 
 mod action;
+mod agent_logs;
 mod away;
 mod block_log;
 mod call_summary;
@@ -38,6 +39,7 @@ mod vim_keys;
 mod window;
 
 pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
+pub(crate) use agent_logs::{AgentLog, AgentLogs};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::{all_blocks, history_blocks, tail_blocks};
@@ -45,8 +47,10 @@ pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -169,6 +173,8 @@ pub struct App {
     is_help_shown: bool,
     /// The panel that stands in the place of the prompt.
     panel: Option<Box<dyn Panel>>,
+    /// When the panel last asked for what it shows.
+    panel_asked: Duration,
     /// The transcript pager, where it is open.
     transcript: Option<Transcript>,
     /// What the pager was asked to write to the scrollback.
@@ -179,6 +185,8 @@ pub struct App {
     log: BlockLog,
     /// Work beside the conversation, oldest first.
     background: Vec<BackgroundTask>,
+    /// What the agents of the session say and do; the agent view looks at it.
+    agent_logs: Rc<RefCell<AgentLogs>>,
     /// The session that is to take the place of the one at hand.
     switching: Option<Switching>,
     /// The person's own status line.
@@ -254,11 +262,13 @@ impl App {
             are_tasks_shown: true,
             is_help_shown: false,
             panel: None,
+            panel_asked: Duration::ZERO,
             transcript: None,
             dumped: Vec::new(),
             n_side_questions: 0,
             log: BlockLog::default(),
             background: Vec::new(),
+            agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
             switching: None,
             status_line: StatusLine::default(),
             tail: None,
@@ -293,7 +303,9 @@ impl App {
             Event::News(news) => self.news(news),
             Event::Tick => {
                 let expired = self.dialogs.take_expired(now);
-                expired.map(|actions| self.keep_own(actions)).unwrap_or_default()
+                let mut actions = expired.map(|actions| self.keep_own(actions)).unwrap_or_default();
+                actions.extend(self.refresh_panel());
+                actions
             }
             Event::Drawn => {
                 self.dialogs.drawn(now);
@@ -332,6 +344,7 @@ impl App {
             self.away.deadline(),
             self.status_line.deadline(),
             self.recap_deadline(),
+            self.panel_deadline(),
         ];
         [spinner, armed, flash].into_iter().chain(others).flatten().min()
     }

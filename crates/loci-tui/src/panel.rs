@@ -8,52 +8,72 @@
 //! To add one: a file under `panel/`, a row in the engine's table of commands, an arm in `app/commands.rs`, and, where it
 //! needs data, a [`PanelRequest`] with a function of `loci_app` that answers it (`panel/request.rs`).
 
+mod agents;
 mod config;
 mod context;
+mod debug;
 mod diff;
 mod effort;
+mod fewer_prompts;
 mod help;
+mod hooks;
+mod items;
 mod list;
 mod mcp;
 mod memory;
 mod model;
 mod permissions;
+mod plugin;
 mod rename;
 mod report;
 mod request;
 mod resume;
 mod rewind;
+mod sandbox;
 mod scroll;
 mod search;
 mod side_question;
+mod skills;
 mod tabs;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 mod theme;
+mod usage;
 
+pub(crate) use agents::AgentsPanel;
 pub(crate) use config::ConfigPanel;
 pub(crate) use context::ContextPanel;
+pub(crate) use debug::DebugPanel;
 pub(crate) use diff::DiffPanel;
 pub(crate) use effort::EffortPanel;
+pub(crate) use fewer_prompts::FewerPromptsPanel;
 pub(crate) use help::HelpPanel;
+pub(crate) use hooks::HooksPanel;
+pub(crate) use items::{ItemList, ItemStep, ListItem};
 pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};
 pub(crate) use mcp::McpPanel;
 pub(crate) use memory::MemoryPanel;
 pub(crate) use model::ModelPanel;
 pub(crate) use permissions::PermissionsPanel;
+pub(crate) use plugin::PluginPanel;
 pub(crate) use rename::{RenamePanel, rename_actions};
 pub(crate) use report::ReportPanel;
 pub use request::{PanelData, PanelRequest};
 pub(crate) use request::{answer, answer_at_start};
 pub(crate) use resume::ResumePanel;
 pub(crate) use rewind::{RewindPanel, SUMMARY_REQUEST};
+pub(crate) use sandbox::SandboxPanel;
 pub(crate) use scroll::Scroll;
 pub(crate) use search::SearchPanel;
 pub(crate) use side_question::SideQuestionPanel;
+pub(crate) use skills::SkillsPanel;
 pub(crate) use tabs::Tabs;
 pub(crate) use tasks::TasksPanel;
 pub(crate) use theme::ThemePanel;
+pub(crate) use usage::UsagePanel;
+
+use std::time::Duration;
 
 use loci_engine::Command;
 
@@ -78,6 +98,16 @@ pub(crate) trait Panel: std::fmt::Debug {
     /// Tells whether it waits for the answer to this request of the engine.
     fn is_awaiting(&self, _request: &str) -> bool {
         false
+    }
+
+    /// Returns how often it asks anew while it is open; never, where it is told what changes.
+    fn refresh_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Returns what it asks for then.
+    fn refresh(&self) -> Vec<Action> {
+        Vec::new()
     }
 
     /// Returns what is seen; `ctx` has the width and the looks, `size` the most that it may take.

@@ -1,23 +1,64 @@
-//! `/context [all]`: what fills the window, as a picture, a table and, with `all`, a list.
+//! `/context [all|time]`: what fills the window, as a picture, a table and, with `all`, a list; with `time`, how it has
+//! filled.
 
 use loci_context::{ContextCategory, ContextCell, ContextUsage};
 use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{cell, short_tokens};
+use crate::session_command::{ContextPart, ContextPoint, columns, condensed, context_history};
+use crate::user_error::UserError;
 
 /// The picture of the text: cells in a row, and rows.
 const COLUMNS: usize = 20;
 const ROWS: usize = 5;
+/// The picture over time.
+const HISTORY_COLUMNS: usize = 60;
+const HISTORY_ROWS: usize = 8;
 
 /// Carries the command out.
 pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     match argument {
         "" => LocalOutcome::text(to_markdown(&session.context, false)),
         "all" => LocalOutcome::text(to_markdown(&session.context, true)),
+        "time" => match history(session) {
+            Ok(points) => LocalOutcome::text(history_markdown(&points)),
+            Err(error) => super::refused(&error),
+        },
         other => LocalOutcome::error(format!(
-            "`/context {other}`: say `/context`, or `/context all` for every piece"
+            "`/context {other}`: say `/context`, `/context all` for every piece, or `/context time`"
         )),
     }
+}
+
+/// Reads how the context of a session has filled, after each answer.
+pub fn history(session: &SessionSnapshot) -> Result<Vec<ContextPoint>, UserError> {
+    let Some(file) = session.transcript.as_ref().filter(|file| file.exists()) else { return Ok(Vec::new()) };
+    let is_fixed = |category: &ContextCategory| *category != ContextCategory::Messages;
+    let fixed = session.context.categories().into_iter().filter(|(category, _)| is_fixed(category));
+    context_history(file, fixed.map(|(_, tokens)| tokens).sum())
+}
+
+fn history_markdown(points: &[ContextPoint]) -> String {
+    let most = points.iter().map(ContextPoint::total).max().unwrap_or(0);
+    if most == 0 {
+        return "Nothing was answered yet.\n".to_owned();
+    }
+    let shown = condensed(points, HISTORY_COLUMNS);
+    let rows: Vec<String> = columns(&shown, HISTORY_ROWS, most)
+        .iter()
+        .map(|row| row.iter().map(|cell| cell.map_or(' ', ContextPart::letter)).collect::<String>())
+        .map(|row| row.trim_end().to_owned())
+        .collect();
+    let marks: String = shown.iter().map(|point| if point.is_compacted { '^' } else { '-' }).collect();
+    let legend: Vec<String> =
+        ContextPart::ALL.iter().map(|part| format!("{} {}", part.letter(), part.title())).collect();
+    format!(
+        "## Context over time\n\n{} answers, at most {} tokens\n\n```text\n{}\n{marks}\n```\n\n{}; ^ compacted\n",
+        points.len(),
+        short_tokens(most),
+        rows.join("\n"),
+        legend.join(", ")
+    )
 }
 
 /// Returns the letter of a cell in pictures without colours.

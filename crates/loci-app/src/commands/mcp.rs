@@ -1,8 +1,13 @@
 //! `/mcp [reconnect|enable|disable server]`: the MCP servers, and looking after them.
 
 use loci_engine::{LocalEffect, LocalOutcome, McpAction, SessionSnapshot};
+use loci_mcp::{prompt_name, read_log};
+use loci_stdx::printable;
+use loci_storage::layout::ConfigHome;
 
 use super::cell;
+use crate::mcp::log_dir;
+use crate::user_error::UserError;
 
 /// A server, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +22,14 @@ pub struct ServerRow {
     pub kind: &'static str,
     /// Why it cannot be used.
     pub error: Option<String>,
-    /// Its tools, by the names the model has for them.
-    pub tools: Vec<String>,
+    /// Its tools, by the names the model has for them, each with what it does.
+    pub tools: Vec<(String, String)>,
+    /// Its resources, as they are mentioned, each with what it is.
+    pub resources: Vec<(String, String)>,
+    /// Its prompts, as they are typed, each with what it asks.
+    pub prompts: Vec<(String, String)>,
+    /// What it says of itself: name and version.
+    pub about: Option<String>,
 }
 
 /// Returns the servers of a session.
@@ -29,9 +40,40 @@ pub fn rows(session: &SessionSnapshot) -> Vec<ServerRow> {
         scope: view.scope.name(),
         kind: view.kind,
         error: view.error.clone(),
-        tools: view.offer.tools.iter().map(|(name, _)| name.clone()).collect(),
+        tools: view.offer.tools.iter().map(|(name, tool)| (name.clone(), tool.description.clone())).collect(),
+        resources: view
+            .offer
+            .resources
+            .iter()
+            .map(|it| {
+                (
+                    format!("@{}:{}", view.name, it.uri),
+                    it.description.clone().unwrap_or_else(|| it.name.clone()),
+                )
+            })
+            .collect(),
+        prompts: view
+            .offer
+            .prompts
+            .iter()
+            .map(|it| (format!("/{}", prompt_name(&view.name, &it.name)), it.description.clone()))
+            .collect(),
+        about: view.handshake.as_ref().map(|it| format!("{} {}", it.name, it.version)),
     };
     session.mcp_servers.iter().map(row).collect()
+}
+
+/// Reads the log of a server: what it complained about, and what was noticed of it.
+pub fn server_log(home: &ConfigHome, server: &str) -> Result<String, UserError> {
+    let dir = log_dir(home);
+    match read_log(&dir, server) {
+        // What it wrote must not talk to the terminal.
+        Ok(text) => Ok(printable(&text.unwrap_or_default())),
+        Err(error) => Err(UserError::new(format!(
+            "Failed to read the log of `{server}` in `{}`: {error}",
+            dir.display()
+        ))),
+    }
 }
 
 /// Carries the command out.

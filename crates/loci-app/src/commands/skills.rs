@@ -1,9 +1,14 @@
-//! `/skills`: the skills there are, where they come from, and who may use them.
+//! `/skills`: the skills there are, where they come from, what they cost, and who may use them.
 
-use loci_core::skill::SkillDefinition;
+use loci_context::prose_tokens;
+use loci_core::skill::{SkillDefinition, SkillOverride, SkillRegistry, SkillScope};
 use loci_engine::{LocalOutcome, SessionSnapshot};
+use loci_settings::Scope;
 
-use super::cell;
+use super::{cell, short_tokens};
+use crate::commands::config::change;
+use crate::settings_editor::SettingsContext;
+use crate::user_error::UserError;
 
 /// A skill, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,25 +21,78 @@ pub struct SkillRow {
     pub source: String,
     /// Who may use it.
     pub who: &'static str,
+    /// How settings let it be used.
+    pub visibility: SkillOverride,
+    /// Whether that can be changed: those of plugins come and go with their plugin.
+    pub can_change: bool,
+    /// About how many tokens of every conversation it takes.
+    pub listed_tokens: u64,
+    /// About how many tokens it is when it is used.
+    pub tokens: u64,
+    /// What it asks for in vain, or says that nobody understands.
+    pub notes: Vec<String>,
 }
 
-/// Returns the skills of a session, in order.
+/// Returns the skills of a session, in order; those that settings turn off, too.
 pub fn rows(session: &SessionSnapshot) -> Vec<SkillRow> {
-    session.skills.iter().map(|skill| row(skill)).collect()
+    session.skills.all().map(|skill| row(&session.skills, skill)).collect()
 }
 
-fn row(skill: &SkillDefinition) -> SkillRow {
+fn row(registry: &SkillRegistry, skill: &SkillDefinition) -> SkillRow {
+    let visibility = registry.override_of(skill);
+    let is_told = skill.is_for_model && skill.is_listed;
     SkillRow {
         name: skill.name.clone(),
         description: skill.description.clone(),
         source: skill.source.to_string(),
-        who: match (skill.is_for_people, skill.is_for_model) {
-            (true, true) => "you and the model",
-            (true, false) => "you",
-            (false, true) => "the model",
-            (false, false) => "nobody",
+        who: match (visibility, skill.is_for_people, skill.is_for_model) {
+            (SkillOverride::Off, ..) => "nobody",
+            (SkillOverride::UserInvocableOnly, true, _) => "you",
+            (_, true, true) => "you and the model",
+            (_, true, false) => "you",
+            (SkillOverride::UserInvocableOnly, false, _) => "nobody",
+            (_, false, true) => "the model",
+            (_, false, false) => "nobody",
         },
+        visibility,
+        can_change: skill.source.scope != SkillScope::Plugin,
+        listed_tokens: match visibility {
+            SkillOverride::On if is_told => prose_tokens(&skill.summary()),
+            SkillOverride::NameOnly if is_told => prose_tokens(&skill.name),
+            _ => 0,
+        },
+        tokens: prose_tokens(&skill.body),
+        notes: skill.notes.clone(),
     }
+}
+
+/// Returns the word that settings have for a visibility.
+pub fn visibility_word(visibility: SkillOverride) -> &'static str {
+    match visibility {
+        SkillOverride::On => "on",
+        SkillOverride::NameOnly => "name-only",
+        SkillOverride::UserInvocableOnly => "user-invocable-only",
+        SkillOverride::Off => "off",
+    }
+}
+
+/// Returns the visibility behind another, as a key goes through them.
+pub fn next_visibility(visibility: SkillOverride) -> SkillOverride {
+    match visibility {
+        SkillOverride::On => SkillOverride::NameOnly,
+        SkillOverride::NameOnly => SkillOverride::UserInvocableOnly,
+        SkillOverride::UserInvocableOnly => SkillOverride::Off,
+        SkillOverride::Off => SkillOverride::On,
+    }
+}
+
+/// Says in the person's settings for the project how a skill may be used.
+pub fn set_visibility(
+    ctx: &SettingsContext,
+    skill: &str,
+    visibility: SkillOverride,
+) -> Result<String, UserError> {
+    change(ctx, &format!("skillOverrides.{skill}"), visibility_word(visibility), Some(Scope::Local))
 }
 
 /// Carries the command out.
@@ -43,12 +101,15 @@ pub(super) fn run(session: &SessionSnapshot) -> LocalOutcome {
     if rows.is_empty() {
         return LocalOutcome::text("There are no skills");
     }
-    let mut text = "## Skills\n\n| Skill | What it is for | Used by | From |\n|---|---|---|---|\n".to_owned();
-    for SkillRow { name, description, source, who } in rows {
+    let mut text =
+        "## Skills\n\n| Skill | What it is for | Used by | Tokens | From |\n|---|---|---|---:|---|\n"
+            .to_owned();
+    for SkillRow { name, description, source, who, tokens, .. } in rows {
         text.push_str(&format!(
-            "| /{} | {} | {who} | {} |\n",
+            "| /{} | {} | {who} | {} | {} |\n",
             cell(&name),
             cell(&description),
+            short_tokens(tokens),
             cell(&source)
         ));
     }

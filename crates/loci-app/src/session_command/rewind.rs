@@ -3,10 +3,12 @@
 //! Files go back at any time between turns. The conversation goes back while no process writes the session: whoever runs
 //! it ends it, has it rewound, and resumes it. Every rewind is written down first and can be undone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use loci_core::conversation::{Conversation, history};
+use loci_core::conversation::{Branches, Conversation, Leaf, history};
+use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
 use loci_core::ids::EntryId;
 use loci_stdx::{counted, single_line};
@@ -16,7 +18,10 @@ use loci_storage::history::{
 };
 use loci_storage::sessions::{Lease, LeaseError, load_transcript};
 
+use serde_json::Value;
+
 use super::CommandContext;
+use super::turn_changes::changed_file;
 use crate::display::written;
 use crate::user_error::UserError;
 
@@ -28,7 +33,7 @@ const SUMMARY_HEAD: &str = "What followed here was summarised because the user a
 longer part of the conversation, while changes of files remain. The summary:";
 
 /// A prompt that one can go back to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewindPoint {
     /// Its id.
     pub prompt: String,
@@ -38,12 +43,22 @@ pub struct RewindPoint {
     pub line: String,
     /// When, in local time.
     pub time: String,
+    /// Files that its turn changed, as its calls tell it.
+    pub n_files: usize,
+    /// Lines that came.
+    pub added: usize,
+    /// Lines that went.
+    pub removed: usize,
+    /// How far it stands from the conversation at hand: zero for a prompt of it, more for those of branches that were left.
+    pub depth: usize,
+    /// Where its branch ends, for one that was left; going there goes on with it.
+    pub leaf: Option<String>,
 }
 
 /// What there is to go back to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewindPoints {
-    /// The prompts of the conversation, the newest first.
+    /// The prompts of the conversation, the newest first, with those of branches that were left above where they began.
     pub points: Vec<RewindPoint>,
     /// Whether a rewind was made that can be undone.
     pub can_undo: bool,
@@ -88,9 +103,7 @@ pub fn rewind_points(ctx: &CommandContext) -> Result<RewindPoints, UserError> {
     let entries = load_transcript(place.file()).map_err(|error| UserError::from_error(&error))?.entries;
     let path: HashSet<EntryId> =
         history(&entries).iter().filter_map(|entry| entry.head().uuid.clone()).collect();
-    let mut points: Vec<RewindPoint> =
-        prompts_of(&entries).into_iter().filter(|prompt| path.contains(&prompt.id)).map(point).collect();
-    points.reverse();
+    let points = tree(&entries, &path, &ctx.env.cwd);
     let identity = ctx.identity.get();
     let can_undo = plan_undo(&rewind_context(ctx, identity.original_cwd(), identity.id())).is_ok();
     Ok(RewindPoints { points, can_undo })
@@ -102,7 +115,92 @@ fn point(prompt: PromptPoint) -> RewindPoint {
         line: single_line(&prompt.text, MOST_TEXT),
         time: written(Some(&prompt.timestamp)),
         text: prompt.text,
+        ..RewindPoint::default()
     }
+}
+
+/// Lists all prompts of a session as a tree, the newest first: branches that were left stand above the prompt behind which
+/// they began.
+fn tree(entries: &[Arc<Entry>], path: &HashSet<EntryId>, cwd: &Path) -> Vec<RewindPoint> {
+    // Whose turn an entry belongs to, and behind whose turn a prompt was asked.
+    let mut turn_of: HashMap<EntryId, EntryId> = HashMap::new();
+    let mut children: HashMap<Option<EntryId>, Vec<PromptPoint>> = HashMap::new();
+    let mut changes: HashMap<EntryId, (HashSet<String>, usize, usize)> = HashMap::new();
+    for entry in entries {
+        let head = entry.head();
+        let Some(id) = head.uuid.clone() else { continue };
+        let before = head.parent.as_ref().and_then(|parent| turn_of.get(parent).cloned());
+        if let Some(prompt) = prompts_of(std::slice::from_ref(entry)).pop() {
+            turn_of.insert(id.clone(), id);
+            children.entry(before).or_default().push(prompt);
+            continue;
+        }
+        let Some(turn) = before else { continue };
+        if let Some(file) =
+            entry.fields().read::<Value>("toolUseResult").and_then(|it| changed_file(&it, cwd))
+        {
+            let (files, added, removed) = changes.entry(turn.clone()).or_default();
+            files.insert(file.path);
+            *added += file.added;
+            *removed += file.removed;
+        }
+        turn_of.insert(id, turn);
+    }
+    let leaves = leaves_of(entries);
+    let mut points = Vec::new();
+    // A prompt is listed once those behind it are; a stack, so that a long conversation costs no more than a short one.
+    let mut steps: Vec<Step> = vec![Step::Enter(None, 0)];
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Enter(turn, depth) => {
+                let mut behind = children.remove(&turn).unwrap_or_default();
+                // Those of the conversation at hand are listed first, as they are the newest.
+                behind.sort_by_key(|prompt| path.contains(&prompt.id));
+                for prompt in behind {
+                    let is_left = !path.contains(&prompt.id);
+                    let depth = depth + usize::from(is_left && depth == 0);
+                    let id = prompt.id.clone();
+                    steps.push(Step::List(Box::new(prompt), depth));
+                    steps.push(Step::Enter(Some(id), depth));
+                }
+            }
+            Step::List(prompt, depth) => {
+                let (files, added, removed) = changes.remove(&prompt.id).unwrap_or_default();
+                let leaf = (depth > 0).then(|| leaves.get(&prompt.id).map(ToString::to_string)).flatten();
+                points.push(RewindPoint {
+                    n_files: files.len(),
+                    added,
+                    removed,
+                    depth,
+                    leaf,
+                    ..point(*prompt)
+                });
+            }
+        }
+    }
+    points
+}
+
+/// What is done next when a tree is listed.
+enum Step {
+    /// List what was asked behind a turn.
+    Enter(Option<EntryId>, usize),
+    /// List a prompt.
+    List(Box<PromptPoint>, usize),
+}
+
+/// Returns the newest end of a branch for each entry that leads to it.
+fn leaves_of(entries: &[Arc<Entry>]) -> HashMap<EntryId, EntryId> {
+    let branches = Branches::from_entries(entries);
+    let mut leaves: Vec<&Leaf> = branches.leaves().iter().collect();
+    leaves.sort_by(|left, right| left.timestamp.cmp(&right.timestamp));
+    let mut all = HashMap::new();
+    for leaf in leaves {
+        for entry in branches.lineage(&leaf.id) {
+            all.extend(entry.head().uuid.clone().map(|id| (id, leaf.id.clone())));
+        }
+    }
+    all
 }
 
 fn rewind_context<'a>(

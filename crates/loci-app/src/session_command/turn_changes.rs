@@ -66,7 +66,7 @@ fn changes_of(path: &[Arc<Entry>], cwd: &Path) -> Vec<TurnChanges> {
 }
 
 /// Reads what a call changed out of its result.
-fn changed_file(result: &Value, cwd: &Path) -> Option<ChangedFile> {
+pub(super) fn changed_file(result: &Value, cwd: &Path) -> Option<ChangedFile> {
     let path = Path::new(result.get("filePath")?.as_str()?);
     let hunks = result.get("structuredPatch")?.as_array()?;
     let mut lines = Vec::new();

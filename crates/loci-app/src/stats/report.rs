@@ -72,10 +72,10 @@ pub type Cell = (Option<Date>, String, String);
 
 /// All figures.
 pub struct Report {
-    all: Used,
-    by_model: BTreeMap<String, Used>,
-    by_project: BTreeMap<String, Used>,
-    by_day: BTreeMap<Option<Date>, Used>,
+    pub(super) all: Used,
+    pub(super) by_model: BTreeMap<String, Used>,
+    pub(super) by_project: BTreeMap<String, Used>,
+    pub(super) by_day: BTreeMap<Option<Date>, Used>,
     /// By day, project and model.
     pub by_cell: BTreeMap<Cell, Used>,
     /// Models without a price.

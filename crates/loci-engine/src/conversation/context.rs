@@ -2,7 +2,7 @@
 //!
 //! It owns no conversation and holds no inbox but those of questions that wait for an answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -11,7 +11,7 @@ use loci_core::app_state::AppState;
 use loci_core::cost_state::CostState;
 use loci_core::hooks::{HookConfig, HookEvent, HookScope, HookSource};
 use loci_core::ids::AgentId;
-use loci_core::permission::{Mode, Rulebook};
+use loci_core::permission::{AskedCall, Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
 use loci_core::skill::SkillScope;
 use loci_llm::Client;
@@ -31,6 +31,7 @@ use crate::event::EngineEvent;
 use crate::extension::{
     Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
 };
+use crate::goal::GoalKeeper;
 use crate::hooks::HookService;
 use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
@@ -41,6 +42,7 @@ use crate::schedule::ScheduleService;
 use crate::skills::SessionSkills;
 use crate::slash_command::{CommandRegistry, split_command};
 use crate::state::change;
+use crate::timeline::TimelineRecorder;
 use crate::web::WebService;
 use crate::worktrees::WorktreeService;
 
@@ -111,10 +113,16 @@ pub(crate) struct SessionContext {
     pub(crate) skills: Arc<SessionSkills>,
     /// The memories of the project.
     pub(crate) memory: Option<Arc<MemoryService>>,
+    /// What its last turn spent time on.
+    pub(crate) timeline: Arc<TimelineRecorder>,
+    /// What it works towards until it holds.
+    pub(crate) goal: GoalKeeper,
     /// Its working copies.
     pub(crate) worktrees: Arc<WorktreeService>,
     /// Its plan.
     pub(crate) plans: Arc<PlanService>,
+    /// Calls that somebody was asked about, and what they said; held to add one or to copy them.
+    pub(crate) asked: Mutex<VecDeque<AskedCall>>,
     /// The conversation that waits for each open question; held to look one up.
     pub(crate) questions: Mutex<HashMap<String, UnboundedSender<InboxMessage>>>,
 }

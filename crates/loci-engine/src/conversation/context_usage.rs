@@ -11,6 +11,7 @@ use loci_storage::config::InstructionScope;
 use loci_tools::Host as _;
 use serde_json::Value;
 
+use super::host::lock;
 use super::{Conversation, Prelude};
 use crate::instructions::shown_instructions;
 use crate::mcp::McpConfig;
@@ -48,9 +49,11 @@ impl Conversation {
             compact_window: self.compaction.window,
             mode: self.ctx.mode(),
             rulebook: state.permission.rulebook.clone(),
+            asked: lock(&self.ctx.asked).iter().cloned().collect(),
             recent_denials: state.permission.recent_denials.clone(),
             context: self.context_usage(),
             totals: self.ctx.totals(),
+            now: self.env.clock.monotonic(),
             wall: self.env.clock.monotonic().saturating_sub(self.ctx.started),
             mcp_servers: self.ctx.mcp.as_ref().map(|mcp| mcp.servers.views()).unwrap_or_default(),
             mcp_errors: self.ctx.mcp.as_ref().map(McpConfig::errors).unwrap_or_default(),
@@ -59,6 +62,10 @@ impl Conversation {
             skills: self.ctx.skills.registry(),
             hooks: self.ctx.hooks.config(),
             agents: self.host.agent_names(),
+            tasks: self.host.tasks().list(),
+            timeline: self.ctx.timeline.get(self.env.clock.monotonic()),
+            goal: self.ctx.goal.get(),
+            plugins: Arc::clone(&self.ctx.plugins),
             settings: state.settings.clone(),
             api_key_source: self.ctx.api_key_source.clone(),
             output_style: self.ctx.output_style.clone(),

@@ -22,6 +22,7 @@ use crate::command::Prompt;
 use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
 use crate::extension::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
+use crate::goal::{Goal, check_goal};
 use crate::hooks::TaskHookLayer;
 use crate::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
@@ -142,9 +143,13 @@ impl Conversation {
 
     /// Asks hooks whether the turn may end.
     fn ask_before_end(&mut self, has_gone_on: bool) {
-        let Some(hooks) = self.stop_event().and_then(|event| self.ctx.listeners(event)) else {
+        let goal = self.goal_to_check();
+        let may_object = goal.is_none() || self.ctx.goal.may_hooks_object(self.ctx.max_objections);
+        let listeners = self.stop_event().and_then(|event| self.ctx.listeners(event));
+        let hooks = listeners.filter(|_| may_object);
+        if hooks.is_none() && goal.is_none() {
             return self.run.post(InboxMessage::Machine(Event::MayEnd { objection: None }));
-        };
+        }
         let end = BeforeEnd {
             text: self.run.tally.text.clone(),
             has_gone_on,
@@ -153,9 +158,30 @@ impl Conversation {
             agent_transcript: self.agent.as_ref().map(|agent| self.ctx.agent_transcript(&agent.id)),
             moment: self.hook_moment(),
         };
+        let ctx = Arc::clone(&self.ctx);
+        let check = goal.map(|goal| (goal, self.messages(), self.model.catalog.clone()));
         self.wait_for(async move {
-            InboxMessage::Machine(Event::MayEnd { objection: hooks.before_end(end).await })
+            let said = match hooks {
+                Some(hooks) => hooks.before_end(end).await,
+                None => None,
+            };
+            let objection = match (said, check) {
+                (Some(said), _) => {
+                    ctx.goal.note_hook_objection();
+                    Some(said)
+                }
+                (None, Some((goal, messages, models))) => check_goal(ctx, goal, messages, models).await,
+                (None, None) => None,
+            };
+            InboxMessage::Machine(Event::MayEnd { objection })
         });
+    }
+
+    /// Returns the goal that is looked at before the turn ends: not while something works in the background, whose end begins
+    /// a turn of its own.
+    fn goal_to_check(&self) -> Option<Goal> {
+        let goal = self.ctx.goal.active().filter(|_| self.is_main())?;
+        self.host.tasks().running().is_empty().then_some(goal)
     }
 
     /// Shows hooks all results of a response.
@@ -315,6 +341,10 @@ impl Conversation {
             to_background: to_background.clone(),
         };
         self.run.running.insert(call.id.clone(), running);
+        if self.is_main() {
+            let now = self.env.clock.monotonic();
+            self.ctx.timeline.begin_call(call.id.as_str(), &call.tool, &call.input, now);
+        }
         if let Some(work) = &mut self.work {
             work.call_began(&call.tool, &call.input);
         }

@@ -6,7 +6,7 @@ use loci_core::hooks::HookEvent;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
-    Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
+    AskedCall, Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
 use loci_core::tool::{CallEffects, Interaction, PathEffect, ToolOutcome};
 use loci_tools::Host;
@@ -23,6 +23,9 @@ use crate::extension::{CallGate, ClassifierCall, PermissionQuestion};
 use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
 use crate::state::{change, remember_mode};
 use crate::turn::{CallPermission, Event};
+
+/// So many questions and answers are remembered.
+const MOST_ASKED: usize = 300;
 
 impl Conversation {
     /// Returns the rules in force, with what changed in the settings since the last call.
@@ -270,6 +273,7 @@ impl Conversation {
     /// Takes the answer to a question; one that comes too late, or twice, changes nothing.
     pub(crate) fn answered(&mut self, question: &str, answer: Answer) {
         let Some(call) = self.close_question(question) else { return };
+        self.note_answer(&call, matches!(answer, Answer::Allow { .. }));
         match answer {
             Answer::Allow { input, updates } => {
                 lock(&self.ctx.classifier_blocks).forgive();
@@ -293,6 +297,26 @@ impl Conversation {
                 self.deny(&call, permission);
             }
         }
+    }
+
+    /// Remembers what was asked and answered, so that rules can be learned from it. What only a person can say is not asked
+    /// less by any rule.
+    fn note_answer(&self, call: &PreparedCall, is_allowed: bool) {
+        if call.effects.interaction.is_some() {
+            return;
+        }
+        let command = call.input.get("command").and_then(Value::as_str).filter(|_| !call.facts.keeps_input);
+        let mut asked = lock(&self.ctx.asked);
+        if asked.len() >= MOST_ASKED {
+            asked.pop_front();
+        }
+        asked.push_back(AskedCall {
+            tool: call.tool.clone(),
+            command: command.map(str::to_owned),
+            input: call.input.clone(),
+            effects: call.effects.clone(),
+            is_allowed,
+        });
     }
 
     /// A yes holds for what was asked about, unless a rule forbids it by now.

@@ -19,6 +19,9 @@ impl Conversation {
     /// Takes an open question back and returns its call.
     pub(super) fn close_question(&mut self, question: &str) -> Option<PreparedCall> {
         lock(&self.ctx.questions).remove(question);
+        if self.is_main() {
+            self.ctx.timeline.end_question(question, self.env.clock.monotonic());
+        }
         if let Some(beside) = self.run.beside_questions.remove(question) {
             beside.cancel();
         }

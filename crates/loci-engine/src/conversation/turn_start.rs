@@ -221,14 +221,17 @@ impl Conversation {
         let main = self.current_model();
         let spare = self.model.fallbacks.iter().filter(|model| **model != main).cloned();
         let models = std::iter::once(main.clone()).chain(spare).collect();
+        let has_goal = self.is_main() && self.ctx.goal.active().is_some();
         Limits {
             models,
             max_turns: self.limits.max_turns,
             max_budget_usd: self.limits.max_budget_usd,
             max_parallel: if self.limits.max_parallel == 0 { 10 } else { self.limits.max_parallel },
             retry: RetryRules { policy: self.limits.retry, allows_one_piece: self.limits.allows_one_piece },
-            asks_before_end: self.stop_event().is_some_and(|event| self.ctx.listeners(event).is_some()),
-            max_objections: self.ctx.max_objections,
+            asks_before_end: has_goal
+                || self.stop_event().is_some_and(|event| self.ctx.listeners(event).is_some()),
+            // How often hooks may object is counted with the goal then.
+            max_objections: if has_goal { 0 } else { self.ctx.max_objections },
             mends_calls: self.model.catalog.facts(&main).is_named
                 && self.toolbox.descriptors().next().is_some(),
             shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),

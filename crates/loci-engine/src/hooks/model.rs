@@ -80,7 +80,7 @@ pub(super) fn with_arguments(prompt: &str, json: &str) -> String {
 }
 
 /// Reads the model's word: the first object in what it said.
-pub(super) fn judged(text: &str, continues: bool) -> HandlerEnd {
+pub(crate) fn judged(text: &str, continues: bool) -> HandlerEnd {
     let object = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let said: Option<Value> = object.and_then(|object| serde_json::from_str(object).ok());
     let Some(is_ok) = said.as_ref().and_then(|said| said.get("ok")).and_then(Value::as_bool) else {

@@ -27,6 +27,7 @@ use crate::conversation::{
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
+use crate::goal::GoalKeeper;
 use crate::hooks::{HookAgents, HookService, HookWorld};
 use crate::mcp::{McpConfig, McpLink};
 use crate::memory::MemoryService;
@@ -38,6 +39,7 @@ use crate::schedule::ScheduleService;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
+use crate::timeline::TimelineRecorder;
 use crate::web::{WebService, WebWorld};
 use crate::worktrees::WorktreeService;
 
@@ -51,6 +53,7 @@ impl Session {
         let (command_in, commands) = unbounded_channel();
         let identity = Arc::new(Store::new(config.identity.clone()));
         let who = identity.get();
+        let timeline = Arc::new(TimelineRecorder::default());
         let reload = config.settings_reload.take().map(|it| ((it.poll, it.gate), it.apply));
         let (polled, apply) = reload.unzip();
         let (poll_settings, settings_gate) = polled.unzip();
@@ -81,6 +84,7 @@ impl Session {
                 state: Arc::clone(&state),
                 ambient: Arc::clone(&ambient),
                 events: events.clone(),
+                timeline: Arc::clone(&timeline),
                 tmp: config.tmp.clone(),
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
@@ -146,6 +150,9 @@ impl Session {
             turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             max_objections: config.max_objections,
+            goal: GoalKeeper::default(),
+            timeline,
+            asked: Mutex::default(),
             hooks,
             restore_sources: restore_sources(&mut config),
             skills: Arc::clone(&config.skills),

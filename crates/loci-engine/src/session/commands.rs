@@ -107,6 +107,9 @@ impl Session {
                     drop(events.send(EngineEvent::StopAnswered { request }));
                 });
             }
+            Command::MessageAgent { request, agent, text } => {
+                conversation.message_agent(request, agent, text);
+            }
             Command::MoveToBackground { call } => conversation.move_to_background(call.as_ref()),
             Command::Close => self.close(),
             Command::Quit => {

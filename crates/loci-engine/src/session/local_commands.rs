@@ -1,15 +1,20 @@
 //! Commands that need no model: carried out between turns, in the order in which they were asked for.
 
+use std::sync::Arc;
+
 use loci_core::hooks::HookConfig;
 
 use super::Session;
 use crate::command::{Command, DirectorySource};
 use crate::conversation::TurnInput;
+use crate::goal::{CLEAR_WORDS, goal_prompt, refusal};
 use crate::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
 use crate::model_name::resolve_model;
 use crate::slash_command::{CommandAction, CommandCall};
 use loci_tools::Host as _;
 
+/// What is said where somebody did not want to wait.
+const INTERRUPTED: &str = "Interrupted";
 /// What is said where nobody carries commands out.
 const NOBODY: &str = "This command cannot be carried out in this session";
 
@@ -19,6 +24,20 @@ impl Session {
         let TurnInput::Prompt(prompt) = input else { return None };
         let call = self.conversation.ctx.slash_commands.get().parse(prompt)?;
         (call.command.action == CommandAction::Local).then_some(call)
+    }
+
+    /// Sets the goal that an input names, and returns the prompt that begins the work towards it. An input that sets none,
+    /// or may not, comes back as it is.
+    pub(super) fn take_goal(&mut self, input: TurnInput) -> TurnInput {
+        let call = self.local_call(&input).filter(|call| call.command.name == "goal");
+        let condition = call.and_then(|call| call.argument).filter(|it| !CLEAR_WORDS.contains(&it.as_str()));
+        let (Some(condition), TurnInput::Prompt(prompt)) = (condition, &input) else { return input };
+        let conversation = &self.conversation;
+        if refusal(&conversation.ctx.state.get().settings).is_some() {
+            return input;
+        }
+        conversation.ctx.goal.set(&condition, conversation.ctx.env.clock.monotonic());
+        TurnInput::Prompt(goal_prompt(prompt, &condition))
     }
 
     /// Carries a command out, in a turn without a request.
@@ -112,12 +131,34 @@ impl Session {
                 conversation.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
                 Ok(None)
             }
+            LocalEffect::MessageAgent { agent, text } => {
+                let sending = conversation.send_to_agent(agent, text);
+                self.while_hearing(sending).await.unwrap_or_else(|| Err(INTERRUPTED.to_owned())).map(Some)
+            }
+            LocalEffect::Subtask(task) => {
+                let sending = conversation.begin_subtask(task);
+                self.while_hearing(sending).await.unwrap_or_else(|| Err(INTERRUPTED.to_owned())).map(Some)
+            }
+            LocalEffect::StopTask(id) => {
+                let host = Arc::clone(&conversation.host);
+                let stopping = async move { host.tasks().stop(&id).await.ok_or(id) };
+                let stopped = self.while_hearing(stopping).await;
+                match stopped {
+                    None => Err(INTERRUPTED.to_owned()),
+                    Some(Ok(task)) => Ok(Some(format!("Stopped: {}", task.label()))),
+                    Some(Err(id)) => Err(format!("There is no task `{id}`; `/tasks` lists them")),
+                }
+            }
+            LocalEffect::ClearGoal => Ok(Some(match conversation.ctx.goal.clear() {
+                Some(goal) => format!("Goal cleared: {}", goal.condition),
+                None => "No goal set".to_owned(),
+            })),
             LocalEffect::ReloadSkills => Ok(Some(conversation.reload_skills())),
             LocalEffect::Permission(update) => conversation.try_grant(update).map(|()| None),
             LocalEffect::Mcp(action) => {
                 let work = conversation.ctx.mcp_outcome(action);
                 let done = self.while_hearing(work).await;
-                done.unwrap_or_else(|| Err("Interrupted".to_owned())).map(|_| None)
+                done.unwrap_or_else(|| Err(INTERRUPTED.to_owned())).map(|_| None)
             }
         }
     }

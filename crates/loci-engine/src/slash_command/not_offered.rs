@@ -6,7 +6,14 @@ const INSTEAD: &[(&str, &str)] = &[
     ("output-style", "Set `outputStyle` in the settings: `loci config set outputStyle NAME`"),
     ("pr-comments", "Ask for it in words: loci reads comments with `gh`"),
     ("ultraplan", "Use `/plan` with the task"),
-    ("fork", "Use `/branch`: it goes on in a copy of the conversation"),
+    (
+        "background",
+        "A session ends with its terminal; Ctrl+B has what runs go on in the background, `/subtask` gives a side task away",
+    ),
+    (
+        "bg",
+        "A session ends with its terminal; Ctrl+B has what runs go on in the background, `/subtask` gives a side task away",
+    ),
     ("heapdump", "Use `loci --debug` for a trace of what loci does"),
     ("feedback", "There is no service that would take it; the repository of loci has issues"),
     ("bug", "There is no service that would take it; the repository of loci has issues"),

@@ -13,19 +13,31 @@ const MOST_BYTES: usize = 4_000_000;
 const MOST_BLOCKS: usize = 10_000;
 
 /// The last blocks, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BlockLog {
     blocks: VecDeque<Block>,
     n_bytes: usize,
+    most_bytes: usize,
     n_dropped: usize,
 }
 
+impl Default for BlockLog {
+    fn default() -> Self {
+        Self::bounded(MOST_BYTES)
+    }
+}
+
 impl BlockLog {
+    /// Keeps so many bytes of text.
+    pub(crate) fn bounded(most_bytes: usize) -> Self {
+        Self { blocks: VecDeque::new(), n_bytes: 0, most_bytes, n_dropped: 0 }
+    }
+
     /// Adds one; the oldest go where there are too many.
     pub(crate) fn push(&mut self, block: Block) {
         self.n_bytes += size(&block);
         self.blocks.push_back(block);
-        while self.n_bytes > MOST_BYTES && self.blocks.len() > 1 || self.blocks.len() > MOST_BLOCKS {
+        while self.n_bytes > self.most_bytes && self.blocks.len() > 1 || self.blocks.len() > MOST_BLOCKS {
             let Some(dropped) = self.blocks.pop_front() else { return };
             self.n_bytes = self.n_bytes.saturating_sub(size(&dropped));
             self.n_dropped += 1;
@@ -58,7 +70,7 @@ impl BlockLog {
 
     /// Forgets everything: another session is shown.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::bounded(self.most_bytes);
     }
 }
 

@@ -16,8 +16,9 @@ use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
-    ConfigPanel, ContextPanel, DiffPanel, EffortPanel, HelpPanel, McpPanel, MemoryPanel, ModelPanel, Panel,
-    PanelRequest, PermissionsPanel, RenamePanel, ReportPanel, SearchPanel, TasksPanel, ask_snapshot,
+    ConfigPanel, ContextPanel, DebugPanel, DiffPanel, EffortPanel, FewerPromptsPanel, HelpPanel, HooksPanel,
+    McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest, PermissionsPanel, PluginPanel, RenamePanel,
+    ReportPanel, SandboxPanel, SearchPanel, SkillsPanel, TasksPanel, UsagePanel, ask_snapshot,
     rename_actions,
 };
 
@@ -81,17 +82,42 @@ impl App {
                 vec![Action::Send(Command::Snapshot { request })]
             }
             // With an argument the session carries them out.
-            "usage" | "status" | "hooks" | "skills" | "model" | "effort" | "mcp" | "config"
-            | "permissions" | "memory" | "doctor" | "diff"
+            "usage"
+            | "status"
+            | "hooks"
+            | "skills"
+            | "model"
+            | "effort"
+            | "mcp"
+            | "config"
+            | "permissions"
+            | "memory"
+            | "doctor"
+            | "diff"
+            | "agents"
+            | "tasks"
+            | "plugin"
+            | "sandbox"
+            | "fewer-permission-prompts"
                 if call.argument.is_some() =>
             {
                 return None;
             }
-            "usage" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Usage)),
+            "usage" => self.open_snapshot_panel(UsagePanel::new()),
             "status" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
             "doctor" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Doctor)),
-            "hooks" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Hooks)),
-            "skills" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Skills)),
+            "hooks" => self.open_snapshot_panel(HooksPanel::default()),
+            "skills" => self.open_snapshot_panel(SkillsPanel::default()),
+            "fewer-permission-prompts" => self.open_snapshot_panel(FewerPromptsPanel::default()),
+            "debug" => self.open_snapshot_panel(DebugPanel::default()),
+            "sandbox" => {
+                self.open_panel(SandboxPanel::new());
+                SandboxPanel::begin()
+            }
+            "plugin" => {
+                self.open_panel(PluginPanel::new());
+                PluginPanel::begin()
+            }
             "model" => self.open_snapshot_panel(ModelPanel::default()),
             "effort" => self.open_snapshot_panel(EffortPanel::default()),
             "mcp" => self.open_snapshot_panel(McpPanel::default()),
@@ -122,6 +148,7 @@ impl App {
                 actions
             }
             "plan" => self.plan(call.argument.clone()),
+            "agents" => self.open_agents(),
             "tasks" => {
                 let panel = TasksPanel::new(self.background_tasks());
                 self.open_panel(panel);

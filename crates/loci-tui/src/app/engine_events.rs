@@ -9,8 +9,8 @@ use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, HookRunStarted, LocalCommandOutput, Question, ResumedHistory,
-    RunnerEvent, TurnReport, TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, Question,
+    ResumedHistory, RunnerEvent, TurnReport, TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -171,6 +171,10 @@ impl App {
                     return vec![Action::AskPanel(PanelRequest::Settings)];
                 }
             }
+            EngineEvent::AgentMessaged { outcome, .. } => {
+                return self.panel_data(PanelData::AgentMessaged(outcome));
+            }
+            EngineEvent::GoalChecked { goal, verdict, reason } => self.goal_checked(&goal, &verdict, &reason),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
@@ -328,8 +332,9 @@ impl App {
         actions
     }
 
-    /// An agent's own conversation is not shown: its questions are, and that it works.
+    /// An agent's own conversation is shown in the agent view alone: here its questions are, and that it works.
     fn agent_event(&mut self, agent: &AgentRef, event: EngineEvent) -> Vec<Action> {
+        self.agent_logs.borrow_mut().take_event(agent, &event, self.now);
         let id = agent.id.to_string();
         match event {
             EngineEvent::QuestionAsked(question) => return self.asked(question),
@@ -340,6 +345,26 @@ impl App {
             _ => {}
         }
         Vec::new()
+    }
+
+    /// Tells what was said of the goal.
+    fn goal_checked(&mut self, goal: &Goal, verdict: &GoalVerdict, reason: &str) {
+        let (level, text) = match verdict {
+            GoalVerdict::Reached => (NoticeLevel::Info, format!("◎ The goal is reached: {}", goal.condition)),
+            GoalVerdict::NotYet => (NoticeLevel::Info, "◎ The goal is not reached yet".to_owned()),
+            GoalVerdict::Impossible => {
+                (NoticeLevel::Warning, format!("◎ The goal is given up: {}", goal.condition))
+            }
+            GoalVerdict::Stalled => {
+                let text = "◎ Nothing has happened for a while; the goal is still set, and you have the word";
+                (NoticeLevel::Warning, text.to_owned())
+            }
+            GoalVerdict::Unknown => {
+                (NoticeLevel::Warning, "◎ Whether the goal is reached could not be found out".to_owned())
+            }
+        };
+        let text = if reason.is_empty() { text } else { format!("{text}\n{reason}") };
+        self.notice(level, text);
     }
 
     fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {

@@ -48,6 +48,9 @@ impl App {
             self.is_help_shown = !self.is_help_shown;
             return Vec::new();
         }
+        if key == Key::plain(KeyCode::Left) && self.prompt.is_empty() && !self.prompt.is_shell() {
+            return self.open_agents();
+        }
         let mut contexts = Vec::with_capacity(4);
         if self.completion.is_open() {
             contexts.push(Context::Autocomplete);

@@ -1,6 +1,9 @@
 //! The panel that is open: what is typed goes to it, and what it asks for is done.
 
-use loci_engine::{BackgroundTask, TaskNews};
+use std::rc::Rc;
+use std::time::Duration;
+
+use loci_engine::{BackgroundTask, Command, TaskNews};
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::suggestion::SUGGESTION_REQUEST;
@@ -9,7 +12,9 @@ use crate::block::{Block, NoticeLevel};
 use crate::input::{Draft, InputMode};
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
-use crate::panel::{Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel};
+use crate::panel::{
+    AgentsPanel, Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel,
+};
 use crate::screen::{Frame, Size};
 use crate::text::Row;
 
@@ -23,6 +28,23 @@ impl App {
     pub(super) fn open_panel(&mut self, panel: impl Panel + 'static) {
         self.is_help_shown = false;
         self.panel = Some(Box::new(panel));
+        self.panel_asked = self.now;
+    }
+
+    /// Returns when the panel that is open asks anew for what it shows.
+    pub(super) fn panel_deadline(&self) -> Option<Duration> {
+        let every = self.panel.as_ref()?.refresh_every()?;
+        Some(self.panel_asked + every)
+    }
+
+    /// Has the panel ask anew, where it is time.
+    pub(super) fn refresh_panel(&mut self) -> Vec<Action> {
+        if self.panel_deadline().is_none_or(|deadline| self.now < deadline) {
+            return Vec::new();
+        }
+        self.panel_asked = self.now;
+        let actions = self.panel.as_ref().map(|panel| panel.refresh()).unwrap_or_default();
+        self.keep_own(actions)
     }
 
     /// Hands over what was typed; none where no panel is open.
@@ -83,6 +105,13 @@ impl App {
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
             }
+            PanelData::AgentMessaged(outcome) if self.panel.is_none() => {
+                match outcome {
+                    Ok(text) => self.notice(NoticeLevel::Info, text),
+                    Err(why) => self.notice(NoticeLevel::Warning, why),
+                }
+                Vec::new()
+            }
             PanelData::SideAnswer { request, outcome } if !self.is_awaited(&request) => {
                 match request.as_str() {
                     AUTOMATIC_RECAP => self.show_automatic_recap(outcome),
@@ -127,6 +156,7 @@ impl App {
 
     /// Notes a step of work beside the conversation.
     pub(super) fn task_news(&mut self, news: TaskNews) -> Vec<Action> {
+        self.agent_logs.borrow_mut().take_task(&news);
         let task = match news {
             TaskNews::Started(task)
             | TaskNews::Backgrounded(task)
@@ -147,6 +177,13 @@ impl App {
         }
     }
 
+    /// Opens the agent view.
+    pub(super) fn open_agents(&mut self) -> Vec<Action> {
+        let panel = AgentsPanel::new(Rc::clone(&self.agent_logs));
+        self.open_panel(panel);
+        Vec::new()
+    }
+
     /// Returns the work that its conversation does not wait for.
     pub(super) fn background_tasks(&self) -> Vec<BackgroundTask> {
         self.background.iter().filter(|task| task.is_background).cloned().collect()
@@ -157,6 +194,10 @@ impl App {
         let mut rest = Vec::new();
         for action in actions {
             match action {
+                Action::Send(Command::Answer { question, answer }) => {
+                    self.agent_logs.borrow_mut().close_question(&question);
+                    rest.push(Action::Send(Command::Answer { question, answer }));
+                }
                 Action::Exit(reason) => rest.extend(self.exit(reason)),
                 Action::AskForKey => self.ask_for_key(),
                 Action::Submit(text) => rest.extend(self.submit(text)),

@@ -114,6 +114,7 @@ impl App {
         self.sent.clear();
         self.log.clear();
         self.background.clear();
+        self.agent_logs.borrow_mut().clear();
         self.recap = RecapClock::default();
         match self.switching.take() {
             Some(switching) => self.show_switched(switching, left.as_deref()),

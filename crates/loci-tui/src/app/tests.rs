@@ -15,6 +15,7 @@ use serde_json::json;
 mod input;
 mod keyboard;
 mod own_keys;
+mod panels;
 mod plain;
 mod theme;
 mod vim;

@@ -1,12 +1,14 @@
-//! `/context`: a picture of what fills the window, the figures beside it, and what would make room.
+//! `/context`: a picture of what fills the window, the figures beside it, what would make room, and how it has filled over
+//! time.
 
 use std::sync::Arc;
 
 use loci_app::commands::context::{headline, legend, symbol};
 use loci_app::commands::short_tokens;
+use loci_app::session_command::{ContextPart, ContextPoint, columns, condensed};
 use loci_engine::{ContextCategory, ContextCell, ContextUsage, SessionSnapshot};
 
-use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll, ask_snapshot};
+use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot};
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
@@ -21,6 +23,11 @@ const ROWS: usize = 10;
 /// From this width on the figures stand beside the picture.
 const WIDE: u16 = 70;
 
+/// What is seen.
+const TITLES: &[&str] = &["Now", "Over time"];
+/// How high the picture over time is.
+const HISTORY_ROWS: usize = 10;
+
 /// What fills the window.
 #[derive(Debug)]
 pub(crate) struct ContextPanel {
@@ -28,13 +35,23 @@ pub(crate) struct ContextPanel {
     /// Whether every piece is listed.
     is_whole: bool,
     problem: Option<String>,
+    tabs: Tabs,
+    /// How it has filled, once that was read.
+    history: Option<Vec<ContextPoint>>,
     scroll: Scroll,
 }
 
 impl ContextPanel {
     /// Shows it once it is known.
     pub(crate) fn new(is_whole: bool) -> Self {
-        Self { session: None, is_whole, problem: None, scroll: Scroll::default() }
+        Self {
+            session: None,
+            is_whole,
+            problem: None,
+            tabs: Tabs::new(TITLES),
+            history: None,
+            scroll: Scroll::default(),
+        }
     }
 
     fn rows(&self, usage: &ContextUsage, size: Size) -> Vec<Row> {
@@ -66,6 +83,10 @@ impl Panel for ContextPanel {
         if ctx.is_cancel() {
             return PanelStep::Close;
         }
+        if self.tabs.handle(ctx.action) {
+            self.scroll = Scroll::default();
+            return PanelStep::Act(self.ask_history());
+        }
         if self.scroll.handle(event) {
             return PanelStep::Stay;
         }
@@ -80,7 +101,11 @@ impl Panel for ContextPanel {
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
-            PanelData::Snapshot(snapshot) => self.session = Some(snapshot),
+            PanelData::Snapshot(snapshot) => {
+                (self.session, self.history) = (Some(snapshot), None);
+                return self.ask_history();
+            }
+            PanelData::ContextHistory(history) => self.history = Some(history),
             PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
         }
@@ -98,15 +123,91 @@ impl Panel for ContextPanel {
             &format!("Context · {}", headline(&session.context)),
             &format!("↑↓ scroll · {all} · r read again · Esc close"),
         );
-        let rows = self.rows(&session.context, size);
+        view.head.push(self.tabs.row());
+        let rows = match self.tabs.shown() {
+            0 => self.rows(&session.context, size),
+            _ => self.history_rows(&session.context, size),
+        };
         let room = view.room(size);
         view.body = self.scroll.rows(rows, room);
         view
     }
 
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Select, Context::Global]
+        &[Context::Tabs, Context::Select, Context::Global]
     }
+}
+
+impl ContextPanel {
+    /// Asks how it has filled, where that is looked at and not known.
+    fn ask_history(&self) -> Vec<Action> {
+        let Some(snapshot) =
+            self.session.clone().filter(|_| self.tabs.shown() == 1 && self.history.is_none())
+        else {
+            return Vec::new();
+        };
+        vec![Action::AskPanel(PanelRequest::ContextHistory { snapshot })]
+    }
+
+    /// A column for each answer: what the context was made of behind it.
+    fn history_rows(&self, usage: &ContextUsage, size: Size) -> Vec<Row> {
+        let Some(history) = &self.history else {
+            return vec![line(self.problem.as_deref().unwrap_or("Reading…"), faint())];
+        };
+        if history.is_empty() {
+            return vec![line("Nothing was answered yet", faint())];
+        }
+        let n_columns = usize::from(size.width).saturating_sub(8).max(1);
+        let points = condensed(history, n_columns);
+        let fullest = history.iter().map(ContextPoint::total).max().unwrap_or(0);
+        let most = fullest.max(1);
+        let mut rows: Vec<Row> = columns(&points, HISTORY_ROWS, most)
+            .into_iter()
+            .enumerate()
+            .map(|(idx, cells)| {
+                let label = match idx {
+                    0 => short_tokens(most),
+                    idx if idx + 1 == HISTORY_ROWS => "0".to_owned(),
+                    _ => String::new(),
+                };
+                let mut spans = vec![Span::styled(format!("{label:>6} "), faint())];
+                spans.extend(cells.into_iter().map(|part| match part {
+                    Some(part) => Span::styled(part.letter().to_string(), part_style(part)),
+                    None => Span::plain(" "),
+                }));
+                Row::new(spans)
+            })
+            .collect();
+        let marks: String = points.iter().map(|point| if point.is_compacted { '▲' } else { '─' }).collect();
+        rows.push(Row::new(vec![Span::styled(format!("{:>6} {marks}", ""), faint())]));
+        let window = usage.fullness.window;
+        let text = format!(
+            "{} answers, at most {} of {} tokens; ▲ compacted",
+            history.len(),
+            short_tokens(fullest),
+            short_tokens(window)
+        );
+        rows.extend(paragraph("", &text, faint(), size.width));
+        let last = history.last().copied().unwrap_or(ContextPoint { parts: [0; 4], is_compacted: false });
+        rows.extend(ContextPart::ALL.into_iter().zip(last.parts).map(|(part, tokens)| {
+            Row::new(vec![
+                Span::styled(format!("{} ", part.letter()), part_style(part)),
+                Span::plain(format!("{}: {}", part.title(), short_tokens(tokens))),
+            ])
+        }));
+        rows
+    }
+}
+
+/// The colour only helps: the letter says what it is.
+fn part_style(part: ContextPart) -> Style {
+    let color = match part {
+        ContextPart::Fixed => 4,
+        ContextPart::Prompts => 6,
+        ContextPart::Answers => 2,
+        ContextPart::Results => 3,
+    };
+    Style { fg: Color::Ansi(color), ..Style::default() }
 }
 
 /// A letter says what a cell is; the colour only helps.

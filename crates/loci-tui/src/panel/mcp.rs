@@ -1,10 +1,11 @@
-//! `/mcp`: the servers, how they are doing, what they offer, and looking after them.
+//! `/mcp`: the servers, how they are doing, what each offers and logs, and looking after them.
 
-use loci_app::commands::mcp::{ServerRow, rows};
+use loci_app::commands::mcp::ServerRow;
 use loci_engine::{Command, McpAction};
 
 use super::{
-    Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll, ask_snapshot, list_rows, mark_row,
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
+    list_rows, mark_row,
 };
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
@@ -14,15 +15,38 @@ use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, Style, sanitize_line};
 
+/// What is seen of a server.
+const TITLES: &[&str] = &["Tools", "Resources", "Prompts", "Log"];
+/// The tab with the log.
+const LOG: usize = 3;
+
 /// The servers, or one of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct McpPanel {
     servers: Option<Vec<ServerRow>>,
     problem: Option<String>,
     marked: usize,
     /// The one that is looked at, by name.
     open: Option<String>,
+    /// What is seen of it.
+    tabs: Tabs,
+    /// Its log, once it was read.
+    log: Option<String>,
     scroll: Scroll,
+}
+
+impl Default for McpPanel {
+    fn default() -> Self {
+        Self {
+            servers: None,
+            problem: None,
+            marked: 0,
+            open: None,
+            tabs: Tabs::new(TITLES),
+            log: None,
+            scroll: Scroll::default(),
+        }
+    }
 }
 
 impl McpPanel {
@@ -56,19 +80,47 @@ impl McpPanel {
 
     fn server_view(&self, server: &ServerRow, size: Size) -> PanelView {
         let title = format!("{} · {}", server.name, server.status);
-        let mut view =
-            PanelView::new(&title, "↑↓ scroll · r reconnect · e on or off · l log in · o log out · Esc back");
-        let mut body = Vec::new();
-        body.push(line(&format!("From {}, reached by {}", server.scope, server.kind), faint()));
+        let mut view = PanelView::new(
+            &title,
+            "Tab more · ↑↓ scroll · r reconnect · e on or off · l log in · o log out · Esc back",
+        );
+        view.head.push(self.tabs.row());
+        let about = server.about.as_ref().map(|about| format!("; {about}")).unwrap_or_default();
+        let mut body =
+            vec![line(&format!("From {}, reached by {}{about}", server.scope, server.kind), faint())];
         if let Some(error) = &server.error {
             body.extend(paragraph("", error, warning(), size.width));
         }
         body.extend(self.problem_rows(size));
-        body.push(line(&format!("{} tools", server.tools.len()), Style::default()));
-        body.extend(server.tools.iter().map(|tool| line(&format!("  {tool}"), code())));
+        let items = match self.tabs.shown() {
+            0 => Some((&server.tools, "tools")),
+            1 => Some((&server.resources, "resources; mention one with @")),
+            2 => Some((&server.prompts, "prompts; type one as a command")),
+            _ => None,
+        };
+        match (items, &self.log) {
+            (Some((items, what)), _) => {
+                body.push(line(&format!("{} {what}", items.len()), Style::default()));
+                body.extend(items.iter().flat_map(|item| item_rows(item, size)));
+            }
+            (None, None) => body.push(line("Reading…", faint())),
+            (None, Some(log)) if log.trim().is_empty() => body.push(line("It has no log", faint())),
+            (None, Some(log)) => body.extend(log.lines().map(|text| line(text, Style::default()))),
+        }
         let room = view.room(size);
         view.body = self.scroll.rows(body, room);
         view
+    }
+
+    /// Shows something else of the server; its log is read anew each time.
+    fn change_tab(&mut self) -> PanelStep {
+        self.scroll = Scroll::default();
+        match &self.open {
+            Some(server) if self.tabs.shown() == LOG => {
+                PanelStep::Act(vec![Action::AskPanel(PanelRequest::ServerLog { server: server.clone() })])
+            }
+            _ => PanelStep::Stay,
+        }
     }
 }
 
@@ -79,6 +131,9 @@ impl Panel for McpPanel {
                 Some(_) => PanelStep::Stay,
                 None => PanelStep::Close,
             };
+        }
+        if self.open.is_some() && self.tabs.handle(ctx.action) {
+            return self.change_tab();
         }
         if self.open.is_some() && self.scroll.handle(event) {
             return PanelStep::Stay;
@@ -91,7 +146,7 @@ impl Panel for McpPanel {
             Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
             Some(KeyAction::SelectAccept) => {
                 self.open = self.server().map(|server| server.name.clone());
-                self.scroll = Scroll::default();
+                (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
             }
             _ => {
                 if let InputEvent::Key(key) = event {
@@ -104,8 +159,10 @@ impl Panel for McpPanel {
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
-            PanelData::Snapshot(session) => {
-                let servers = rows(&session);
+            PanelData::Snapshot(snapshot) => {
+                return vec![Action::AskPanel(PanelRequest::Servers { snapshot })];
+            }
+            PanelData::Servers(servers) => {
                 self.marked = self.marked.min(servers.len().saturating_sub(1));
                 self.servers = Some(servers);
             }
@@ -116,6 +173,9 @@ impl Panel for McpPanel {
             PanelData::ServersChanged(outcome) => {
                 self.problem = outcome.err();
                 return vec![ask_snapshot()];
+            }
+            PanelData::ServerLog { server, text } if self.open.as_ref() == Some(&server) => {
+                self.log = Some(text);
             }
             PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
@@ -146,8 +206,20 @@ impl Panel for McpPanel {
     }
 
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Select, Context::Global]
+        match self.open {
+            Some(_) => &[Context::Tabs, Context::Select, Context::Global],
+            None => &[Context::Select, Context::Global],
+        }
     }
+}
+
+fn item_rows((name, about): &(String, String), size: Size) -> Vec<Row> {
+    let mut rows = vec![line(&format!("  {name}"), code())];
+    let about = loci_stdx::single_line(about, 300);
+    if !about.is_empty() {
+        rows.extend(paragraph("    ", &about, faint(), size.width));
+    }
+    rows
 }
 
 fn server_row(server: &ServerRow) -> Row {
@@ -157,7 +229,16 @@ fn server_row(server: &ServerRow) -> Row {
             format!("  {}", server.status),
             if server.error.is_some() { warning() } else { faint() },
         ),
-        Span::styled(format!("  {} tools, from {}", server.tools.len(), server.scope), faint()),
+        Span::styled(
+            format!(
+                "  {} tools, {} resources, {} prompts, from {}",
+                server.tools.len(),
+                server.resources.len(),
+                server.prompts.len(),
+                server.scope
+            ),
+            faint(),
+        ),
     ])
 }
 
@@ -167,17 +248,31 @@ mod tests {
     use super::*;
 
     fn server(name: &str, status: &'static str) -> ServerRow {
-        let tools = vec![format!("mcp__{name}__add\u{1b}")];
-        ServerRow { name: name.into(), status, scope: "user", kind: "stdio", error: None, tools }
+        let item = |text: &str| vec![(format!("{text}{name}\u{1b}"), "what it\u{1b}[2J is".to_owned())];
+        ServerRow {
+            name: name.into(),
+            status,
+            scope: "user",
+            kind: "stdio",
+            error: None,
+            tools: item("tool_"),
+            resources: item("@uri_"),
+            prompts: item("/prompt_"),
+            about: Some("calc 1".into()),
+        }
     }
 
     #[test]
     fn servers_are_listed_looked_at_and_looked_after() {
-        for (width, height) in [(20, 5), (80, 14)] {
+        for (width, height) in [(20, 8), (50, 12), (80, 14), (120, 20)] {
             let mut shown = Shown::new(McpPanel::default(), width, height);
-            shown.receive(PanelData::Snapshot(snapshot()));
+            let snapshot = snapshot();
+            let ask = PanelRequest::Servers { snapshot: snapshot.clone() };
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            shown.receive(PanelData::Servers(Vec::new()));
             assert!(shown.text().contains("There are none"), "{}", shown.text());
-            shown.panel.servers = Some(vec![server("calc", "connected"), server("日本", "disabled")]);
+            let servers = vec![server("calc", "connected"), server("日本", "disabled")];
+            shown.receive(PanelData::Servers(servers));
             shown.assert_clean();
             shown.action(KeyAction::SelectNext);
             let toggle = McpAction::Toggle { server: "日本".into(), is_on: true };
@@ -196,6 +291,22 @@ mod tests {
             shown.action(KeyAction::SelectAccept);
             shown.assert_clean();
             assert!(shown.text().contains("calc · connected"), "{}", shown.text());
+            shown.key(KeyCode::PageDown, None);
+            for expected in ["@uri_calc", "/prompt_calc"] {
+                shown.action(KeyAction::TabsNext);
+                shown.key(KeyCode::PageDown, None);
+                assert!(shown.text().contains(expected), "{}", shown.text());
+                shown.assert_clean();
+            }
+            let ask = Action::AskPanel(PanelRequest::ServerLog { server: "calc".into() });
+            assert_eq!(shown.action(KeyAction::TabsNext), PanelStep::Act(vec![ask]));
+            shown.receive(PanelData::ServerLog {
+                server: "calc".into(),
+                text: "not\u{1b}[2J connected".into(),
+            });
+            shown.assert_clean();
+            shown.key(KeyCode::PageDown, None);
+            assert!(shown.text().contains("connected"), "{}", shown.text());
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
         }

@@ -1,4 +1,4 @@
-//! `/usage`, `/status`, `/doctor`, `/hooks`, `/skills`: what the command says, as a text that scrolls.
+//! `/usage`, `/status`, `/doctor`: what the command says, as a text that scrolls.
 
 use loci_app::commands::ReportTopic;
 
@@ -56,8 +56,7 @@ impl Panel for ReportPanel {
         let title = match self.topic {
             ReportTopic::Usage => "Usage",
             ReportTopic::Status => "Status",
-            ReportTopic::Hooks => "Hooks",
-            ReportTopic::Skills => "Skills",
+            ReportTopic::Agents => "Agents",
             ReportTopic::Stats => "Statistics",
             ReportTopic::Doctor => "Doctor",
         };

@@ -5,18 +5,27 @@ use std::sync::Arc;
 
 use loci_app::UserError;
 use loci_app::commands::config::{self, SettingRow};
+use loci_app::commands::context;
 use loci_app::commands::diff::{self, ChangedFile};
+use loci_app::commands::fewer_prompts::LearnedRules;
+use loci_app::commands::hooks::{self, HookRow};
+use loci_app::commands::mcp::{self, ServerRow, server_log};
 use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryWish};
 use loci_app::commands::model::{self, ModelRow};
+use loci_app::commands::plugin::{self, PluginReport};
+use loci_app::commands::sandbox::{self, SandboxReport, SandboxWish};
+use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::session_command::{
-    self, CommandContext, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
+    self, CommandContext, ContextPoint, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
 };
 use loci_app::session_picker::{
     BranchChoice, FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries,
     recent_choices, rename_choice, session_branches,
 };
 use loci_app::settings_editor::SettingsContext;
+use loci_app::stats::{UsagePlots, usage_plots};
+use loci_core::skill::SkillOverride;
 use loci_engine::{BackgroundTask, SessionSnapshot};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -131,6 +140,58 @@ pub enum PanelRequest {
         /// To what.
         value: String,
     },
+    /// Say what there is of skills.
+    Skills {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Write down how a skill may be used.
+    SetSkillVisibility {
+        /// Which.
+        name: String,
+        /// How.
+        visibility: SkillOverride,
+    },
+    /// List the hooks.
+    Hooks {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// List the MCP servers.
+    Servers {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Read the log of an MCP server.
+    ServerLog {
+        /// Which.
+        server: String,
+    },
+    /// Find out how the sandbox stands.
+    Sandbox,
+    /// Change something about the sandbox.
+    ChangeSandbox(SandboxWish),
+    /// List plugins and marketplaces.
+    Plugins,
+    /// Turn a plugin on or off.
+    TogglePlugin {
+        /// Which.
+        id: String,
+        /// Whether it is on from now on.
+        is_on: bool,
+    },
+    /// Find out how the context has filled over the session.
+    ContextHistory {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Count what all sessions have used.
+    Statistics,
+    /// Learn rules from what was asked and answered.
+    LearnedRules {
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
     /// List the models that can be chosen.
     Models {
         /// How the session stands.
@@ -199,6 +260,43 @@ pub enum PanelData {
     },
     /// How the session stands.
     Snapshot(Arc<SessionSnapshot>),
+    /// An agent was spoken to, and what becomes of it.
+    AgentMessaged(Result<String, String>),
+    /// The skills.
+    Skills(Vec<SkillRow>),
+    /// How a skill may be used was written down, or why not.
+    SkillChanged(Result<String, String>),
+    /// The hooks.
+    Hooks(Vec<HookRow>),
+    /// The MCP servers.
+    Servers(Vec<ServerRow>),
+    /// What a server complained about, and what was noticed of it.
+    ServerLog {
+        /// Which.
+        server: String,
+        /// The text.
+        text: String,
+    },
+    /// How the sandbox stands.
+    Sandbox {
+        /// All of it.
+        report: SandboxReport,
+        /// What became of a change, if one was asked for.
+        note: Option<String>,
+    },
+    /// Plugins and marketplaces.
+    Plugins {
+        /// All of them.
+        report: PluginReport,
+        /// What became of a change, if one was asked for.
+        note: Option<String>,
+    },
+    /// How the context has filled, after each answer.
+    ContextHistory(Vec<ContextPoint>),
+    /// What all sessions have used.
+    Statistics(UsagePlots),
+    /// Rules that would have answered questions.
+    LearnedRules(LearnedRules),
     /// Servers have changed: whoever shows them asks again. There may be a page to log in at.
     ServersChanged(Result<Option<String>, String>),
     /// What is said about the session.
@@ -290,6 +388,33 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let changed = config::change(&SettingsContext::new(&ctx.env), &key, &value, None);
             Ok(settings_data(ctx, Some(changed.unwrap_or_else(|error| error.to_string()))))
         }
+        PanelRequest::Skills { snapshot } => Ok(PanelData::Skills(skills::rows(&snapshot))),
+        PanelRequest::SetSkillVisibility { name, visibility } => {
+            let changed = skills::set_visibility(&SettingsContext::new(&ctx.env), &name, visibility);
+            Ok(PanelData::SkillChanged(changed.map_err(|error| error.to_string())))
+        }
+        PanelRequest::Hooks { snapshot } => {
+            Ok(PanelData::Hooks(hooks::rows(&SessionCommands::from(ctx), &snapshot)))
+        }
+        PanelRequest::Servers { snapshot } => Ok(PanelData::Servers(mcp::rows(&snapshot))),
+        PanelRequest::ServerLog { server } => {
+            server_log(&ctx.home, &server).map(|text| PanelData::ServerLog { server, text })
+        }
+        PanelRequest::Sandbox => Ok(sandbox_data(ctx, None)),
+        PanelRequest::ChangeSandbox(wish) => {
+            let said = sandbox::carry_out(&SettingsContext::new(&ctx.env), wish);
+            Ok(sandbox_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
+        }
+        PanelRequest::Plugins => Ok(plugin_data(ctx, None)),
+        PanelRequest::TogglePlugin { id, is_on } => {
+            let said = plugin::set_enabled(&SettingsContext::new(&ctx.env), &id, is_on);
+            Ok(plugin_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
+        }
+        PanelRequest::ContextHistory { snapshot } => {
+            context::history(&snapshot).map(PanelData::ContextHistory)
+        }
+        PanelRequest::Statistics => usage_plots(&ctx.env, &ctx.home).map(PanelData::Statistics),
+        PanelRequest::LearnedRules { snapshot } => Ok(PanelData::LearnedRules(LearnedRules::new(&snapshot))),
         PanelRequest::Models { snapshot } => {
             Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
         }
@@ -344,9 +469,29 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::MoveTarget { .. }
         | PanelRequest::Settings
         | PanelRequest::ChangeSetting { .. }
+        | PanelRequest::Skills { .. }
+        | PanelRequest::SetSkillVisibility { .. }
+        | PanelRequest::Hooks { .. }
+        | PanelRequest::Servers { .. }
+        | PanelRequest::ServerLog { .. }
+        | PanelRequest::Sandbox
+        | PanelRequest::ChangeSandbox(_)
+        | PanelRequest::Plugins
+        | PanelRequest::TogglePlugin { .. }
+        | PanelRequest::ContextHistory { .. }
+        | PanelRequest::Statistics
+        | PanelRequest::LearnedRules { .. }
         | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),
     };
     answer.unwrap_or_else(|error| PanelData::Failed(error.to_string()))
+}
+
+fn sandbox_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
+    PanelData::Sandbox { report: SandboxReport::new(&SettingsContext::new(&ctx.env)), note }
+}
+
+fn plugin_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
+    PanelData::Plugins { report: PluginReport::new(&SettingsContext::new(&ctx.env)), note }
 }
 
 fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {

@@ -25,6 +25,8 @@ use branches::BranchList;
 const LEAST_SEARCH: usize = 3;
 /// How many sessions are asked for first, so that something is seen at once.
 const FIRST: usize = 100;
+/// Sessions are indented so often at most.
+const MOST_INDENT: usize = 6;
 
 /// Sessions to choose from.
 #[derive(Debug)]
@@ -407,11 +409,15 @@ fn choice_row(choice: &SessionChoice, has_place: bool, columns: u16) -> Row {
         (true, Some(cwd)) => format!(" · {cwd}"),
         _ => String::new(),
     };
+    let below = match choice.depth {
+        0 => String::new(),
+        depth => format!("{}└ ", "  ".repeat(depth.min(MOST_INDENT) - 1)),
+    };
     let mark = if choice.is_branch { "⑂ " } else { "" };
     let when = format!("{:<9}", choice.ago);
     let facts = sanitize_line(&format!("  {} messages{branch}{place}", choice.n_messages));
     let room = usize::from(columns).saturating_sub(2 + width(&when));
-    let title = sanitize_line(&format!("{mark}{}", choice.title));
+    let title = sanitize_line(&format!("{below}{mark}{}", choice.title));
     let has_facts = room > 60 && width(&title) + 10 < room;
     let mut spans = vec![Span::styled(when, faint()), Span::plain(title)];
     if has_facts {

@@ -15,7 +15,7 @@ use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
-use crate::text::{Row, Span, Style, sanitize_line};
+use crate::text::{Color, Row, Span, Style, sanitize_line};
 
 /// The most paths of a kind that are shown.
 const MOST_PATHS: usize = 30;
@@ -101,6 +101,10 @@ impl RewindPanel {
     /// Asks what the marked rewind would do, one at a time.
     fn ask_preview(&mut self) -> Vec<Action> {
         let key = self.key_of(self.marked);
+        // A branch that was left is gone on with; no file goes back for it.
+        if self.point(self.marked).is_some_and(|point| point.leaf.is_some()) {
+            return Vec::new();
+        }
         if self.asked.is_some() || self.n_rows() == 0 || self.preview(key.as_deref()).is_some() {
             return Vec::new();
         }
@@ -121,6 +125,14 @@ impl RewindPanel {
             Some(KeyAction::MessageSelectorBottom) => self.marked = last,
             Some(KeyAction::SelectAccept | KeyAction::MessageSelectorSelect) if self.n_rows() > 0 => {
                 let point = self.point(self.marked).cloned();
+                if let Some(leaf) = point.as_ref().and_then(|point| point.leaf.clone()) {
+                    let target = SwitchTarget {
+                        session: self.session.clone(),
+                        at: Some(leaf),
+                        ..SwitchTarget::default()
+                    };
+                    return PanelStep::CloseWith(vec![Action::Switch(target)]);
+                }
                 let labels: Vec<String> = match point {
                     Some(_) => WHAT.iter().map(|what| (*what).to_owned()).collect(),
                     None => vec!["Undo the rewind".to_owned()],
@@ -219,14 +231,15 @@ impl RewindPanel {
         let hint = "Enter choose what goes back · Esc close";
         let mut view = PanelView::new("Rewind: go back to before a prompt", hint);
         let marked = self.key_of(self.marked);
-        view.head.push(line(&self.summary(marked.as_deref()), faint()));
+        let about = match self.point(self.marked).is_some_and(|point| point.leaf.is_some()) {
+            true => "A branch that was left: Enter goes on with it; files stay as they are".to_owned(),
+            false => self.summary(marked.as_deref()),
+        };
+        view.head.push(line(&about, faint()));
         let room = view.room(size);
         view.body = list_rows(self.n_rows(), self.marked, room, |idx, is_marked| {
             let row = match self.point(idx) {
-                Some(point) => Row::new(vec![
-                    Span::styled(format!("{}  ", sanitize_line(&point.time)), faint()),
-                    Span::plain(sanitize_line(&point.line)),
-                ]),
+                Some(point) => point_row(point, size.width),
                 None => line("Undo the last rewind", Style::default()),
             };
             mark_row(row, is_marked)
@@ -402,6 +415,29 @@ impl Panel for RewindPanel {
     }
 }
 
+/// A prompt in a row: when, where in the tree, what, and what its turn changed.
+fn point_row(point: &RewindPoint, columns: u16) -> Row {
+    let mut spans = Vec::new();
+    if columns >= 40 {
+        spans.push(Span::styled(format!("{}  ", sanitize_line(&point.time)), faint()));
+    }
+    if point.depth > 0 {
+        spans.push(Span::styled("├ ", faint()));
+    }
+    let style = if point.depth > 0 { faint() } else { Style::default() };
+    if point.n_files > 0 {
+        let colored = |n: u8| Style { fg: Color::Ansi(n), ..Style::default() };
+        spans.push(Span::styled(format!("+{}", point.added), colored(2)));
+        spans.push(Span::styled(format!(" -{} ", point.removed), colored(1)));
+    }
+    spans.push(Span::styled(sanitize_line(&point.line), style));
+    if point.n_files > 0 {
+        let files = if point.n_files == 1 { "file" } else { "files" };
+        spans.push(Span::styled(format!("  {} {files}", point.n_files), faint()));
+    }
+    Row::new(spans)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::Shown;
@@ -413,6 +449,10 @@ mod tests {
             text: format!("prompt {idx}\nmore"),
             line: format!("prompt {idx} 日本\u{1b}[2J"),
             time: "2026-01-01 10:00".to_owned(),
+            n_files: 2,
+            added: 14,
+            removed: 3,
+            ..RewindPoint::default()
         }
     }
 
@@ -529,5 +569,24 @@ mod tests {
         assert!(shown.text().contains('❯'), "{}", shown.text());
         shown.action(KeyAction::SelectAccept);
         assert!(shown.text().contains("❯ 1."), "{}", shown.text());
+    }
+
+    #[test]
+    fn prompts_show_what_their_turns_changed_and_branches_that_were_left_are_gone_on_with() {
+        for width in [20, 50, 80, 120] {
+            let (panel, _) = RewindPanel::new("s".into());
+            let mut shown = Shown::new(panel, width, 10);
+            let left = RewindPoint { depth: 1, leaf: Some("end".into()), ..point(7) };
+            let points = vec![point(9), left, point(5)];
+            shown.receive(PanelData::RewindPoints(RewindPoints { points, can_undo: false }));
+            shown.assert_clean();
+            let text = shown.text();
+            assert!(text.contains("+14 -3") && text.contains('├'), "{width}: {text}");
+            shown.action(KeyAction::SelectNext);
+            let target =
+                SwitchTarget { session: "s".into(), at: Some("end".into()), ..SwitchTarget::default() };
+            let switched = shown.action(KeyAction::SelectAccept);
+            assert_eq!(switched, PanelStep::CloseWith(vec![Action::Switch(target)]));
+        }
     }
 }

@@ -229,6 +229,8 @@ mod tests {
                 shown_cwd: None,
                 cwd: None,
                 is_branch: false,
+                parent: None,
+                depth: 0,
                 is_here: true,
             },
             message: Some("m1".to_owned()),

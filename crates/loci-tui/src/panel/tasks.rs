@@ -1,6 +1,9 @@
 //! `/tasks`: what runs beside the conversation, what it printed, and a way to stop it.
 
-use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskKind};
+use std::time::Duration;
+
+use loci_app::commands::tasks::{kind, status};
+use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
 use super::{
     Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
@@ -12,6 +15,9 @@ use crate::layout::{code, faint, line, paragraph};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, Style, parse_output, sanitize_line};
+
+/// How often what a running task prints is read.
+const REFRESH: Duration = Duration::from_secs(1);
 
 /// The tasks, or one of them.
 #[derive(Debug)]
@@ -145,6 +151,16 @@ impl Panel for TasksPanel {
         Vec::new()
     }
 
+    fn refresh_every(&self) -> Option<Duration> {
+        let open = self.open.as_ref()?;
+        let task = self.tasks.iter().find(|task| task.id == open.id)?;
+        (task.status == BackgroundStatus::Running).then_some(REFRESH)
+    }
+
+    fn refresh(&self) -> Vec<Action> {
+        self.ask_output()
+    }
+
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
         if let Some(open) = &self.open {
             return self.task_view(open, size);
@@ -170,33 +186,17 @@ fn is_char(event: &InputEvent, c: char) -> bool {
 }
 
 fn task_row(task: &BackgroundTask) -> Row {
-    let kind = match &task.about.kind {
-        TaskKind::Shell => "shell".to_owned(),
-        TaskKind::Monitor => "monitor".to_owned(),
-        TaskKind::Agent(kind) => kind.clone(),
-    };
     Row::new(vec![
-        Span::plain(format!("{}  ", status(task))),
-        Span::styled(sanitize_line(&format!("{kind}: ")), faint()),
+        Span::plain(sanitize_line(&format!("{}  ", status(task)))),
+        Span::styled(sanitize_line(&format!("{}: ", kind(task))), faint()),
         Span::plain(sanitize_line(task.label())),
     ])
-}
-
-/// Says how a task is doing, in words.
-fn status(task: &BackgroundTask) -> String {
-    match &task.status {
-        BackgroundStatus::Running => "running".to_owned(),
-        BackgroundStatus::Completed => "done".to_owned(),
-        BackgroundStatus::Failed(code) => format!("failed ({code})"),
-        BackgroundStatus::Broken(why) => format!("failed: {}", sanitize_line(why)),
-        BackgroundStatus::Killed(_) => "stopped".to_owned(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use loci_core::ids::ToolUseId;
-    use loci_engine::NewTask;
+    use loci_engine::{NewTask, TaskKind};
 
     use super::super::testing::Shown;
     use super::*;
@@ -240,6 +240,19 @@ mod tests {
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
         }
+    }
+
+    #[test]
+    fn output_of_a_running_task_is_read_again_while_it_is_looked_at() {
+        let tasks = vec![task("a", BackgroundStatus::Running), task("b", BackgroundStatus::Completed)];
+        let mut shown = Shown::new(TasksPanel::new(tasks), 40, 8);
+        assert_eq!(shown.panel.refresh_every(), None, "nothing is looked at");
+        shown.action(KeyAction::SelectAccept);
+        assert_eq!(shown.panel.refresh_every(), Some(REFRESH));
+        let ask = PanelRequest::TaskOutput { task: "a".into(), file: "/tmp/a".into() };
+        assert_eq!(shown.panel.refresh(), [Action::AskPanel(ask)]);
+        shown.receive(PanelData::Tasks(vec![task("a", BackgroundStatus::Completed)]));
+        assert_eq!(shown.panel.refresh_every(), None, "it is over");
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! `loci mcp logs`: what a server complained about, and what was noticed of it.
 
 use loci_app::UserError;
-use loci_app::mcp::log_dir;
-use loci_mcp::read_log;
-use loci_stdx::printable;
+use loci_app::commands::mcp::server_log;
 
 use super::McpContext;
 
@@ -14,15 +12,9 @@ pub(super) struct LogsArgs {
 }
 
 pub(super) fn run(ctx: &McpContext, args: &LogsArgs) -> Result<String, UserError> {
-    let dir = log_dir(&ctx.run.home);
-    match read_log(&dir, &args.name) {
-        // What it wrote must not talk to the terminal.
-        Ok(Some(text)) => Ok(printable(&text)),
-        Ok(None) => Ok(format!("The MCP server `{}` has no log\n", args.name)),
-        Err(error) => Err(UserError::new(format!(
-            "Failed to read the log of `{}` in `{}`: {error}",
-            args.name,
-            dir.display()
-        ))),
+    let text = server_log(&ctx.run.home, &args.name)?;
+    match text.is_empty() {
+        true => Ok(format!("The MCP server `{}` has no log\n", args.name)),
+        false => Ok(text),
     }
 }

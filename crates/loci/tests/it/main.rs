@@ -82,6 +82,7 @@ mod support;
 mod task_list;
 #[cfg(unix)]
 mod team_memory;
+mod terminal_agents;
 mod terminal_commands;
 mod terminal_interface;
 #[cfg(unix)]

@@ -17,6 +17,8 @@ pub(super) fn choice(id: &str, title: &str) -> SessionChoice {
         shown_cwd: Some("~/p".to_owned()),
         cwd: Some("/home/u/p".into()),
         is_branch: false,
+        parent: None,
+        depth: 0,
         is_here: true,
     }
 }

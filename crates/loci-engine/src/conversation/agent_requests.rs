@@ -1,0 +1,99 @@
+//! What a person asks of agents, without the model: a message to one of them, a side task for a fork of the conversation.
+//!
+//! Both take the way of a tool's call, so that agents are sent out, limited and told of as always; only nobody's call waits
+//! for them.
+
+use std::sync::Arc;
+
+use loci_core::agent::FORK;
+use loci_core::ids::ToolUseId;
+use loci_core::tool::CallEffects;
+use loci_stdx::single_line;
+use loci_tools::{AgentHost, AgentReply, AgentRequest, MessageReceipt, ToolCall};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Conversation;
+use crate::agents::{ForkStart, SpawnContext};
+use crate::event::EngineEvent;
+
+/// The most letters of a task that name its agent.
+const MOST_LETTERS: usize = 60;
+
+impl Conversation {
+    /// Hands a message of the person to an agent; what becomes of it is told by an event.
+    pub(crate) fn message_agent(&self, request: String, agent: String, text: String) {
+        let sending = self.send_to_agent(agent, text);
+        let events = self.ctx.events.clone();
+        tokio::spawn(async move {
+            let outcome = sending.await;
+            // Without a listener there is nobody to answer.
+            drop(events.send(EngineEvent::AgentMessaged { request, outcome }));
+        });
+    }
+
+    /// Hands a message of the person to an agent; says what becomes of it.
+    pub(crate) fn send_to_agent(
+        &self,
+        agent: String,
+        text: String,
+    ) -> impl Future<Output = Result<String, String>> + Send + use<> {
+        let (host, call) = (Arc::clone(&self.host), self.person_call(self.plain_spawn_context()));
+        async move {
+            let receipt = AgentHost::send(host.as_ref(), &agent, text, &call).await;
+            // One that works does not need it.
+            drop(host.take_spawn_context(&call.id));
+            receipt.map(|receipt| match receipt {
+                MessageReceipt::Queued { id } => format!("Agent {id} hears it before its next step"),
+                MessageReceipt::Resumed(agent) => {
+                    format!("Agent {} goes on with it, in the background", agent.id)
+                }
+            })
+        }
+    }
+
+    /// Gives a task to a fork of the conversation, in the background; what it answers is told as any agent's end is.
+    pub(crate) fn begin_subtask(
+        &self,
+        task: String,
+    ) -> impl Future<Output = Result<String, String>> + Send + use<> {
+        let point = self.fork_point(None);
+        let has_messages = !point.messages.is_empty();
+        let fork = Some(ForkStart { point, results: Vec::new() });
+        let context = SpawnContext { fork, ..self.plain_spawn_context() };
+        let (host, call) = (Arc::clone(&self.host), self.person_call(context));
+        async move {
+            if !has_messages {
+                drop(host.take_spawn_context(&call.id));
+                return Err("There is no conversation yet that a side task could go on from".to_owned());
+            }
+            let request = AgentRequest {
+                description: single_line(&task, MOST_LETTERS),
+                prompt: task,
+                subagent_type: Some(FORK.to_owned()),
+                run_in_background: Some(true),
+                ..AgentRequest::default()
+            };
+            match AgentHost::run(host.as_ref(), request, &call).await? {
+                AgentReply::Launched(agent) => Ok(format!(
+                    "Agent {} works on it in the background, with all that was said here",
+                    agent.id
+                )),
+                AgentReply::Finished(agent) => Ok(agent.text),
+            }
+        }
+    }
+
+    /// Makes a call in the person's name.
+    fn person_call(&self, context: SpawnContext) -> ToolCall {
+        let id = ToolUseId::new(format!("person_{}", self.env.random.uuid_v4().simple()));
+        self.host.put_spawn_context(&id, context);
+        ToolCall {
+            id,
+            input: Value::Null,
+            effects: CallEffects::default(),
+            cancel: CancellationToken::new(),
+            to_background: CancellationToken::new(),
+        }
+    }
+}

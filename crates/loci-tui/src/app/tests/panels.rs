@@ -1,0 +1,226 @@
+//! Panels within the application: they are there with the first frame, ask for what they need, and make no more rows than
+//! are seen, however much there is.
+
+use loci_app::commands::mcp::ServerRow;
+use loci_app::commands::skills::SkillRow;
+use loci_app::session_picker::{PickerScope, SessionChoice};
+use loci_core::ids::{AgentId, ToolUseId};
+use loci_core::skill::SkillOverride;
+use loci_engine::{
+    AgentRef, BackgroundStatus, BackgroundTask, Goal, GoalVerdict, NewTask, Question, QuestionKind, TaskKind,
+    TaskNews,
+};
+
+use super::*;
+use crate::panel::{PanelData, PanelRequest};
+
+/// The rows that the panel makes for a window, before any are cut away.
+fn n_rows_made(it: &Playing) -> usize {
+    let ctx = it.app.render_context(it.size.width);
+    it.app.panel.as_ref().unwrap().view(&ctx, it.size).body.len()
+}
+
+#[test]
+fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
+    let registry = CommandRegistry::builtin();
+    let mut n_panels = 0;
+    for command in registry.iter_in_terminal() {
+        let mut it = Playing::new(80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        it.text(&format!("/{}", command.name));
+        let before = it.seen();
+        it.key(KeyCode::Enter);
+        if it.app.panel.is_none() {
+            continue;
+        }
+        n_panels += 1;
+        assert_ne!(it.seen(), before, "/{}: the next frame shows it", command.name);
+        let is_question = |action: &Action| {
+            matches!(
+                action,
+                Action::AskPanel(_) | Action::Remember(_) | Action::Send(Command::Snapshot { .. })
+            )
+        };
+        assert!(it.actions.iter().all(is_question), "/{}: {:?}", command.name, it.actions);
+    }
+    assert!(n_panels >= 20, "{n_panels}");
+}
+
+#[test]
+fn second_frame_shows_ten_thousand_sessions_and_makes_only_rows_that_are_seen() {
+    let mut it = Playing::new(100, 30);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text("/resume").key(KeyCode::Enter);
+    let choice = |n: usize| SessionChoice {
+        id: format!("{n}"),
+        file: format!("/s/{n}.jsonl").into(),
+        title: format!("session {n}"),
+        ago: "now".into(),
+        time: String::new(),
+        branch: None,
+        n_messages: 3,
+        shown_cwd: None,
+        cwd: None,
+        is_branch: false,
+        parent: None,
+        depth: 0,
+        is_here: true,
+    };
+    let sessions = (0..10_000).map(choice).collect();
+    let data = PanelData::Sessions { scope: PickerScope::Project, sessions, is_whole: true };
+    it.event(Event::News(News::PanelData(data)));
+    assert!(it.seen().contains("session 0"), "{}", it.seen());
+    assert!(n_rows_made(&it) <= 30, "{}", n_rows_made(&it));
+}
+
+#[test]
+fn second_frame_shows_five_hundred_skills_and_fifty_servers() {
+    let mut it = Playing::new(100, 30);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text("/skills").key(KeyCode::Enter);
+    let skill = |n: usize| SkillRow {
+        name: format!("skill-{n:03}"),
+        description: "does".into(),
+        source: "user".into(),
+        who: "you",
+        visibility: SkillOverride::On,
+        can_change: true,
+        listed_tokens: 1,
+        tokens: 2,
+        notes: Vec::new(),
+    };
+    it.event(Event::News(News::PanelData(PanelData::Skills((0..500).map(skill).collect()))));
+    assert!(it.seen().contains("/skill-000"), "{}", it.seen());
+    assert!(n_rows_made(&it) <= 30);
+    it.key(KeyCode::Esc).text("/mcp").key(KeyCode::Enter);
+    let server = |n: usize| ServerRow {
+        name: format!("server-{n:02}"),
+        status: "connected",
+        scope: "user",
+        kind: "stdio",
+        error: None,
+        tools: vec![("t".into(), "does".into()); 100],
+        resources: Vec::new(),
+        prompts: Vec::new(),
+        about: None,
+    };
+    it.event(Event::News(News::PanelData(PanelData::Servers((0..50).map(server).collect()))));
+    assert!(it.seen().contains("server-00"), "{}", it.seen());
+    assert!(n_rows_made(&it) <= 30);
+}
+
+fn agent() -> AgentRef {
+    AgentRef {
+        id: AgentId::new("a1"),
+        kind: "Explore".into(),
+        parent: None,
+        description: "find it".into(),
+        depth: 1,
+    }
+}
+
+fn of_agent(event: EngineEvent) -> EngineEvent {
+    EngineEvent::Agent { agent: agent(), event: Box::new(event) }
+}
+
+fn task(status: BackgroundStatus) -> BackgroundTask {
+    BackgroundTask {
+        about: NewTask {
+            id: "a1".into(),
+            kind: TaskKind::Agent("Explore".into()),
+            tool_use_id: ToolUseId::new("t"),
+            command: "look".into(),
+            description: "find it".into(),
+            output: "/o".into(),
+        },
+        owner: None,
+        status,
+        is_background: true,
+        report: None,
+    }
+}
+
+#[test]
+fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::Task(TaskNews::Started(task(BackgroundStatus::Running))));
+    it.text("x").key(KeyCode::Left);
+    assert!(it.app.panel.is_none(), "the caret moves while something is typed");
+    it.key(KeyCode::Delete).key(KeyCode::Left);
+    assert!(it.seen().contains("Explore: find it"), "{}", it.seen());
+    it.key(KeyCode::Enter);
+    let event = StreamEvent::Delta { index: 0, delta: Delta::Text("I am looking".into()) };
+    it.news(of_agent(EngineEvent::Stream { event, first_after: None }));
+    assert!(it.seen().contains("I am looking"), "{}", it.seen());
+    // Its question stands in the place of the panel, with its name, and the panel comes back.
+    let question = Question {
+        id: "q1".into(),
+        agent: Some(agent()),
+        tool: "Bash".into(),
+        call: ToolUseId::new("c1"),
+        input: json!({"command": "make"}),
+        kind: QuestionKind::Permission,
+        reason: "it needs approval".into(),
+        reason_kind: "approval",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions: Vec::new(),
+    };
+    it.news(of_agent(EngineEvent::QuestionAsked(question)));
+    assert!(it.seen().contains("make") && it.seen().contains("Explore"), "{}", it.seen());
+    it.wait(2_000).key(KeyCode::Char('1'));
+    assert!(matches!(it.sent().first(), Some(Action::Send(Command::Answer { .. }))), "{:?}", it.actions);
+    assert!(it.seen().contains("I am looking"), "{}", it.seen());
+    assert!(!it.app.agent_logs.borrow().all()[0].is_asking());
+    it.text("m").text("go on").key(KeyCode::Enter);
+    let text = "go on".to_owned();
+    let message = Command::MessageAgent { request: "agents".into(), agent: "a1".into(), text };
+    assert_eq!(it.sent(), [Action::Send(message)]);
+    it.news(EngineEvent::AgentMessaged { request: "agents".into(), outcome: Ok("It hears it".into()) });
+    assert!(it.seen().contains("It hears it"), "{}", it.seen());
+    it.news(EngineEvent::Task(TaskNews::Ended(task(BackgroundStatus::Completed))));
+    assert!(it.seen().contains("done"), "{}", it.seen());
+}
+
+#[test]
+fn panel_that_is_looked_at_asks_again_and_a_closed_one_does_not() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    let shell = BackgroundTask {
+        about: NewTask { kind: TaskKind::Shell, ..task(BackgroundStatus::Running).about },
+        ..task(BackgroundStatus::Running)
+    };
+    it.news(EngineEvent::Task(TaskNews::Started(shell)));
+    it.text("/tasks").key(KeyCode::Enter);
+    it.key(KeyCode::Enter);
+    let ask = || Action::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
+    assert_eq!(it.actions, [ask()]);
+    assert!(it.app.deadline().is_some());
+    it.wait(1_100);
+    assert_eq!(it.actions, [ask()], "it is read again");
+    it.key(KeyCode::Esc).wait(1_100);
+    assert!(!it.actions.contains(&ask()), "the list does not read");
+}
+
+#[test]
+fn verdicts_on_a_goal_are_told() {
+    let goal = || Goal {
+        condition: "tests pass".into(),
+        since: Duration::ZERO,
+        n_checks: 1,
+        reason: None,
+        end: None,
+    };
+    for (verdict, expected) in [
+        (GoalVerdict::Reached, "The goal is reached: tests pass"),
+        (GoalVerdict::NotYet, "not reached yet"),
+        (GoalVerdict::Impossible, "given up"),
+        (GoalVerdict::Stalled, "you have the word"),
+        (GoalVerdict::Unknown, "could not be found out"),
+    ] {
+        let mut it = Playing::new(80, 24);
+        it.news(EngineEvent::GoalChecked { goal: goal(), verdict, reason: "two fail\u{1b}[2J".into() });
+        assert!(it.seen().contains(expected) && it.seen().contains("two fail"), "{}", it.seen());
+    }
+}

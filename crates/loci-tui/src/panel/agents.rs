@@ -1,0 +1,430 @@
+//! `/agents`, and ← on an empty prompt: the agents at work, each one's transcript as it grows, a message to it, its stop; and
+//! the agents that can be sent out.
+//!
+//! What an agent asks is a question like any other: it stands in the place of the panel, with the agent's name, until it is
+//! answered, and the panel comes back.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use loci_app::commands::ReportTopic;
+use loci_app::commands::tasks::status;
+use loci_app::commands::{short_tokens, shown_duration};
+use loci_engine::Command;
+
+use super::report::report_rows;
+use super::{
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
+    list_rows, mark_row,
+};
+use crate::app::{Action, AgentLog, AgentLogs};
+use crate::dialog::TextField;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{faint, line, warning};
+use crate::render::RenderContext;
+use crate::screen::Size;
+use crate::text::{Row, Span, sanitize_line};
+
+const TITLES: &[&str] = &["At work", "Definitions"];
+/// The request by which agents are spoken to.
+const MESSAGE_REQUEST: &str = "agents";
+/// How far a page goes.
+const PAGE: usize = 10;
+
+/// The agents, or one of them.
+#[derive(Debug)]
+pub(crate) struct AgentsPanel {
+    logs: Rc<RefCell<AgentLogs>>,
+    tabs: Tabs,
+    marked: usize,
+    open: Option<OpenAgent>,
+    /// What came of the last wish.
+    note: Option<String>,
+    /// The definitions as Markdown, once they were read.
+    definitions: Option<String>,
+    scroll: Scroll,
+}
+
+#[derive(Debug)]
+struct OpenAgent {
+    id: String,
+    /// Rows below the last one that is seen; the end, where there are none.
+    n_below: usize,
+    /// What is being said to it.
+    message: Option<TextField>,
+}
+
+impl AgentsPanel {
+    /// Shows these.
+    pub(crate) fn new(logs: Rc<RefCell<AgentLogs>>) -> Self {
+        Self {
+            logs,
+            tabs: Tabs::new(TITLES),
+            marked: 0,
+            open: None,
+            note: None,
+            definitions: None,
+            scroll: Scroll::default(),
+        }
+    }
+
+    /// Finds the agent that is looked at, or marked: those at work come first.
+    fn id(&self) -> Option<String> {
+        match &self.open {
+            Some(open) => Some(open.id.clone()),
+            None => self.ids().get(self.marked).cloned(),
+        }
+    }
+
+    /// Returns the ids in the order in which they are listed: those that ask, those that work, then the newest.
+    fn ids(&self) -> Vec<String> {
+        let logs = self.logs.borrow();
+        let mut agents: Vec<&AgentLog> = logs.all().iter().rev().collect();
+        agents.sort_by_key(|agent| (!agent.is_asking(), !agent.is_running()));
+        agents.into_iter().map(|agent| agent.id.clone()).collect()
+    }
+
+    fn stop(&self) -> PanelStep {
+        let Some(id) = self.id() else { return PanelStep::Stay };
+        let is_running = self.logs.borrow().find(&id).is_some_and(AgentLog::is_running);
+        match is_running {
+            true => PanelStep::Act(vec![Action::Send(Command::StopTask {
+                request: "tasks".to_owned(),
+                task: id,
+            })]),
+            false => PanelStep::Stay,
+        }
+    }
+
+    fn background(&self) -> PanelStep {
+        let logs = self.logs.borrow();
+        let agent = self.id().and_then(|id| logs.find(&id).map(|agent| agent.task.clone())).flatten();
+        match agent.filter(|task| !task.is_background) {
+            Some(task) => {
+                let call = Some(task.about.tool_use_id);
+                PanelStep::Act(vec![Action::Send(Command::MoveToBackground { call })])
+            }
+            None => PanelStep::Stay,
+        }
+    }
+
+    fn handle_message(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let Some(open) = &mut self.open else { return PanelStep::Stay };
+        let Some(field) = &mut open.message else { return PanelStep::Stay };
+        if ctx.is_cancel() {
+            open.message = None;
+            return PanelStep::Stay;
+        }
+        match event {
+            InputEvent::Paste(text) => field.insert(text),
+            InputEvent::Key(key) if key.code == KeyCode::Enter => {
+                let text = field.text().trim().to_owned();
+                let agent = open.id.clone();
+                open.message = None;
+                if text.is_empty() {
+                    return PanelStep::Stay;
+                }
+                self.note = Some("Handing it over…".to_owned());
+                let request = MESSAGE_REQUEST.to_owned();
+                return PanelStep::Act(vec![Action::Send(Command::MessageAgent { request, agent, text })]);
+            }
+            InputEvent::Key(key) => drop(field.handle(*key)),
+            _ => {}
+        }
+        PanelStep::Stay
+    }
+
+    fn handle_open(&mut self, event: &InputEvent) -> PanelStep {
+        let Some(open) = &mut self.open else { return PanelStep::Stay };
+        let InputEvent::Key(key) = event else { return PanelStep::Stay };
+        match key.code {
+            KeyCode::Up => open.n_below += 1,
+            KeyCode::Down => open.n_below = open.n_below.saturating_sub(1),
+            KeyCode::PageUp => open.n_below += PAGE,
+            KeyCode::PageDown => open.n_below = open.n_below.saturating_sub(PAGE),
+            KeyCode::End => open.n_below = 0,
+            KeyCode::Char('m') | KeyCode::Enter => open.message = Some(TextField::default()),
+            KeyCode::Char('x') => return self.stop(),
+            KeyCode::Char('b') => return self.background(),
+            _ => {}
+        }
+        PanelStep::Stay
+    }
+
+    fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        let last = self.logs.borrow().all().len().saturating_sub(1);
+        match ctx.action {
+            Some(KeyAction::SelectNext) => {
+                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
+            }
+            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            Some(KeyAction::SelectAccept) => {
+                self.open = self.id().map(|id| OpenAgent { id, n_below: 0, message: None });
+                self.note = None;
+            }
+            _ => match event {
+                InputEvent::Key(key) if key.code == KeyCode::Char('x') => return self.stop(),
+                InputEvent::Key(key) if key.code == KeyCode::Char('b') => return self.background(),
+                InputEvent::Key(key) if key.code == KeyCode::Left => return PanelStep::Close,
+                _ => {}
+            },
+        }
+        PanelStep::Stay
+    }
+
+    fn push_note(&self, view: &mut PanelView) {
+        view.head.extend(self.note.as_ref().map(|note| line(note, warning())));
+    }
+
+    fn agent_view(&self, open: &OpenAgent, ctx: &RenderContext, size: Size) -> PanelView {
+        let logs = self.logs.borrow();
+        let Some(agent) = logs.find(&open.id) else {
+            return PanelView::new("This agent is gone", "Esc back");
+        };
+        let title = format!("{}: {} · {}", agent.kind, agent.description, state(agent));
+        let hint = match (&open.message, agent.is_running()) {
+            (Some(_), _) => "Enter send · Esc leave it",
+            (None, true) => "m say something · x stop · b to the background · ↑↓ scroll · Esc back",
+            (None, false) => "m let it go on · ↑↓ scroll · Esc back",
+        };
+        let mut view = PanelView::new(&title, hint);
+        self.push_note(&mut view);
+        if let Some(field) = &open.message {
+            view.push_field("To it: ", field);
+        }
+        let room = view.room(size);
+        view.body = agent.rows(ctx, open.n_below, room);
+        if view.body.is_empty() {
+            view.body = vec![line("It has said nothing yet", faint())];
+        }
+        view
+    }
+
+    fn list_view(&self, size: Size) -> PanelView {
+        let mut view = PanelView::new(
+            "Agents",
+            "Enter look on · x stop · b to the background · Tab definitions · Esc close",
+        );
+        view.head.push(self.tabs.row());
+        self.push_note(&mut view);
+        let room = view.room(size);
+        let (ids, logs) = (self.ids(), self.logs.borrow());
+        let row = |idx: usize| ids.get(idx).and_then(|id| logs.find(id)).map_or_else(Row::default, agent_row);
+        view.body =
+            list_rows(ids.len(), self.marked.min(ids.len().saturating_sub(1)), room, |idx, is_marked| {
+                mark_row(row(idx), is_marked)
+            });
+        if ids.is_empty() {
+            view.body = vec![line("No agent was sent out in this session", faint())];
+        }
+        view
+    }
+}
+
+impl Panel for AgentsPanel {
+    fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        if self.open.as_ref().is_some_and(|open| open.message.is_some()) {
+            return self.handle_message(event, ctx);
+        }
+        if ctx.is_cancel() {
+            return match self.open.take() {
+                Some(_) => PanelStep::Stay,
+                None => PanelStep::Close,
+            };
+        }
+        if self.open.is_some() {
+            return self.handle_open(event);
+        }
+        if self.tabs.handle(ctx.action) {
+            let is_unread = self.tabs.shown() == 1 && self.definitions.is_none();
+            return if is_unread { PanelStep::Act(vec![ask_snapshot()]) } else { PanelStep::Stay };
+        }
+        match self.tabs.shown() {
+            0 => self.handle_list(event, ctx),
+            _ => {
+                self.scroll.handle(event);
+                PanelStep::Stay
+            }
+        }
+    }
+
+    fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::Snapshot(snapshot) => {
+                return vec![Action::AskPanel(PanelRequest::Report { topic: ReportTopic::Agents, snapshot })];
+            }
+            PanelData::Report { topic: ReportTopic::Agents, markdown } => self.definitions = Some(markdown),
+            PanelData::AgentMessaged(outcome) => {
+                self.note = Some(outcome.unwrap_or_else(|why| why));
+            }
+            PanelData::Failed(why) => self.note = Some(why),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
+        if let Some(open) = &self.open {
+            return self.agent_view(open, ctx, size);
+        }
+        if self.tabs.shown() == 0 {
+            return self.list_view(size);
+        }
+        let mut view = PanelView::new("Agents", "↑↓ scroll · Tab those at work · Esc close");
+        view.head.push(self.tabs.row());
+        let room = view.room(size);
+        view.body = self.scroll.rows(report_rows(self.definitions.as_deref(), ctx), room);
+        view
+    }
+
+    fn is_typing(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.message.is_some())
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        match self.is_typing() {
+            true => &[Context::Select, Context::Global],
+            false => &[Context::Tabs, Context::Select, Context::Global],
+        }
+    }
+}
+
+/// Says how an agent is doing.
+fn state(agent: &AgentLog) -> String {
+    match &agent.task {
+        _ if agent.is_asking() => "asks you something".to_owned(),
+        Some(task) if agent.is_running() && !task.is_background => "running, waited for".to_owned(),
+        Some(task) => status(task),
+        None => "running".to_owned(),
+    }
+}
+
+fn agent_row(agent: &AgentLog) -> Row {
+    let state_style = if agent.is_asking() { warning() } else { faint() };
+    let mut spans = vec![
+        Span::plain(sanitize_line(&format!("{}: {}", agent.kind, agent.description))),
+        Span::styled(format!("  {}", sanitize_line(&state(agent))), state_style),
+    ];
+    if agent.is_running() && !agent.activity.is_empty() {
+        spans.push(Span::styled(format!("  {}", sanitize_line(&agent.activity)), faint()));
+    }
+    let usage = agent.usage;
+    if usage.total_tokens > 0 {
+        let used = format!(
+            "  {} tokens, {} calls, {}",
+            short_tokens(usage.total_tokens),
+            usage.tool_uses,
+            shown_duration(usage.duration)
+        );
+        spans.push(Span::styled(used, faint()));
+    }
+    Row::new(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use loci_core::ids::{AgentId, ToolUseId};
+    use loci_core::stream::{Delta, StreamEvent};
+    use loci_engine::{AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, NewTask, TaskKind, TaskNews};
+
+    use super::super::testing::Shown;
+    use super::*;
+
+    fn task(id: &str, status: BackgroundStatus, is_background: bool) -> BackgroundTask {
+        BackgroundTask {
+            about: NewTask {
+                id: id.to_owned(),
+                kind: TaskKind::Agent("Explore".into()),
+                tool_use_id: ToolUseId::new("call"),
+                command: "look".into(),
+                description: format!("find\u{1b}[2J it {id} 日本"),
+                output: "/o".into(),
+            },
+            owner: None,
+            status,
+            is_background,
+            report: None,
+        }
+    }
+
+    fn logs() -> Rc<RefCell<AgentLogs>> {
+        let mut logs = AgentLogs::new(std::path::Path::new("/p"));
+        logs.take_task(&TaskNews::Ended(task("old", BackgroundStatus::Completed, true)));
+        logs.take_task(&TaskNews::Started(task("new", BackgroundStatus::Running, false)));
+        Rc::new(RefCell::new(logs))
+    }
+
+    fn say(logs: &Rc<RefCell<AgentLogs>>, event: EngineEvent) {
+        let agent = AgentRef {
+            id: AgentId::new("new"),
+            kind: "Explore".into(),
+            parent: None,
+            description: "find it".into(),
+            depth: 1,
+        };
+        logs.borrow_mut().take_event(&agent, &event, Duration::ZERO);
+    }
+
+    fn delta(text: &str) -> EngineEvent {
+        let event = StreamEvent::Delta { index: 0, delta: Delta::Text(text.to_owned()) };
+        EngineEvent::Stream { event, first_after: None }
+    }
+
+    #[test]
+    fn agent_is_looked_at_live_spoken_to_and_stopped() {
+        for width in [20, 50, 80, 120] {
+            let logs = logs();
+            let mut shown = Shown::new(AgentsPanel::new(Rc::clone(&logs)), width, 10);
+            shown.assert_clean();
+            assert!(shown.text().contains("❯ Explore: find"), "{}", shown.text());
+            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
+            say(&logs, delta("I look at"));
+            assert!(shown.text().contains("I look at"), "{width}: {}", shown.text());
+            say(&logs, delta(" it.\u{1b}[2J"));
+            assert!(shown.text().contains("it."), "it grows: {}", shown.text());
+            shown.assert_clean();
+            let stop = Command::StopTask { request: "tasks".into(), task: "new".into() };
+            assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+            let move_it = Command::MoveToBackground { call: Some(ToolUseId::new("call")) };
+            assert_eq!(shown.key(KeyCode::Char('b'), None), PanelStep::Act(vec![Action::Send(move_it)]));
+            shown.key(KeyCode::Char('m'), None);
+            assert!(shown.panel.is_typing());
+            shown.type_text("also x");
+            let message = Command::MessageAgent {
+                request: MESSAGE_REQUEST.into(),
+                agent: "new".into(),
+                text: "also x".into(),
+            };
+            let sent = shown.key(KeyCode::Enter, None);
+            assert_eq!(sent, PanelStep::Act(vec![Action::Send(message)]));
+            shown.receive(PanelData::AgentMessaged(Ok("It hears\u{1b}[2J it".into())));
+            assert!(shown.text().contains("It hears"), "{}", shown.text());
+            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
+            assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
+        }
+    }
+
+    #[test]
+    fn long_log_makes_only_rows_that_are_seen() {
+        let logs = logs();
+        for n in 0..2_000 {
+            say(&logs, EngineEvent::Warning(format!("line {n}")));
+        }
+        let mut shown = Shown::new(AgentsPanel::new(logs), 60, 10);
+        shown.action(KeyAction::SelectAccept);
+        assert!(
+            shown.text().contains("line 1999") && !shown.text().contains("line 1000"),
+            "{}",
+            shown.text()
+        );
+        for _ in 0..3 {
+            shown.key(KeyCode::PageUp, None);
+        }
+        assert!(!shown.text().contains("line 1999"), "{}", shown.text());
+        shown.key(KeyCode::End, None);
+        assert!(shown.text().contains("line 1999"), "{}", shown.text());
+    }
+}

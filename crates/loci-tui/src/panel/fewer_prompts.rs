@@ -1,0 +1,165 @@
+//! `/fewer-permission-prompts`: rules learned from this session's answers; Space chooses, `s` saves those that are chosen.
+
+use loci_app::commands::fewer_prompts::LearnedRules;
+use loci_core::permission::Destination;
+use loci_engine::Command;
+
+use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, list_rows, mark_row};
+use crate::app::Action;
+use crate::block::NoticeLevel;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{faint, line, paragraph, warning};
+use crate::render::RenderContext;
+use crate::screen::Size;
+use crate::text::{Row, Span, Style, sanitize_line};
+
+/// What was learned, and what of it is chosen.
+#[derive(Debug, Default)]
+pub(crate) struct FewerPromptsPanel {
+    learned: Option<LearnedRules>,
+    chosen: Vec<bool>,
+    marked: usize,
+    problem: Option<String>,
+}
+
+impl FewerPromptsPanel {
+    fn save(&self) -> PanelStep {
+        let Some(learned) = &self.learned else { return PanelStep::Stay };
+        let chosen = learned.rules.iter().zip(&self.chosen).filter(|(_, is_chosen)| **is_chosen);
+        let rules: Vec<_> = chosen.map(|((rule, _), _)| rule).collect();
+        if rules.is_empty() {
+            return PanelStep::Stay;
+        }
+        let names: Vec<&str> = rules.iter().map(|rule| rule.text.as_str()).collect();
+        let text = format!("Saved in your settings for this project: {}", names.join(", "));
+        let save =
+            rules.iter().map(|rule| Action::Send(Command::ChangePermission(rule.update(Destination::Local))));
+        PanelStep::CloseWith(save.chain([Action::Notice(NoticeLevel::Info, text)]).collect())
+    }
+
+    fn row(&self, learned: &LearnedRules, idx: usize) -> Row {
+        let Some((rule, _)) = learned.rules.get(idx) else { return Row::default() };
+        let mark = if self.chosen.get(idx) == Some(&true) { "[x] " } else { "[ ] " };
+        Row::new(vec![
+            Span::plain(mark),
+            Span::plain(sanitize_line(&rule.text)),
+            Span::styled(format!("  would have answered {}", rule.answered.len()), faint()),
+        ])
+    }
+}
+
+impl Panel for FewerPromptsPanel {
+    fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        if ctx.is_cancel() {
+            return PanelStep::Close;
+        }
+        let last = self.chosen.len().saturating_sub(1);
+        match (ctx.action, event) {
+            (_, InputEvent::Key(key)) if key.code == KeyCode::Char(' ') => {
+                if let Some(is_chosen) = self.chosen.get_mut(self.marked) {
+                    *is_chosen = !*is_chosen;
+                }
+            }
+            (_, InputEvent::Key(key)) if key.code == KeyCode::Char('s') => return self.save(),
+            (Some(KeyAction::SelectNext), _) => {
+                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
+            }
+            (Some(KeyAction::SelectPrevious), _) => {
+                self.marked = self.marked.checked_sub(1).unwrap_or(last);
+            }
+            (Some(KeyAction::SelectAccept), _) => return self.save(),
+            _ => {}
+        }
+        PanelStep::Stay
+    }
+
+    fn receive(&mut self, data: PanelData) -> Vec<Action> {
+        match data {
+            PanelData::Snapshot(snapshot) => {
+                return vec![Action::AskPanel(PanelRequest::LearnedRules { snapshot })];
+            }
+            PanelData::LearnedRules(learned) => {
+                self.chosen = vec![false; learned.rules.len()];
+                self.learned = Some(learned);
+            }
+            PanelData::Failed(why) => self.problem = Some(why),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
+        let mut view = PanelView::new("Fewer questions", "Space choose · s save what is chosen · Esc close");
+        let Some(learned) = &self.learned else {
+            view.body = vec![line(self.problem.as_deref().unwrap_or("Reading…"), faint())];
+            return view;
+        };
+        view.head.push(line(&learned.headline(), faint()));
+        let width = size.width;
+        if learned.rules.is_empty() {
+            let text = match learned.n_asked {
+                0 => "Nothing was asked in this session yet",
+                _ => "No rule would have answered them without letting in what was refused",
+            };
+            view.body = paragraph("", text, Style::default(), width);
+            return view;
+        }
+        let mut detail = Vec::new();
+        if let Some((rule, calls)) = learned.rules.get(self.marked) {
+            detail.push(Row::default());
+            let also = format!("It would also allow {}", rule.also_allows);
+            detail.extend(paragraph("", &also, warning(), width));
+            detail.extend(calls.iter().take(5).flat_map(|call| paragraph("  ", call, faint(), width)));
+        }
+        let room = view.room(size);
+        let n_rules = learned.rules.len();
+        let room_for_list = room.saturating_sub(detail.len().min(room / 2)).max(1);
+        view.body = list_rows(n_rules, self.marked, room_for_list, |idx, is_marked| {
+            mark_row(self.row(learned, idx), is_marked)
+        });
+        view.body.extend(detail);
+        view
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Select, Context::Global]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::permission::LearnedRule;
+
+    use super::super::testing::{Shown, snapshot};
+    use super::*;
+
+    #[test]
+    fn rules_are_chosen_with_what_else_they_allow_and_saved() {
+        for (width, height) in [(20, 10), (50, 12), (80, 14), (120, 20)] {
+            let mut shown = Shown::new(FewerPromptsPanel::default(), width, height);
+            let snapshot = snapshot();
+            let ask = PanelRequest::LearnedRules { snapshot: snapshot.clone() };
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            let rule = |text: &str| {
+                let rule = LearnedRule {
+                    text: text.into(),
+                    answered: vec![0, 1],
+                    also_allows: "every\u{1b}[2J command".into(),
+                };
+                (rule, vec!["Bash: a\u{1b}[2J".to_owned()])
+            };
+            let rules = vec![rule("Bash(gh pr *)"), rule("mcp__s__t")];
+            shown.receive(PanelData::LearnedRules(LearnedRules { n_asked: 5, n_allowed: 4, rules }));
+            shown.assert_clean();
+            assert!(shown.text().contains("[ ] Bash(gh"), "{}", shown.text());
+            let joined = shown.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains("also"), "{joined}");
+            assert_eq!(shown.key(KeyCode::Char('s'), None), PanelStep::Stay, "nothing is chosen yet");
+            shown.key(KeyCode::Char(' '), None);
+            assert!(shown.text().contains("[x] Bash(gh"), "{}", shown.text());
+            let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('s'), None) else { panic!() };
+            assert_eq!(actions.len(), 2, "{actions:?}");
+        }
+    }
+}

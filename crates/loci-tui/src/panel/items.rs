@@ -1,0 +1,138 @@
+//! A list of things of which one can be looked at: typing narrows it down, Enter looks, Esc goes back.
+//!
+//! The panel says what a thing looks like in the list ([`ListItem`]) and what is seen of it when it is looked at; the list keeps
+//! its place when what it shows is read anew.
+
+use super::{FilteredList, ListStep, PanelContext, PanelView, Scroll};
+use crate::key::InputEvent;
+use crate::layout::{faint, line, warning};
+use crate::screen::Size;
+use crate::text::{Row, Span, sanitize_line};
+
+/// A thing in a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListItem {
+    /// What it is called; the list finds it again by this.
+    pub(crate) title: String,
+    /// How it is doing, in a word.
+    pub(crate) state: String,
+    /// Whether that should be looked after.
+    pub(crate) is_bad: bool,
+    /// What else is said of it.
+    pub(crate) note: String,
+}
+
+/// The list.
+#[derive(Debug, Default)]
+pub(crate) struct ItemList {
+    /// None until they are known.
+    items: Option<Vec<ListItem>>,
+    /// What the filter looks into.
+    texts: Vec<String>,
+    list: FilteredList,
+    /// The one that is looked at, by title.
+    open: Option<String>,
+    scroll: Scroll,
+}
+
+/// What came of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ItemStep {
+    /// It was for the list.
+    Stay,
+    /// The panel is to be closed.
+    Close,
+    /// It was no key of lists.
+    Unknown,
+}
+
+impl ItemList {
+    /// Shows these; the mark stays where it was as far as possible.
+    pub(crate) fn set(&mut self, items: Vec<ListItem>) {
+        let marked =
+            self.marked().and_then(|idx| self.items.as_ref()?.get(idx)).map(|item| item.title.clone());
+        self.texts =
+            items.iter().map(|item| format!("{} {} {}", item.title, item.state, item.note)).collect();
+        self.list.refilter(self.texts.iter().map(String::as_str));
+        if let Some(at) = marked.and_then(|title| items.iter().position(|item| item.title == title)) {
+            self.list.mark(at);
+        }
+        self.items = Some(items);
+    }
+
+    /// Returns the place of the one that is looked at, or marked.
+    pub(crate) fn marked(&self) -> Option<usize> {
+        let items = self.items.as_ref()?;
+        match &self.open {
+            Some(title) => items.iter().position(|item| item.title == *title),
+            None => self.list.marked().filter(|idx| *idx < items.len()),
+        }
+    }
+
+    /// Returns the place of the one that is looked at.
+    pub(crate) fn opened(&self) -> Option<usize> {
+        self.open.as_ref().and_then(|_| self.marked())
+    }
+
+    /// Takes what was typed.
+    pub(crate) fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> ItemStep {
+        if ctx.is_cancel() {
+            return match self.open.take() {
+                Some(_) => ItemStep::Stay,
+                None => ItemStep::Close,
+            };
+        }
+        if self.open.is_some() {
+            return if self.scroll.handle(event) { ItemStep::Stay } else { ItemStep::Unknown };
+        }
+        match self.list.handle(event, ctx) {
+            ListStep::Moved => ItemStep::Stay,
+            ListStep::Filtered => {
+                self.list.refilter(self.texts.iter().map(String::as_str));
+                ItemStep::Stay
+            }
+            ListStep::Chosen(at) => {
+                self.open =
+                    self.items.as_ref().and_then(|items| items.get(at)).map(|item| item.title.clone());
+                self.scroll = Scroll::default();
+                ItemStep::Stay
+            }
+            ListStep::Unknown => ItemStep::Unknown,
+        }
+    }
+
+    /// Lays the list out; `nothing` is said where it is empty.
+    pub(crate) fn list_view(&self, view: &mut PanelView, size: Size, nothing: &str) {
+        view.push_field("Search: ", self.list.field());
+        let room = view.room(size);
+        view.body = match &self.items {
+            None => vec![line("Reading…", faint())],
+            Some(items) if items.is_empty() => vec![line(nothing, faint())],
+            Some(_) if self.list.len() == 0 => vec![line("Nothing is called so", faint())],
+            Some(items) => self.list.rows(room, |idx| items.get(idx).map_or_else(Row::default, item_row)),
+        };
+    }
+
+    /// Lays out what is seen of the one that is looked at.
+    pub(crate) fn detail_view(&self, view: &mut PanelView, size: Size, rows: Vec<Row>) {
+        let room = view.room(size);
+        view.body = self.scroll.rows(rows, room);
+    }
+
+    /// Tells whether characters go to the filter.
+    pub(crate) fn is_typing(&self) -> bool {
+        self.open.is_none()
+    }
+}
+
+fn item_row(item: &ListItem) -> Row {
+    let mut spans = vec![Span::plain(sanitize_line(&item.title))];
+    if !item.state.is_empty() {
+        let style = if item.is_bad { warning() } else { faint() };
+        spans.push(Span::styled(format!("  {}", sanitize_line(&item.state)), style));
+    }
+    if !item.note.is_empty() {
+        spans.push(Span::styled(format!("  {}", sanitize_line(&item.note)), faint()));
+    }
+    Row::new(spans)
+}

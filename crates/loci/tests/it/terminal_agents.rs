@@ -1,0 +1,182 @@
+//! The agent view, goals, side tasks and what is learned from answers, at a real terminal and without one.
+
+use loci_testkit::{Gate, Recorded, Screen, Script, Step};
+use serde_json::json;
+
+use crate::support::{World, assert_fine, print, watched};
+
+const SIZE: (u16, u16) = (110, 40);
+
+fn is_agents(request: &Recorded) -> bool {
+    request.header("x-claude-code-agent-id").is_some()
+}
+
+/// Whether a request asks the small model whether a goal holds.
+fn is_goal_check(request: &Recorded) -> bool {
+    has(request, "has reached the goal that its user set")
+}
+
+fn has(request: &Recorded, text: &str) -> bool {
+    String::from_utf8_lossy(&request.body).contains(text)
+}
+
+fn leave(mut screen: Screen) {
+    screen.type_text("/exit\r");
+    assert!(screen.finish().is_cooked, "the terminal is given back");
+}
+
+#[tokio::test]
+async fn agent_is_followed_spoken_to_and_heard() {
+    let gate = Gate::new();
+    let call = json!({"description": "short task", "prompt": "Look for it.", "subagent_type": "general-purpose",
+        "run_in_background": true});
+    let script = Script::new([
+        Step::call("Agent", call),
+        Step::text("It is on its way."),
+        Step::text("The helper has answered."),
+    ])
+    .route(
+        [
+            Step::text("I begin to look.").tool("Glob", json!({"pattern": "*.none"})),
+            Step::text("Half of it is found.").wait_before_headers(gate.clone()),
+            Step::text("All of it is found."),
+        ],
+        is_agents,
+    );
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("It is on its way.");
+    screen.wait_for("tokens\n");
+    // ← on an empty prompt.
+    screen.type_text("\x1b[D");
+    screen.wait_for("general-purpose: short task");
+    screen.type_text("\r");
+    screen.wait_for("I begin to look.");
+    screen.type_text("m");
+    screen.wait_for("To it:");
+    screen.type_text("look at b, too\r");
+    screen.wait_for("hears it before its next step");
+    gate.release();
+    screen.wait_for("All of it is found.");
+    screen.wait_for("· done");
+    screen.type_text("\x1b");
+    screen.wait_for("Definitions");
+    screen.type_text("\x1b");
+    screen.wait_for("The helper has answered.");
+    leave(screen);
+    let told = world.requests().into_iter().filter(is_agents).any(|it| has(&it, "look at b, too"));
+    assert!(told, "the agent was told");
+}
+
+#[tokio::test]
+async fn goal_lets_the_work_go_on_until_it_holds() {
+    let script = Script::new([
+        Step::text("I have begun."),
+        Step::call("Bash", json!({"command": "echo 7 passed"})),
+        Step::text("7 passed."),
+    ])
+    .route(
+        Script::new([
+            Step::text(r#"{"ok": false, "reason": "no test was run"}"#),
+            Step::text(r#"{"ok": true, "reason": "7 passed is shown"}"#),
+        ])
+        .every_request(),
+        is_goal_check,
+    );
+    let world = World::new(script).await;
+    let output = world.run(&watched(["/goal the tests pass"]));
+    assert_fine(&output);
+    let frames = output.json_lines();
+    let goals: Vec<_> = frames.iter().filter(|it| it["subtype"] == "goal_status").collect();
+    let states: Vec<_> = goals.iter().map(|it| it["status"].as_str().unwrap_or_default()).collect();
+    assert_eq!(states, ["not_yet", "reached"], "{frames:?}");
+    let main: Vec<Recorded> = world.requests().into_iter().filter(|it| !is_goal_check(it)).collect();
+    assert!(has(&main[0], "the tests pass"), "the condition is the directive");
+    assert!(has(&main[1], "no test was run"), "the reason is the guidance");
+    assert_eq!(main.len(), 3);
+}
+
+#[tokio::test]
+async fn goal_is_refused_where_hooks_are_and_cleared_by_a_word() {
+    let world = World::new([]).await;
+    let output = world.run(&print(["/goal x", "--settings", r#"{"disableAllHooks": true}"#]));
+    assert!(output.stdout.contains("disableAllHooks"), "{output:?}");
+    let output = world.run(&print(["/goal clear"]));
+    assert!(output.stdout.contains("No goal set"), "{output:?}");
+    assert_eq!(world.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn side_task_goes_to_a_fork_that_knows_the_conversation() {
+    let script = Script::new([Step::text("The port is 7007."), Step::text("The side task is done.")])
+        .route([Step::text("Other callers: none.")], is_agents);
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["remember the port"], SIZE);
+    screen.wait_for("The port is 7007.");
+    screen.wait_for("tokens\n");
+    screen.type_text("/subtask look for other callers\r");
+    screen.wait_for("works on it in the background");
+    screen.wait_for("The side task is done.");
+    leave(screen);
+    let forked: Vec<Recorded> = world.requests().into_iter().filter(is_agents).collect();
+    assert_eq!(forked.len(), 1);
+    for text in ["The port is 7007.", "look for other callers"] {
+        assert!(has(&forked[0], text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn rules_are_learned_from_answers_and_saved() {
+    let script = Script::new([
+        Step::call("Bash", json!({"command": "tool lint src/a"})),
+        Step::call("Bash", json!({"command": "tool lint src/b"})),
+        Step::text("Done."),
+    ]);
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    for file in ["src/a", "src/b"] {
+        screen.wait_until("the question", |seen| {
+            seen.contains(&format!("tool lint {file}"))
+                && seen.contains("1. Yes")
+                && !seen.contains("typing pauses")
+        });
+        screen.type_text("1");
+    }
+    screen.wait_for("Done.");
+    screen.type_text("/fewer-permission-prompts\r");
+    screen.wait_for("Bash(tool lint *)");
+    screen.wait_for("every command that begins with");
+    screen.type_text(" s");
+    screen.wait_for("Saved in your settings");
+    let file = world.home.project().join(".claude/settings.local.json");
+    screen.wait_until("the file", |_| {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.contains("Bash(tool lint *)"))
+    });
+    screen.type_text("/debug\r");
+    screen.wait_for("The last turn took");
+    screen.wait_for("call Bash tool lint src/a");
+    screen.type_text("\x1b");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn commands_about_the_session_are_answered_without_a_terminal() {
+    let world = World::new([]).await;
+    for (command, expected) in [
+        ("/tasks", "Nothing runs in the background"),
+        ("/agents", "Can be sent out: "),
+        ("/list-agents", "No agent was sent out"),
+        ("/stop", "Nothing runs in the background"),
+        ("/goal", "No goal set"),
+        ("/debug", "Nothing was asked of a model yet"),
+        ("/fewer-permission-prompts", "Nothing was asked in this session"),
+        ("/plugin", "There are no plugins"),
+        ("/sandbox", "This machine can give"),
+        ("/context time", "Nothing was answered yet"),
+        ("/subtask look", "There is no conversation yet"),
+    ] {
+        let output = world.run(&print([command]));
+        assert!(output.stdout.contains(expected), "{command}: {output:?}");
+    }
+    assert_eq!(world.requests().len(), 0);
+}
