@@ -2,6 +2,7 @@
 
 mod clouds;
 mod contract;
+mod litellm;
 mod local_model;
 mod protocols;
 
