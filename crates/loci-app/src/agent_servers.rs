@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use loci_core::agent::{AgentDefinition, AgentScope};
 use loci_engine::{AgentServersMaker, MadeServers};
+use loci_mcp::SandboxMaker;
 use loci_mcp::config::{Approvals, Plan, PlanInputs, ServerPolicy, ServerScope, plan_servers};
 use loci_settings::McpSettings;
 use loci_stdx::Env;
@@ -15,7 +16,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::child_env::child_env;
-use crate::mcp::{McpSources, is_managed, make_servers_in};
+use crate::mcp::{McpSources, ServerPlace, is_managed, make_servers_in};
 use crate::options::RunOptions;
 use crate::settings::RunSettings;
 
@@ -28,10 +29,16 @@ struct AgentServerWorld {
     is_strict: bool,
     only_plugins: bool,
     session: String,
+    sandbox_maker: SandboxMaker,
 }
 
 /// Returns what makes the servers that definitions have of their own.
-pub(crate) fn agent_servers(options: &RunOptions, run: &RunSettings, session: &str) -> AgentServersMaker {
+pub(crate) fn agent_servers(
+    options: &RunOptions,
+    run: &RunSettings,
+    session: &str,
+    make_sandbox: &SandboxMaker,
+) -> AgentServersMaker {
     let world = AgentServerWorld {
         env: run.env.clone(),
         home: run.home.clone(),
@@ -40,6 +47,7 @@ pub(crate) fn agent_servers(options: &RunOptions, run: &RunSettings, session: &s
         is_strict: options.mcp.is_strict || run.is_bare,
         only_plugins: run.plugins.only.mcp,
         session: session.to_owned(),
+        sandbox_maker: Arc::clone(make_sandbox),
     };
     Arc::new(move |definition, cwd| world.make(definition, cwd))
 }
@@ -53,7 +61,14 @@ impl AgentServerWorld {
         let problems = plan.problems.iter().map(ToString::to_string).collect();
         let servers = (!plan.servers.is_empty()).then(|| {
             let env = Env { cwd: cwd.to_owned(), ..self.env.clone() };
-            make_servers_in(&plan, &env, &self.home, &self.sources, &self.session, None, None)
+            let place = ServerPlace {
+                env: &env,
+                home: &self.home,
+                sources: &self.sources,
+                session: &self.session,
+                sandbox_maker: Arc::clone(&self.sandbox_maker),
+            };
+            make_servers_in(&plan, place, None, None)
         });
         MadeServers { servers, problems }
     }

@@ -23,6 +23,7 @@ use loci_engine::{
     PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode, TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
+use loci_mcp::SandboxMaker;
 use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
@@ -41,7 +42,7 @@ use crate::options::{RunOptions, ToolChoice};
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
 use crate::resume::{self, Resume};
-use crate::sandbox::{SandboxWorld, SessionSandbox};
+use crate::sandbox::{SandboxWorld, SessionSandbox, sandbox_maker};
 use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
@@ -162,7 +163,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     compaction.window = options.compact_window.or(compaction.window);
     let (mcp, problems) =
         mcp::servers_of_run(options, &run, resume.place.id().as_str(), agents.config.main.as_deref())?;
-    agents.config.make_servers = Some(agent_servers(options, &run, resume.place.id().as_str()));
+    let make_sandbox = sandbox_maker(&run, resume.place.id().as_str());
+    let of_agents = agent_servers(options, &run, resume.place.id().as_str(), &make_sandbox);
+    agents.config.make_servers = Some(of_agents);
     warnings.extend(problems);
     let window = compaction.window.unwrap_or(model.catalog.facts(&model.main).window);
     let skills = match options.has_no_commands {
@@ -191,6 +194,7 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
     warnings.extend(warning);
     let parts = Parts {
+        sandbox_maker: make_sandbox,
         sandbox,
         agents,
         provider,
@@ -305,6 +309,7 @@ fn reload(
 
 /// What the steps made.
 struct Parts {
+    sandbox_maker: SandboxMaker,
     sandbox: Option<Arc<Sandbox>>,
     agents: SessionAgents,
     provider: Provider,
@@ -329,6 +334,7 @@ fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts {
+        sandbox_maker,
         sandbox,
         agents,
         provider,
@@ -422,6 +428,7 @@ fn assemble(
         read_instructions: prefetched.read_instructions,
         child_env: plugins.child_env(&env),
         sandbox,
+        sandbox_maker: Some(sandbox_maker),
         plugins: Arc::new(plugins.list()),
         file_history: file_history(&env, &home, options, &settings, place, resume.snapshots),
         started: env.clock.monotonic().saturating_sub(started.elapsed()),

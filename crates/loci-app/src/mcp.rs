@@ -13,7 +13,8 @@ use loci_mcp::config::{
     Approvals, ConfigProblem, Plan, PlanInputs, ServerPolicy, ServerScope, Standing, plan_servers,
 };
 use loci_mcp::{
-    Bridge, HttpClients, Limits, OnConnected, ProgramWatch, ServerWorld, Servers, WatchedProgram,
+    Bridge, HttpClients, Limits, OnConnected, ProgramWatch, SandboxMaker, ServerWorld, Servers,
+    WatchedProgram,
 };
 use loci_settings::jsonc;
 use loci_stdx::{Env, Random, read_regular_to_string};
@@ -27,6 +28,7 @@ use crate::child_env::child_env;
 use crate::mcp_approvals::{compare_tools, hold_changed, note_first_use};
 use crate::mcp_logins::logins;
 use crate::options::{McpOptions, RunOptions};
+use crate::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -105,19 +107,34 @@ pub fn make_servers(
     bridge: Option<Arc<dyn Bridge>>,
 ) -> Servers {
     let on_connected = Some(on_connected(run));
-    make_servers_in(plan, &run.env, &run.home, &run.mcp, session, bridge, on_connected)
+    let place = ServerPlace {
+        env: &run.env,
+        home: &run.home,
+        sources: &run.mcp,
+        session,
+        sandbox_maker: sandbox_maker(run, session),
+    };
+    make_servers_in(plan, place, bridge, on_connected)
 }
 
-/// Makes the servers of a plan where `env` is; none is started yet.
+/// Where servers are made.
+pub(crate) struct ServerPlace<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) home: &'a ConfigHome,
+    pub(crate) sources: &'a McpSources,
+    pub(crate) session: &'a str,
+    /// Makes the sandboxes that they ask for.
+    pub(crate) sandbox_maker: SandboxMaker,
+}
+
+/// Makes the servers of a plan in a place; none is started yet.
 pub(crate) fn make_servers_in(
     plan: &Plan,
-    env: &Env,
-    home: &ConfigHome,
-    sources: &McpSources,
-    session: &str,
+    place: ServerPlace<'_>,
     bridge: Option<Arc<dyn Bridge>>,
     on_connected: Option<OnConnected>,
 ) -> Servers {
+    let ServerPlace { env, home, sources, session, sandbox_maker } = place;
     let world = ServerWorld {
         cwd: env.cwd.clone(),
         project: sources.root.clone(),
@@ -134,6 +151,7 @@ pub(crate) fn make_servers_in(
             watch: DeathWatch::default(),
             random: Arc::clone(&env.random),
         })),
+        sandbox_maker: Some(sandbox_maker),
         on_connected,
         config_dir: home.root().to_owned(),
         may_run_helpers: sources.trust.is_exact,
@@ -168,7 +186,8 @@ struct DeathWatchedPrograms {
 
 impl ProgramWatch for DeathWatchedPrograms {
     fn watch(&self) -> Box<dyn WatchedProgram> {
-        let mark = format!("mcp-{}", self.random.uuid_v4());
+        // Short: the shell that watches reads it letter by letter.
+        let mark = format!("mcp-{}", self.random.alphanumeric(16));
         Box::new(DeathWatchedProgram { watched: self.watch.watch(&mark), mark })
     }
 }

@@ -5,6 +5,7 @@
 
 mod network;
 mod paths;
+mod profile;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::user_error::UserError;
 use network::SessionNetwork;
 
 pub use paths::path_settings;
+pub use profile::{sandbox_maker, sandbox_maker_in};
 
 /// What a session has of a sandbox.
 #[derive(Debug, Clone, Default)]

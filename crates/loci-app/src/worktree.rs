@@ -16,6 +16,7 @@ use loci_storage::worktree::{
 use crate::child_env::child_env;
 use crate::options::RunOptions;
 use crate::resume::Resume;
+use crate::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -71,6 +72,7 @@ fn made_by_hook(run: &RunSettings, name: &str) -> Result<PathBuf, UserError> {
         event: EventInput::WorktreeCreate { name: name.to_owned() },
     };
     let world = HookTrialWorld {
+        sandbox_maker: Some(sandbox_maker(run, id.as_str())),
         session: id,
         child_env: child_env(&run.env),
         env: run.env.clone(),

@@ -24,6 +24,7 @@ pub mod permission;
 pub mod plugin;
 pub mod raw;
 pub mod recall;
+pub mod sandbox_profile;
 pub mod schedule;
 pub mod search;
 pub mod session;

@@ -17,6 +17,7 @@ use loci_core::permission::{Rulebook, Update};
 use loci_core::plugin::PluginList;
 use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
+use loci_mcp::SandboxMaker;
 use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::config::{Instructions, LazyInstructions};
@@ -130,6 +131,8 @@ pub struct SessionConfig {
     pub child_env: Vec<(String, String)>,
     /// What commands run in, where the session has a sandbox.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// Makes the sandboxes that hooks ask for.
+    pub sandbox_maker: Option<SandboxMaker>,
     /// What files held before they were changed; without it nothing is kept.
     pub file_history: Option<FileHistoryStores>,
     /// Where background tasks write.

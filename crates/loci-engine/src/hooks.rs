@@ -31,6 +31,7 @@ use loci_core::hooks::{CommonInput, EffortLevel, EventInput, HookConfig, HookEnt
 use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
 use loci_llm::Client;
+use loci_mcp::SandboxMaker;
 use loci_stdx::Store;
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::DeathWatch;
@@ -116,6 +117,8 @@ pub(crate) struct HookWorld {
     pub(crate) home: ConfigHome,
     /// Where variables for commands are left, once there are any.
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
+    /// Makes the sandboxes that commands ask for.
+    pub(crate) sandbox_maker: Option<SandboxMaker>,
     /// The way to wake the session; it does not keep it alive.
     pub(crate) commands: WeakUnboundedSender<Command>,
 }

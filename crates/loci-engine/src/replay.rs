@@ -250,6 +250,7 @@ impl Player {
             read_instructions: None,
             child_env: Vec::new(),
             sandbox: None,
+            sandbox_maker: None,
             file_history: None,
             tmp: self.tmp.clone(),
             idle_notice: Duration::MAX,

@@ -194,6 +194,7 @@ fn servers(url: &str, negotiation: &str, context: &Value) -> Result<Servers, Str
             client_metadata: Some(DOCUMENT.to_owned()),
         })),
         program_watch: None,
+        sandbox_maker: None,
         on_connected: None,
         config_dir: std::env::temp_dir(),
         may_run_helpers: false,

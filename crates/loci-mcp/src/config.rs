@@ -10,6 +10,7 @@ mod policy;
 use std::fmt;
 use std::time::Duration;
 
+use loci_core::sandbox_profile::SandboxProfile;
 use serde_json::Value;
 
 use crate::names::{brief, is_reserved, server_part};
@@ -68,6 +69,8 @@ pub struct ServerConfig {
     pub timeout: Option<Duration>,
     /// Whether the first request waits for it.
     pub always_load: bool,
+    /// The sandbox that its program runs in, where it asks for one.
+    pub sandbox: Option<SandboxProfile>,
     /// The entry as it was written; variables are not filled in.
     pub written: Value,
 }
@@ -220,14 +223,15 @@ pub fn parse_server(
     if server_part(name).is_empty() {
         return Err("its name has no letter or digit".to_owned());
     }
-    let sandbox = entry.get("sandbox").filter(|it| !it.is_null());
-    if sandbox.is_some_and(|it| it.get("enabled") != Some(&Value::Bool(false))) {
-        return Err(
-            "it asks for a `sandbox`, which servers cannot have yet; without that it is started".to_owned()
-        );
-    }
     let mut expansion = Expansion::new(vars);
     let way = parse_way(entry, &mut expansion)?;
+    let mut sandbox = SandboxProfile::parse(entry.get("sandbox"))?;
+    if sandbox.is_some() && !matches!(way, ServerWay::Stdio { .. }) {
+        return Err("it asks for a `sandbox` and is no program of ours; leave it out".to_owned());
+    }
+    for path in sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.allow_write) {
+        *path = expansion.expand("sandbox", path);
+    }
     let timeout =
         entry.get("timeout").and_then(Value::as_u64).filter(|ms| *ms >= 1000).map(Duration::from_millis);
     let mut warnings = expansion.warnings();
@@ -241,6 +245,7 @@ pub fn parse_server(
         way,
         timeout,
         always_load: entry.get("alwaysLoad").and_then(Value::as_bool).unwrap_or(false),
+        sandbox,
         written: entry.clone(),
     };
     Ok((server, warnings))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loci_sandbox::Sandbox;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,7 @@ pub(crate) fn open(
                 env: program_env(world, env),
                 cwd: world.world.cwd.clone(),
                 watch: world.world.program_watch.clone(),
+                sandbox: sandbox_of(config, world)?,
             };
             Box::new(StdioTransport::start(&program, inbound, Arc::clone(log))?)
         }
@@ -53,6 +55,16 @@ pub(crate) fn open(
     };
     let asked = Asked::new(config.name.clone(), world.client_side());
     Ok(Connection::new(transport, receiver, asked, Arc::clone(log)))
+}
+
+/// Makes the sandbox that a server asks for; without it the server is not started.
+fn sandbox_of(config: &ServerConfig, world: &ServersShared) -> Result<Option<Arc<Sandbox>>, CallError> {
+    let Some(profile) = &config.sandbox else { return Ok(None) };
+    let failed = |why: String| CallError::Transport(TransportError::Closed(why));
+    let Some(make) = &world.world.sandbox_maker else {
+        return Err(failed("it asks for a sandbox, which cannot be had here".to_owned()));
+    };
+    make(profile, &world.world.cwd).map(Some).map_err(failed)
 }
 
 fn open_remote(

@@ -23,6 +23,7 @@ use crate::limits::Limits;
 use crate::log::ServerLog;
 use crate::names::server_part;
 use crate::program_watch::ProgramWatch;
+use crate::sandboxed_program::SandboxMaker;
 use crate::server::{Server, ServerStatus, ServerView};
 use crate::server_logins::WaitingLogin;
 use crate::transport::bridge::Bridge;
@@ -57,6 +58,8 @@ pub struct ServerWorld {
     pub logins: Option<Arc<Logins>>,
     /// Ends programs should we be killed.
     pub program_watch: Option<Arc<dyn ProgramWatch>>,
+    /// Makes the sandboxes that programs ask for.
+    pub sandbox_maker: Option<SandboxMaker>,
     /// Looks at servers that have told what they have.
     pub on_connected: Option<OnConnected>,
     /// Where commands of the user's own entries run.
@@ -102,6 +105,7 @@ pub(crate) struct World {
     pub(crate) clients: HttpClients,
     pub(crate) logins: Option<Arc<Logins>>,
     pub(crate) program_watch: Option<Arc<dyn ProgramWatch>>,
+    pub(crate) sandbox_maker: Option<SandboxMaker>,
     pub(crate) on_connected: Option<OnConnected>,
     pub(crate) config_dir: PathBuf,
     pub(crate) may_run_helpers: bool,
@@ -179,6 +183,7 @@ impl Servers {
             clients,
             logins,
             program_watch,
+            sandbox_maker,
             on_connected,
             config_dir,
             may_run_helpers,
@@ -199,6 +204,7 @@ impl Servers {
                 clients,
                 logins,
                 program_watch,
+                sandbox_maker,
                 on_connected,
                 config_dir,
                 may_run_helpers,
@@ -403,6 +409,7 @@ impl Servers {
                 way: ServerWay::Sdk,
                 timeout: None,
                 always_load: false,
+                sandbox: None,
                 written: serde_json::json!({"type": "sdk", "name": name}),
             };
             self.shared.add(config, ServerStatus::Pending);

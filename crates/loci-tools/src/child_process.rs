@@ -4,20 +4,22 @@
 //! Whatever it does costs itself only: one that writes without end is read and not kept, one that closes its pipes or
 //! never reads its input is no error, and at the end of its time everything it started is ended with it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use loci_sandbox::SandboxRun;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bash::death_watch::DeathWatch;
 use crate::bash::process_tree::{MARK_VARIABLE, ProcessTree};
-use crate::bash::shell::own_session;
+use crate::bash::shell::{Confined, SandboxPlace, confine, follow, own_session};
 
 /// How long after its end a program's pipes may stay silent before they are taken as done, and how long they are read at
 /// all: what it left in the background may hold them open for ever.
@@ -42,6 +44,8 @@ pub struct ChildSpec {
     pub mark: String,
     /// Ends it, with everything it started, should we be killed.
     pub death_watch: DeathWatch,
+    /// What it runs in, where it asks for that.
+    pub sandbox: Option<SandboxPlace>,
 }
 
 /// What a program may take.
@@ -101,17 +105,23 @@ struct RunningChild {
     stdout: Pipe<ChildStdout>,
     stderr: Pipe<ChildStderr>,
     tree: ProcessTree,
+    /// Its sandbox, which tells why a program did not run.
+    sandboxed: Option<SandboxRun>,
 }
 
 impl RunningChild {
     fn start(spec: ChildSpec, limit: usize) -> io::Result<Self> {
-        let mut command = Command::new(&spec.program);
-        command.args(&spec.args).current_dir(&spec.cwd);
-        command.env_clear().envs(spec.env).env(MARK_VARIABLE, &spec.mark);
+        let args = spec.args.iter().map(OsStr::new);
+        let Confined { mut command, env, supervisor } =
+            confine(spec.sandbox.as_ref(), OsStr::new(&spec.program), args, spec.env)?;
+        command.current_dir(&spec.cwd).env_clear().envs(env).env(MARK_VARIABLE, &spec.mark);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         own_session(&mut command);
         let watched = spec.death_watch.watch(&spec.mark);
         let mut child = command.spawn()?;
+        // It holds the helper's end of the socket.
+        drop(command);
+        let sandboxed = follow(spec.sandbox.as_ref(), supervisor)?;
         tracing::debug!(target: "loci::process", pid = child.id(), program = spec.program, "child started");
         let tree = ProcessTree::new(child.id(), spec.mark).watched(watched);
         Ok(Self {
@@ -120,6 +130,7 @@ impl RunningChild {
             stderr: Pipe::new(child.stderr.take(), limit),
             child,
             tree,
+            sandboxed,
         })
     }
 
@@ -139,6 +150,9 @@ impl RunningChild {
                     self.drain().await;
                     // What it left in the background lives on, as it would behind any command.
                     self.tree.release();
+                    if let Some(why) = self.why_not_run().await {
+                        return ChildEnd::Failed(io::Error::other(format!("its sandbox did not start it: {why}")));
+                    }
                     return match status {
                         Ok(status) => ChildEnd::Exited(code(status)),
                         Err(error) => ChildEnd::Failed(error),
@@ -156,6 +170,12 @@ impl RunningChild {
         self.tree.root_has_ended();
         self.drain().await;
         end
+    }
+
+    /// Returns why its sandbox did not start it; none where it did, or where there is none.
+    async fn why_not_run(&mut self) -> Option<String> {
+        let run = self.sandboxed.take()?;
+        tokio::time::timeout(PIPE_GRACE, run.report()).await.ok()?.why_not_run()
     }
 
     async fn drain(&mut self) {
@@ -242,6 +262,7 @@ mod tests {
             stdin: stdin.to_vec(),
             mark: format!("loci-test-{}", fastrand_mark()),
             death_watch: DeathWatch::default(),
+            sandbox: None,
         };
         run_child(spec, ChildLimits { time, n_bytes: 1000 }, &CancellationToken::new()).await
     }
@@ -315,6 +336,7 @@ mod tests {
             stdin: Vec::new(),
             mark: fastrand_mark(),
             death_watch: DeathWatch::default(),
+            sandbox: None,
         };
         let limits = ChildLimits { time: LONG, n_bytes: 10 };
         assert!(matches!(run_child(spec, limits, &CancellationToken::new()).await.end, ChildEnd::Failed(_)));

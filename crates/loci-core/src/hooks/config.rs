@@ -15,6 +15,7 @@ use super::entry_reader::EntryReader;
 use super::url_pattern::matches_url;
 use super::{HookEvent, HookInput, Matcher};
 use crate::permission::{Call, RuleCondition, Rulebook};
+use crate::sandbox_profile::SandboxProfile;
 
 /// Why a hook of an event that never happens does not count.
 const NOT_BUILT: &str = "the event does not happen in this version";
@@ -78,6 +79,8 @@ pub enum Handler {
         shell: Shell,
         /// Whether anybody waits for it.
         mode: RunMode,
+        /// The sandbox that it runs in, where it asks for one.
+        sandbox: Option<SandboxProfile>,
     },
     /// An address that the input is posted to.
     Http {

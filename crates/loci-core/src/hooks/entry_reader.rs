@@ -11,6 +11,7 @@ use super::{
     RunMode, Shell,
 };
 use crate::permission::RuleCondition;
+use crate::sandbox_profile::SandboxProfile;
 
 /// Reads the entries of one file.
 pub(super) struct EntryReader<'a> {
@@ -116,9 +117,6 @@ impl<'a> EntryReader<'a> {
         fields: &Map<String, Value>,
     ) -> Result<HookEntry, String> {
         let handler = parse_handler(fields)?;
-        if asks_for_sandbox(fields.get("sandbox")) {
-            return Err("it asks for a `sandbox`, which hooks cannot have yet".to_owned());
-        }
         let is_taken = match event.facts().kinds {
             HandlerKinds::All => true,
             HandlerKinds::NoModel => !matches!(handler, Handler::Prompt { .. } | Handler::Agent { .. }),
@@ -199,11 +197,6 @@ impl<'a> EntryReader<'a> {
     }
 }
 
-/// Tells whether a command is to run in a sandbox of its own; what cannot be read may mean that.
-fn asks_for_sandbox(written: Option<&Value>) -> bool {
-    written.is_some_and(|it| !it.is_null() && it.get("enabled") != Some(&Value::Bool(false)))
-}
-
 /// Says what of an entry this version cannot honour yet.
 fn not_built(entry: &HookEntry) -> Option<String> {
     match &entry.handler {
@@ -240,6 +233,7 @@ fn parse_handler(fields: &Map<String, Value>) -> Result<Handler, String> {
                 (true, false) => RunMode::Background,
                 (false, false) => RunMode::Waits,
             },
+            sandbox: SandboxProfile::parse(fields.get("sandbox"))?,
         },
         "http" => Handler::Http {
             url: needed("url")?,

@@ -1,11 +1,11 @@
 //! Handlers that are commands: a shell line, or a program with its arguments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use loci_core::hooks::{HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
-use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
+use loci_core::hooks::{Handler, HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
+use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, SandboxPlace, run_child};
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
@@ -35,6 +35,10 @@ impl HookService {
             (None, Shell::Bash) => ("bash".to_owned(), line(&["-c"])),
             (None, Shell::PowerShell) => ("pwsh".to_owned(), line(&["-NoProfile", "-Command"])),
         };
+        let sandbox = match self.sandbox_of(entry, &input.common.cwd) {
+            Ok(sandbox) => sandbox,
+            Err(why) => return HandlerEnd::Failed(why),
+        };
         let limit = match entry.event {
             HookEvent::SessionEnd => entry.time_limit().min(LONGEST_END),
             _ => entry.time_limit(),
@@ -50,9 +54,20 @@ impl HookService {
             // Short: the shell that watches reads it letter by letter.
             mark: format!("hook-{}", lock(&self.world().ambient).env.random.alphanumeric(16)),
             death_watch: self.inner.death_watch.clone(),
+            sandbox,
         };
         let limits = ChildLimits { time: limit, n_bytes: OUTPUT_BYTES };
         end_of(run_child(spec, limits, cancel).await)
+    }
+
+    /// Makes the sandbox that a command asks for; without it the command is not run.
+    fn sandbox_of(&self, entry: &HookEntry, cwd: &Path) -> Result<Option<SandboxPlace>, String> {
+        let Handler::Command { sandbox: Some(profile), .. } = &entry.handler else { return Ok(None) };
+        let make = self.world().sandbox_maker.as_ref();
+        let make = make.ok_or("it asks for a sandbox, which cannot be had here; it was not run")?;
+        let sandbox = make(profile, cwd).map_err(|why| format!("{why}; it was not run"))?;
+        // Its profile says what it may write; no directory is writable for being the session's.
+        Ok(Some(SandboxPlace { sandbox, dirs: Vec::new() }))
     }
 
     /// Returns the environment of commands: that of the shell, without where telemetry goes, with what hooks are told.

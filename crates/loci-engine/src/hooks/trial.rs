@@ -11,6 +11,7 @@ use loci_core::permission::Rulebook;
 use loci_core::session::{NewSession, SessionIdentity};
 use loci_core::tool::CallEffects;
 use loci_llm::Client;
+use loci_mcp::SandboxMaker;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::unbounded_channel;
@@ -31,6 +32,8 @@ pub struct HookTrialWorld {
     pub home: ConfigHome,
     /// What `if` is compared by.
     pub rulebook: Rulebook,
+    /// Makes the sandboxes that commands ask for.
+    pub sandbox_maker: Option<SandboxMaker>,
 }
 
 /// What came of a trial.
@@ -60,7 +63,7 @@ pub async fn try_hooks(
     input: HookInput,
     effects: Option<CallEffects>,
 ) -> HookTrial {
-    let HookTrialWorld { session: id, env, child_env, home, rulebook } = world;
+    let HookTrialWorld { session: id, env, child_env, home, rulebook, sandbox_maker } = world;
     let (events, _heard) = unbounded_channel();
     let (commands, _kept) = unbounded_channel();
     let identity = SessionIdentity::new(NewSession {
@@ -92,6 +95,7 @@ pub async fn try_hooks(
             mcp_tools: None,
             home,
             env_dir: Arc::new(OnceLock::new()),
+            sandbox_maker,
             commands: commands.downgrade(),
         },
     );
@@ -142,6 +146,7 @@ pub(super) mod tests {
             mcp_tools,
             home,
             env_dir: Arc::new(OnceLock::new()),
+            sandbox_maker: None,
             commands: unbounded_channel().0.downgrade(),
         };
         HookService::new(config, &[], world)

@@ -94,6 +94,7 @@ impl Session {
                 mcp_tools: mcp_tools.clone(),
                 home: config.home.clone(),
                 env_dir: Arc::clone(&env_dir),
+                sandbox_maker: config.sandbox_maker.take(),
                 commands: command_in.downgrade(),
             },
         );

@@ -156,6 +156,7 @@ impl WebService {
             stdin: format!("{asked}\n").into_bytes(),
             mark: format!("search-{}", env.random.alphanumeric(16)),
             death_watch: self.world.death_watch.clone(),
+            sandbox: None,
         };
         let output = run_child(spec, COMMAND_LIMITS, cancel).await;
         match output.end {

@@ -192,6 +192,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         file_history: None,
         child_env: vec![("PATH".to_owned(), path)],
         sandbox: None,
+        sandbox_maker: None,
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
         idle_notice: Duration::from_secs(60),

@@ -39,8 +39,12 @@ fn entries_of_every_kind_are_read() {
         (json!({"command": "x", "timeout": 999}), "x [] []"),
         (json!({"command": "x", "sandbox": {"enabled": false}}), "x [] []"),
         (
-            json!({"command": "x", "sandbox": {"enabled": true}}),
-            "bad: it asks for a `sandbox`, which servers cannot have yet; without that it is started",
+            json!({"command": "x", "sandbox": {"enabled": true, "allowWrite": "."}}),
+            "bad: `allowWrite` of its `sandbox` is no list of paths",
+        ),
+        (
+            json!({"type": "http", "url": "https://a", "sandbox": {}}),
+            "bad: it asks for a `sandbox` and is no program of ours; leave it out",
         ),
         (
             json!({"type": "http", "url": "https://a/mcp", "headers": {"X": "y"}}),

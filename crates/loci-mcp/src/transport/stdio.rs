@@ -10,10 +10,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_sandbox::{Sandbox, SandboxRun};
 use loci_stdx::{own_group, terminate_then_kill};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,7 @@ use crate::log::ServerLog;
 use crate::message::Message;
 use crate::names::brief;
 use crate::program_watch::{ProgramWatch, WatchedProgram};
+use crate::sandboxed_program::Confined;
 
 /// How much of what it complains about is read at once.
 const BUFFER: usize = 8 << 10;
@@ -44,6 +46,8 @@ pub(crate) struct Program {
     pub(crate) cwd: PathBuf,
     /// Ends it should we be killed.
     pub(crate) watch: Option<Arc<dyn ProgramWatch>>,
+    /// What it runs in, where it asks for that.
+    pub(crate) sandbox: Option<Arc<Sandbox>>,
 }
 
 /// A running program.
@@ -60,8 +64,10 @@ impl StdioTransport {
         inbound: InboundSender,
         log: Arc<ServerLog>,
     ) -> Result<Self, TransportError> {
-        let mut command = Command::new(&program.command);
-        command.args(&program.args).current_dir(&program.cwd).env_clear().envs(program.env.clone());
+        let Program { command, args, env, cwd, .. } = program;
+        let mut confined = Confined::new(program.sandbox.as_ref(), command, args, env.clone())?;
+        let command = &mut confined.command;
+        command.current_dir(cwd).env_clear().envs(std::mem::take(&mut confined.env));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         own_group(command.as_std_mut());
         let mut watched = program.watch.as_ref().map(|watch| watch.watch());
@@ -73,6 +79,7 @@ impl StdioTransport {
         if let (Some(watched), Some(pid)) = (&mut watched, child.id()) {
             watched.started(pid);
         }
+        let sandboxed = confined.follow()?;
         let (lines, outgoing) = unbounded_channel();
         let (ending, ended) = (CancellationToken::new(), CancellationToken::new());
         let running = Running {
@@ -87,6 +94,7 @@ impl StdioTransport {
             log,
             n_rubbish: 0,
             last_words: Vec::new(),
+            sandboxed,
             _watched: watched,
         };
         let (stop, done) = (ending.clone(), ended.clone());
@@ -133,6 +141,8 @@ struct Running {
     n_rubbish: u32,
     /// The end of what it complained about.
     last_words: Vec<u8>,
+    /// Its sandbox, which tells why a program did not run.
+    sandboxed: Option<SandboxRun>,
     /// Lets it go when it has ended.
     _watched: Option<Box<dyn WatchedProgram>>,
 }
@@ -219,6 +229,12 @@ impl Running {
             Ok(Err(error)) => format!("its program was lost sight of: {error}"),
             Err(_) => "it closed its output".to_owned(),
         };
+        if let Some(run) = self.sandboxed.take()
+            && let Ok(report) = tokio::time::timeout(LEAVE, run.report()).await
+            && let Some(why) = report.why_not_run()
+        {
+            return format!("its sandbox did not start it: {why}");
+        }
         let said = String::from_utf8_lossy(&self.last_words);
         match said.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => format!("{how}: {}", brief(line)),

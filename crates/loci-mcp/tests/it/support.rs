@@ -90,6 +90,7 @@ impl World {
                 clients: Arc::new(|_| client()),
                 logins,
                 program_watch: None,
+                sandbox_maker: None,
                 on_connected: None,
                 config_dir: dir.path().to_owned(),
                 may_run_helpers: true,

@@ -60,7 +60,10 @@ pub(super) fn run(
         .tool()
         .and_then(|call| Some(toolbox.find(&call.tool_name)?.effects(&call.tool_input, &workspace)));
     let session = SessionId::parse(SESSION).map_err(|error| UserError::from_error(&error))?;
+    let settings = ctx.loaded.settings();
+    let make_sandbox = loci_app::sandbox::sandbox_maker_in(&ctx.env, &ctx.home, &settings, SESSION);
     let world = HookTrialWorld {
+        sandbox_maker: Some(make_sandbox),
         session,
         env: ctx.env.clone(),
         child_env: child_env(&ctx.env),

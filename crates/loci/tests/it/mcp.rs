@@ -2,6 +2,7 @@
 
 mod clients;
 mod logins;
+mod sandboxed;
 mod security;
 mod serve;
 mod serve_conformance;

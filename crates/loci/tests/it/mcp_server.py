@@ -39,16 +39,33 @@ tools = [
     tool("ask", "Asks the user."),
     tool("grow", "Brings another tool."),
     tool("confirm", "Wants a person.", _meta={"anthropic/requiresUserInteraction": True}),
+    tool("typed", "Returns data.", {"n": {}}, outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
+    tool("gated", "Answers when a file is there.", {"file": {"type": "string"}}),
+    tool("visit", "Leads the user to a page."),
+    tool("sample", "Asks the model."),
+    tool("write", "Writes files.", {"files": {"type": "array"}}),
+    tool("roots", "Says where the client works."),
 ]
 if option("--verdict"):
     tools = [tool("verdict", "Says whether a call may run.")]
 if option("--tools"):
     tools = [tool(name, "Does something.") for name in option("--tools").split(",")]
+if option("--always"):
+    tools = [{**it, **({"_meta": {"anthropic/alwaysLoad": True}} if it["name"] == option("--always") else {})} for it in tools]
 
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-waiting = None
+waiting, declared = None, {}
+
+
+def written(path):
+    """Says whether a file could be written; variables are filled in."""
+    try:
+        open(os.path.expandvars(path), "w").close()
+        return "yes"
+    except OSError as error:
+        return type(error).__name__
 
 
 def call(request):
@@ -76,6 +93,25 @@ def call(request):
         content, more = [{"type": "text", "text": "it broke"}], {"isError": True}
     if name == "hang":
         return
+    if name == "typed":
+        more = {"structuredContent": {"n": given["n"]}}
+    if name == "gated":
+        while not os.path.exists(given["file"]):
+            time.sleep(0.02)
+        content = [{"type": "text", "text": "the gate is open"}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
+    if name == "write":
+        content = [{"type": "text", "text": " ".join(written(path) for path in given["files"])}]
+    asked = {
+        "sample": ("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": "Two words?"}}],
+                                              "systemPrompt": "Be a server's.", "maxTokens": 100}),
+        "roots": ("roots/list", {}),
+        "visit": ("elicitation/create", {"mode": "url", "message": "Log in there", "elicitationId": "e1",
+                                         "url": "https://example.com/login?state=1"}),
+    }
+    if name in asked:
+        waiting = request
+        method, params = asked[name]
+        return say({"jsonrpc": "2.0", "id": "ask", "method": method, "params": params})
     if name == "grow":
         tools.append(tool("grown", "Was not there before."))
         say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -92,9 +128,10 @@ for line in sys.stdin:
     method = request.get("method")
     result = None
     if method == "initialize":
+        declared = request["params"]["capabilities"]
         result = {
             "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}, **({"resources": {}, "prompts": {}} if "--all" in args else {})},
+            "capabilities": {"tools": {}, **({"resources": {}, "prompts": {}, "completions": {}} if "--all" in args else {})},
             "serverInfo": {"name": "small", "version": "1"},
             "instructions": option("--instructions") or "",
         }
@@ -110,12 +147,22 @@ for line in sys.stdin:
     elif method == "prompts/get":
         text = "Review: " + json.dumps(request["params"]["arguments"])
         result = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+    elif method == "completion/complete":
+        argument, others = request["params"]["argument"], request["params"].get("context", {}).get("arguments", {})
+        values = ["main.rs", "map one.rs", "other.rs"] if argument["name"] == "what" else [f"how-{others['what']}"]
+        values = [value for value in values if value.startswith(argument["value"])]
+        result = {"completion": {"values": values, "hasMore": False}}
     elif method == "tools/call":
         call(request)
+    elif method == "notifications/roots/list_changed" and option("--roots"):
+        open(option("--roots"), "a").write("changed\n")
     elif method == "notifications/cancelled" and option("--cancelled"):
         open(option("--cancelled"), "w").write("cancelled")
     elif request.get("id") == "ask" and waiting:
-        content = [{"type": "text", "text": json.dumps(request["result"])}]
+        text = json.dumps(request.get("result", request.get("error")))
+        if waiting["params"]["name"] == "sample":
+            text += " declared: " + ", ".join(declared)
+        content = [{"type": "text", "text": text}]
         say({"jsonrpc": "2.0", "id": waiting["id"], "result": {"content": content}})
     if result is not None:
         say({"jsonrpc": "2.0", "id": request["id"], "result": result})

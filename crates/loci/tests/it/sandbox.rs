@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Tells whether this machine has the full sandbox; says so by name where it does not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn has_full(world: &World) -> bool {
+pub(crate) fn has_full(world: &World) -> bool {
     let output = world.run(&loci().args(["sandbox", "check"]));
     let is_full = output.stdout.contains("Level: full");
     if !is_full {

@@ -84,8 +84,8 @@ fn bad_entry_costs_itself_and_is_reported() {
         (r#"{"type": "dance"}"#, "!user.json:1: no such type of handler: `dance`; the handler is not run"),
         (r#"{"type": "command"}"#, "!user.json:1: there is no `command`; the handler is not run"),
         (
-            r#"{"type": "command", "command": "a", "sandbox": {"enabled": true}}"#,
-            "!user.json:1: it asks for a `sandbox`, which hooks cannot have yet; the handler is not run",
+            r#"{"type": "command", "command": "a", "sandbox": {"enabled": true, "network": "x"}}"#,
+            "!user.json:1: `network` of its `sandbox` is neither true, false nor a list of hosts; the handler is not run",
         ),
         (
             r#"{"type": "command", "command": " "}"#,
