@@ -67,6 +67,7 @@ impl AgentServerWorld {
                 sources: &self.sources,
                 session: &self.session,
                 sandbox_maker: Arc::clone(&self.sandbox_maker),
+                sampling: &self.settings.sampling,
             };
             make_servers_in(&plan, place, None, None)
         });

@@ -113,6 +113,7 @@ pub fn make_servers(
         sources: &run.mcp,
         session,
         sandbox_maker: sandbox_maker(run, session),
+        sampling: &run.settings.mcp.sampling,
     };
     make_servers_in(plan, place, bridge, on_connected)
 }
@@ -125,6 +126,8 @@ pub(crate) struct ServerPlace<'a> {
     pub(crate) session: &'a str,
     /// Makes the sandboxes that they ask for.
     pub(crate) sandbox_maker: SandboxMaker,
+    /// Those that may ask the model.
+    pub(crate) sampling: &'a [String],
 }
 
 /// Makes the servers of a plan in a place; none is started yet.
@@ -134,7 +137,7 @@ pub(crate) fn make_servers_in(
     bridge: Option<Arc<dyn Bridge>>,
     on_connected: Option<OnConnected>,
 ) -> Servers {
-    let ServerPlace { env, home, sources, session, sandbox_maker } = place;
+    let ServerPlace { env, home, sources, session, sandbox_maker, sampling } = place;
     let world = ServerWorld {
         cwd: env.cwd.clone(),
         project: sources.root.clone(),
@@ -152,6 +155,7 @@ pub(crate) fn make_servers_in(
             random: Arc::clone(&env.random),
         })),
         sandbox_maker: Some(sandbox_maker),
+        sampling: sampling.to_vec(),
         on_connected,
         config_dir: home.root().to_owned(),
         may_run_helpers: sources.trust.is_exact,

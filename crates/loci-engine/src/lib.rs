@@ -79,7 +79,7 @@ pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, 
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
-pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState};
+pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
 pub use memory::shown_memory_indexes;
 pub use model_name::{is_model_available, resolve_model};
 pub use plan::PlanConfig;

@@ -11,17 +11,21 @@ mod outcome;
 mod prompts;
 mod requests;
 mod resource_tools;
+mod sampling;
 mod status;
 mod tool;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_context::ServerInstructions;
 use loci_core::agent::{AgentDefinition, ToolAccess};
+use loci_core::app_state::AppState;
 use loci_mcp::config::ConfigProblem;
 use loci_mcp::{ServerStatus, ServerView, Servers, ToolSpec};
-use loci_tools::Tool;
+use loci_stdx::{Store, Subscription};
+use loci_tools::{InputCheck, Tool};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -33,6 +37,7 @@ use crate::extension::{HookFuture, McpToolCaller};
 use crate::slash_command::SlashCommand;
 pub use client_side::ClientBridge;
 use client_side::SessionClient;
+pub use prompts::complete_prompt;
 pub(crate) use prompts::{Mention, PromptCall, mentions};
 use resource_tools::{LIST_RESOURCES, READ_RESOURCE, SharedTool, WAIT_FOR_SERVERS, is_starting};
 pub use status::{McpServerError, McpServerState};
@@ -83,14 +88,18 @@ pub(crate) fn answer_for_session(
     servers: &Servers,
     ctx: &Arc<SessionContext>,
     client_requests: ClientRequests,
+    max_budget: Option<f64>,
 ) {
-    servers.set_client(Arc::new(SessionClient { ctx: Arc::downgrade(ctx), client_requests }));
+    let ctx = Arc::downgrade(ctx);
+    let n_samples = AtomicU32::new(0);
+    servers.set_client(Arc::new(SessionClient { ctx, client_requests, max_budget, n_samples }));
 }
 
 /// Returns the tools that a server offers by now.
 pub(crate) fn server_tools(servers: &Servers, view: &ServerView) -> Vec<Arc<dyn Tool>> {
     let tool = |(name, spec): &(String, Arc<ToolSpec>)| -> Arc<dyn Tool> {
-        Arc::new(McpTool::new(servers, view, name, spec))
+        // What an agent calls, it waits for.
+        Arc::new(McpTool::new(servers, view, name, spec, false))
     };
     view.offer.tools.iter().map(tool).collect()
 }
@@ -119,8 +128,27 @@ pub(crate) struct McpLink {
     /// Tools whose definition was told to have changed.
     told_changed: BTreeSet<String>,
     has_waited: bool,
+    /// Whether somebody sits at a terminal.
+    is_interactive: bool,
     /// The agent that the main conversation runs as, which may not have all tools.
     main: Option<Arc<AgentDefinition>>,
+    /// Has servers told when directories are added.
+    _roots: Subscription,
+}
+
+/// Has servers told when the directories that are worked in change.
+fn follow_roots(servers: &Servers, state: &Store<AppState>) -> Subscription {
+    let known = Mutex::new(state.get().permission.rulebook.dirs.clone());
+    let servers = servers.clone();
+    state.subscribe(move |state| {
+        let dirs = &state.permission.rulebook.dirs;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != *dirs {
+            known.clone_from(dirs);
+            drop(known);
+            servers.tell_roots_changed();
+        }
+    })
 }
 
 impl McpLink {
@@ -130,9 +158,16 @@ impl McpLink {
         ctx: &Arc<SessionContext>,
         client_requests: ClientRequests,
         main: Option<Arc<AgentDefinition>>,
+        max_budget: Option<f64>,
     ) -> Self {
-        answer_for_session(&config.servers, ctx, client_requests);
+        answer_for_session(&config.servers, ctx, client_requests, max_budget);
+        let is_interactive = ctx.identity.get().is_interactive();
+        // Their schemas will be compiled; what that needs is read while they start.
+        if let (false, Ok(runtime)) = (config.servers.is_empty(), tokio::runtime::Handle::try_current()) {
+            drop(runtime.spawn_blocking(InputCheck::warm_up));
+        }
         Self {
+            _roots: follow_roots(&config.servers, &ctx.state),
             main,
             servers: config.servers.clone(),
             changed: config.servers.changed(),
@@ -142,7 +177,8 @@ impl McpLink {
             told: BTreeMap::new(),
             told_changed: BTreeSet::new(),
             // Whoever sits at a terminal never waits for a server; what comes later joins the tail.
-            has_waited: ctx.identity.get().is_interactive(),
+            has_waited: is_interactive,
+            is_interactive,
         }
     }
 
@@ -199,7 +235,8 @@ impl McpLink {
             match self.offered.get(name) {
                 None => {
                     self.offered.insert(name.to_owned(), Arc::clone(spec));
-                    changes.added.push(Arc::new(McpTool::new(&self.servers, server, name, spec)));
+                    let tool = McpTool::new(&self.servers, server, name, spec, self.is_interactive);
+                    changes.added.push(Arc::new(tool));
                 }
                 Some(before) if before != spec && self.told_changed.insert(name.to_owned()) => {
                     sync.notices.push(format!(

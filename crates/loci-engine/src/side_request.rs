@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use loci_core::message::Block;
 use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
-use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use loci_core::stream::{Ended, Failure, FailureKind, StreamEvent};
 use loci_llm::{Client, Request};
 use loci_stdx::{Store, Vars};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,18 @@ pub(crate) async fn ask_model(
     request: Request,
     cancel: &CancellationToken,
 ) -> Result<Vec<Block>, Failure> {
+    let asked = ask_model_to_end(client, models, identity, request, cancel).await;
+    asked.map(|(blocks, _)| blocks)
+}
+
+/// The same, with how the answer ended.
+pub(crate) async fn ask_model_to_end(
+    client: &Client,
+    models: &ModelCatalog,
+    identity: &Store<SessionIdentity>,
+    request: Request,
+    cancel: &CancellationToken,
+) -> Result<(Vec<Block>, Ended), Failure> {
     let model = request.model.clone();
     let mut stream = client.stream(Arc::new(request), cancel.child_token());
     let mut blocks = Vec::new();
@@ -33,7 +45,7 @@ pub(crate) async fn ask_model(
                 change_identity(identity, |identity| {
                     identity.totals.add(&model, &facts, &ended.usage);
                 });
-                return Ok(blocks);
+                return Ok((blocks, ended));
             }
             _ => {}
         }

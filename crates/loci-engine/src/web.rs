@@ -80,6 +80,16 @@ impl WebService {
         }
     }
 
+    /// What is known of models.
+    pub(crate) fn models(&self) -> &ModelCatalog {
+        &self.world.models
+    }
+
+    /// The model that the session began with.
+    pub(crate) fn main_model(&self) -> &str {
+        &self.world.main_model
+    }
+
     fn env(&self) -> Env {
         lock(&self.world.ambient).env.clone()
     }

@@ -195,6 +195,7 @@ fn servers(url: &str, negotiation: &str, context: &Value) -> Result<Servers, Str
         })),
         program_watch: None,
         sandbox_maker: None,
+        sampling: Vec::new(),
         on_connected: None,
         config_dir: std::env::temp_dir(),
         may_run_helpers: false,

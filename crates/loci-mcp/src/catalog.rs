@@ -22,7 +22,9 @@ pub struct ToolSpec {
     pub description: String,
     /// The schema of its input, fit to be sent.
     pub input_schema: Value,
-    /// The same as the server wrote it, where that is different.
+    /// The schema of the data that it returns, where the server says so.
+    pub output_schema: Option<Value>,
+    /// The schema of its input as the server wrote it, where that is different.
     pub declared_schema: Option<Value>,
     /// Which parameters a header says again, or why that cannot be told.
     pub(crate) header_params: Result<Vec<HeaderParam>, String>,
@@ -88,6 +90,7 @@ impl ToolSpec {
             description: shown_text(item.get("description").and_then(Value::as_str).unwrap_or_default()),
             declared_schema: (input_schema != *declared).then(|| declared.clone()),
             header_params: HeaderParam::find(declared),
+            output_schema: item.get("outputSchema").filter(|schema| schema.is_object()).cloned(),
             input_schema,
             is_read_only: annotations.get("readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             annotations,

@@ -14,6 +14,7 @@ mod lists;
 mod read_cache;
 mod server_requests;
 mod subscription;
+mod tasks;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -36,7 +37,7 @@ pub(crate) use handshake::Greeting;
 pub use handshake::Handshake;
 use read_cache::ReadCache;
 pub(crate) use server_requests::Asked;
-pub use server_requests::{ClientSide, ElicitFuture, Elicitation, ElicitationAnswer};
+pub use server_requests::{ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, SampleFuture};
 use subscription::Freshness;
 
 /// Why a request has no result.
@@ -249,6 +250,21 @@ impl Connection {
     /// Tells the server something.
     pub(crate) async fn notify(&self, method: &str, params: Value) -> Result<(), TransportError> {
         self.shared.transport.send(message::notification(method, params)).await
+    }
+
+    /// Tells a server of the older era that the directories that are worked in have changed.
+    pub(crate) fn tell_roots_changed(&self) {
+        if self.shared.envelope.get().is_some() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let connection = self.clone();
+        runtime.spawn(async move {
+            let told = connection.notify("notifications/roots/list_changed", Value::Null).await;
+            if let Err(error) = told {
+                tracing::debug!(target: "loci::mcp", %error, "a server could not be told of directories");
+            }
+        });
     }
 
     /// Waits until the server has announced changes, and returns them.

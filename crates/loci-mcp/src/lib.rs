@@ -34,7 +34,7 @@ pub use authorizer::{AfterChallenge, Authorizer, AuthorizerFuture, Challenge};
 pub use catalog::{PromptArgument, PromptSpec, Resource, ToolSpec};
 pub use connection::{
     CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Handshake, Negotiation, OnProgress,
-    Progress,
+    Progress, SampleFuture,
 };
 pub use content::{CallResult, ContentPart};
 pub use fingerprint::{definition_fingerprint, tool_fingerprint};

@@ -13,6 +13,9 @@ pub struct Limits {
     pub start: Duration,
     /// One call (`MCP_TOOL_TIMEOUT`).
     pub call: Duration,
+    /// After how long a call goes on in the background, where somebody sits at a terminal
+    /// (`CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS`; 0 means never).
+    pub auto_background: Option<Duration>,
     /// Between two signs of life of a call: of a program, and over the network (`CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT`).
     pub silence: (Duration, Duration),
     /// How long the first request waits for servers that nobody insisted on (`MCP_CONNECT_TIMEOUT_MS`).
@@ -43,6 +46,9 @@ impl Limits {
         Self {
             start: ms("MCP_TIMEOUT", 30_000),
             call: ms("MCP_TOOL_TIMEOUT", 100_000_000),
+            auto_background: Some(number("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS").unwrap_or(120_000))
+                .filter(|ms| *ms > 0)
+                .map(Duration::from_millis),
             silence: (
                 idle.unwrap_or(Duration::from_secs(30 * 60)),
                 idle.unwrap_or(Duration::from_secs(5 * 60)),
@@ -76,6 +82,11 @@ mod tests {
         let limits = Limits::from_vars(&vars);
         assert_eq!((limits.start, limits.call), (Duration::from_millis(100), Duration::from_secs(100_000)));
         assert_eq!((limits.local_starts, limits.remote_starts, limits.output_tokens), (1, 20, 7));
+        let background = |value: &str| {
+            let vars: Vars = [("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", value)].into_iter().collect();
+            Limits::from_vars(&vars).auto_background.map(|it| it.as_millis())
+        };
+        assert_eq!([background(""), background("50"), background("0")], [Some(120_000), Some(50), None]);
         assert!(limits.is_nonblocking && !Limits::from_vars(&Vars::default()).is_nonblocking);
     }
 }

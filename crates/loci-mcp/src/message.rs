@@ -60,13 +60,21 @@ impl RpcError {
         Self { code, message: message.into(), data: Value::Null }
     }
 
+    /// Reads an error wherever one is told.
+    pub(crate) fn read(error: Value) -> Self {
+        match serde_json::from_value(error.clone()) {
+            Ok(error) => error,
+            Err(_) => Self { code: 0, message: error.to_string(), data: Value::Null },
+        }
+    }
+
     /// Reads an error that answers nothing in particular: one without an id.
     pub(crate) fn without_id(text: &[u8]) -> Option<Self> {
         let wire: Wire = serde_json::from_slice(text).ok()?;
         let is_unaddressed = wire.id.is_none_or(|id| id.is_null()) && wire.method.is_none();
         // What stands before a server has errors of its own, without a code.
         let is_of_protocol = |error: &Value| error.get("code").is_some_and(Value::is_i64);
-        wire.error.filter(|error| is_unaddressed && is_of_protocol(error)).map(read_error)
+        wire.error.filter(|error| is_unaddressed && is_of_protocol(error)).map(Self::read)
     }
 }
 
@@ -104,7 +112,7 @@ impl Message {
             (Some(method), Some(id)) => Ok(Self::Request { id, method, params }),
             (None, id) => {
                 let result = match error {
-                    Some(error) => Err(read_error(error)),
+                    Some(error) => Err(RpcError::read(error)),
                     None => Ok(result),
                 };
                 let number = id.as_ref().and_then(response_id);
@@ -120,13 +128,6 @@ impl Message {
 /// Our ids are numbers; some servers send them back as text.
 fn response_id(id: &Value) -> Option<u64> {
     id.as_u64().or_else(|| id.as_str()?.parse().ok())
-}
-
-fn read_error(error: Value) -> RpcError {
-    match serde_json::from_value(error.clone()) {
-        Ok(error) => error,
-        Err(_) => RpcError { code: 0, message: error.to_string(), data: Value::Null },
-    }
 }
 
 /// Returns a request.

@@ -53,7 +53,9 @@ pub(crate) fn open(
         }
         ServerWay::Remote(remote) => open_remote(config, remote, world, inbound, log)?,
     };
-    let asked = Asked::new(config.name.clone(), world.client_side());
+    // A project must not take the name of a server that the user lets ask.
+    let may_sample = world.world.sampling.contains(&config.name) && !config.scope.is_foreign();
+    let asked = Asked::new(config.name.clone(), world.client_side(), may_sample);
     Ok(Connection::new(transport, receiver, asked, Arc::clone(log)))
 }
 

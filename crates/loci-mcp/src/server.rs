@@ -30,6 +30,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// How often a lost one is tried again, and the first pause, which doubles.
 const AGAIN_TRIES: u32 = 5;
 const AGAIN_PAUSE: Duration = Duration::from_secs(1);
+/// How long somebody who types waits for what an argument could be.
+const COMPLETION: Duration = Duration::from_secs(5);
 /// The most problems of one server that are told.
 const MOST_PROBLEMS: usize = 5;
 
@@ -200,6 +202,27 @@ impl Server {
         }
     }
 
+    /// Asks what an argument of a prompt could be.
+    pub(crate) async fn complete(
+        &self,
+        prompt: &str,
+        argument: (&str, &str),
+        others: Map<String, Value>,
+    ) -> Result<Vec<String>, CallError> {
+        let can_complete = self.state().handshake.as_ref().is_some_and(|it| it.has("completions"));
+        match can_complete {
+            true => self.connection()?.complete(prompt, argument, others, COMPLETION).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells it that the directories that are worked in have changed.
+    pub(crate) fn tell_roots_changed(&self) {
+        if let Some(connection) = &self.state().connection {
+            connection.tell_roots_changed();
+        }
+    }
+
     /// Calls a tool by the server's own name for it. A session that the server has forgotten is begun anew, once.
     pub(crate) async fn call(
         self: &Arc<Self>,
@@ -332,9 +355,13 @@ impl Server {
         }
     }
 
-    /// Has somebody look at what it is now, and tells what they find.
+    /// Has somebody look at what a server of the project is now, and tells what they find.
     async fn look_at(&self, world: &ServersShared) {
-        let Some(on_connected) = world.world.on_connected.clone() else { return };
+        let on_connected = world.world.on_connected.clone();
+        // Nobody waits for a thread in whose place there is nothing to do.
+        let Some(on_connected) = on_connected.filter(|_| self.config.scope == ServerScope::Project) else {
+            return;
+        };
         let view = self.view();
         // It may read and write files.
         let looked = tokio::task::spawn_blocking(move || on_connected(&view)).await;

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::auth::Logins;
 use crate::config::{Plan, ServerConfig, ServerScope, ServerWay, Standing};
 use crate::connection::{
-    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Greeting, OnProgress,
+    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Greeting, OnProgress, SampleFuture,
 };
 use crate::content::{CallResult, ContentPart};
 use crate::limits::Limits;
@@ -60,6 +60,8 @@ pub struct ServerWorld {
     pub program_watch: Option<Arc<dyn ProgramWatch>>,
     /// Makes the sandboxes that programs ask for.
     pub sandbox_maker: Option<SandboxMaker>,
+    /// Servers that the user lets ask the model.
+    pub sampling: Vec<String>,
     /// Looks at servers that have told what they have.
     pub on_connected: Option<OnConnected>,
     /// Where commands of the user's own entries run.
@@ -68,7 +70,7 @@ pub struct ServerWorld {
     pub may_run_helpers: bool,
 }
 
-/// Looks at a server that has told what it has, and returns what people should know. It may read and write files.
+/// Looks at a server of the project that has told what it has, and returns what people should know. It may read and write files.
 pub type OnConnected = Arc<dyn Fn(&ServerView) -> Option<String> + Send + Sync>;
 
 /// The servers of a run. Copies are the same ones.
@@ -106,6 +108,7 @@ pub(crate) struct World {
     pub(crate) logins: Option<Arc<Logins>>,
     pub(crate) program_watch: Option<Arc<dyn ProgramWatch>>,
     pub(crate) sandbox_maker: Option<SandboxMaker>,
+    pub(crate) sampling: Vec<String>,
     pub(crate) on_connected: Option<OnConnected>,
     pub(crate) config_dir: PathBuf,
     pub(crate) may_run_helpers: bool,
@@ -149,6 +152,13 @@ impl ClientSide for CurrentClient {
         }
     }
 
+    fn sample(&self, server: &str, params: Value) -> SampleFuture {
+        match self.get() {
+            Some(client) => client.sample(server, params),
+            None => Box::pin(async { Err("the session is over".to_owned()) }),
+        }
+    }
+
     fn elicitation_completed(&self, server: &str, id: &str) {
         if let Some(client) = self.get() {
             client.elicitation_completed(server, id);
@@ -184,6 +194,7 @@ impl Servers {
             logins,
             program_watch,
             sandbox_maker,
+            sampling,
             on_connected,
             config_dir,
             may_run_helpers,
@@ -205,6 +216,7 @@ impl Servers {
                 logins,
                 program_watch,
                 sandbox_maker,
+                sampling,
                 on_connected,
                 config_dir,
                 may_run_helpers,
@@ -328,6 +340,24 @@ impl Servers {
         arguments: Map<String, Value>,
     ) -> Result<Vec<(String, ContentPart)>, CallError> {
         self.shared.known(server)?.prompt(&self.shared, prompt, arguments).await
+    }
+
+    /// Asks what an argument of a prompt could be; nothing where the server does not say.
+    pub async fn complete(
+        &self,
+        server: &str,
+        prompt: &str,
+        argument: (&str, &str),
+        others: Map<String, Value>,
+    ) -> Result<Vec<String>, CallError> {
+        self.shared.known(server)?.complete(prompt, argument, others).await
+    }
+
+    /// Tells servers that the directories that are worked in have changed.
+    pub fn tell_roots_changed(&self) {
+        for server in self.shared.all() {
+            server.tell_roots_changed();
+        }
     }
 
     /// Connects to a server anew and waits for it; the error says why it cannot be used.

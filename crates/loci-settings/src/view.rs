@@ -139,6 +139,8 @@ pub struct McpSettings {
     pub allowed: Option<Vec<Value>>,
     /// Servers that may not be used.
     pub denied: Vec<Value>,
+    /// Servers that may ask the model.
+    pub sampling: Vec<String>,
 }
 
 /// Memories between sessions.
@@ -242,6 +244,7 @@ impl From<&MergedSettings> for Settings {
                 approved: texts("enabledMcpjsonServers").unwrap_or_default(),
                 rejected: texts("disabledMcpjsonServers").unwrap_or_default(),
                 allowed: allowed_servers(merged, flag("allowManagedMcpServersOnly") == Some(true)),
+                sampling: texts("mcpSampling").unwrap_or_default(),
                 denied: merged
                     .value("deniedMcpServers")
                     .and_then(Value::as_array)

@@ -139,6 +139,11 @@ impl BackgroundTasks {
         drop(self.shared.observer.set(Box::new(observer)));
     }
 
+    /// Tells whether they are the main conversation's.
+    pub fn is_main(&self) -> bool {
+        self.owner.is_none()
+    }
+
     /// Returns all tasks of the conversation, oldest first; the main one has all of the session.
     pub fn list(&self) -> Vec<BackgroundTask> {
         let state = self.shared.state();

@@ -413,7 +413,7 @@ fn start(input: &Input, host: &dyn Host, sandbox: Option<&SandboxPlace>) -> io::
 }
 
 /// Tells whether anything may run in the background.
-fn may_background(host: &dyn Host) -> bool {
+pub fn may_background(host: &dyn Host) -> bool {
     !host.env().vars.is_truthy(DISABLE_BACKGROUND)
 }
 

@@ -50,6 +50,7 @@ pub use background_tasks::{
     TaskUsage,
 };
 pub use bash::death_watch::{DeathWatch, WatchedCommand};
+pub use bash::may_background;
 pub use bash::process_tree::MARK_VARIABLE;
 pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};

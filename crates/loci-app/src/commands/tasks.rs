@@ -22,6 +22,7 @@ pub fn kind(task: &BackgroundTask) -> &str {
         TaskKind::Shell => "shell",
         TaskKind::Monitor => "monitor",
         TaskKind::Agent(kind) => kind,
+        TaskKind::McpCall => "mcp",
     }
 }
 

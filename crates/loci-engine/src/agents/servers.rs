@@ -65,7 +65,8 @@ impl AgentService {
             self.tell_once(format!("The agent `{}`: {problem}", definition.name));
         }
         if let Some(own) = &made.servers {
-            answer_for_session(own, &self.deps.ctx, self.base.client_requests.clone());
+            let requests = self.base.client_requests.clone();
+            answer_for_session(own, &self.deps.ctx, requests, self.deps.max_budget_usd);
             own.start();
             let limit = own.limits().start;
             tokio::select! {

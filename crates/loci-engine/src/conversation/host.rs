@@ -284,8 +284,10 @@ impl ConversationHost {
                         row["agent_type"] = kind.into();
                     }
                     None => {
-                        if task.kind == TaskKind::Monitor {
-                            row["type"] = "monitor".into();
+                        match task.kind {
+                            TaskKind::Monitor => row["type"] = "monitor".into(),
+                            TaskKind::McpCall => row["type"] = "mcp".into(),
+                            TaskKind::Shell | TaskKind::Agent(_) => {}
                         }
                         row["command"] = task.command.as_str().into();
                     }

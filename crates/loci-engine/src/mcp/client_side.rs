@@ -5,10 +5,15 @@
 
 use std::path::PathBuf;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use loci_mcp::{Bridge, BridgeAnswer, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer};
+use loci_core::hooks::EventInput;
+use loci_mcp::{
+    Bridge, BridgeAnswer, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, SampleFuture,
+};
 use serde_json::{Map, Value, json};
 
+use super::sampling::{MOST_SAMPLES, sample};
 use crate::client_request::ClientRequests;
 use crate::conversation::SessionContext;
 use crate::extension::{ElicitationReply, ElicitationRequest, FeatureHooks, HookMoment};
@@ -18,15 +23,29 @@ pub(super) struct SessionClient {
     /// The session, which does not live for them.
     pub(super) ctx: Weak<SessionContext>,
     pub(super) client_requests: ClientRequests,
+    /// What the run may spend.
+    pub(super) max_budget: Option<f64>,
+    /// How often servers asked the model.
+    pub(super) n_samples: AtomicU32,
 }
 
 impl ClientSide for SessionClient {
     fn roots(&self) -> Vec<PathBuf> {
         let Some(ctx) = self.ctx.upgrade() else { return Vec::new() };
-        let mut dirs = vec![ctx.env.cwd.clone()];
-        let added = &ctx.state.get().permission.rulebook.dirs;
-        dirs.extend(added.iter().filter(|dir| **dir != ctx.env.cwd).cloned());
-        dirs
+        let dirs = ctx.state.get().permission.rulebook.dirs.clone();
+        if dirs.is_empty() { vec![ctx.env.cwd.clone()] } else { dirs }
+    }
+
+    fn sample(&self, _server: &str, params: Value) -> SampleFuture {
+        let (ctx, max_budget) = (self.ctx.clone(), self.max_budget);
+        let is_too_often = self.n_samples.fetch_add(1, Ordering::Relaxed) >= MOST_SAMPLES;
+        Box::pin(async move {
+            let Some(ctx) = ctx.upgrade() else { return Err("the session is over".to_owned()) };
+            match is_too_often {
+                true => Err(format!("servers have asked the model {MOST_SAMPLES} times in this session")),
+                false => sample(&ctx, &params, max_budget).await,
+            }
+        })
     }
 
     fn elicit(&self, elicitation: Elicitation) -> ElicitFuture {
@@ -35,7 +54,14 @@ impl ClientSide for SessionClient {
             let Some(ctx) = ctx.upgrade() else { return ElicitationAnswer::Cancel };
             let request = hook_request(&elicitation);
             let moment = || HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
+            let told = |kind: &str| {
+                let message = format!("The question of the MCP server {} was answered", request.server);
+                let notification_type = kind.to_owned();
+                let event = EventInput::Notification { message, title: None, notification_type };
+                ctx.turn_hooks.notify(event, moment());
+            };
             if let Some(reply) = ctx.hooks.before_elicitation(request.clone(), moment()).await {
+                told("elicitation_response");
                 return read_reply(&reply);
             }
             let asked = requests.request("elicitation", payload(&elicitation)).await;
@@ -48,7 +74,10 @@ impl ClientSide for SessionClient {
                     .to_owned(),
                 content: asked.ok().and_then(|it| it.get("content").cloned()),
             };
-            read_reply(&ctx.hooks.after_elicitation(request, reply, moment()).await)
+            told("elicitation_complete");
+            let reply = ctx.hooks.after_elicitation(request.clone(), reply, moment()).await;
+            told("elicitation_response");
+            read_reply(&reply)
         })
     }
 }

@@ -5,26 +5,32 @@ use std::io;
 use std::path::PathBuf;
 
 use base64::Engine;
-use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_mcp::{CallResult, ContentPart};
-use loci_tools::{Host, picture_block, spill_preview};
+use loci_tools::{picture_block, spill_preview};
 use serde_json::Value;
 
 /// About how many characters a token has.
 const CHARS_A_TOKEN: usize = 4;
 /// Types whose files have a name of their own.
-const EXTENSIONS: [(&str, &str); 8] = [
+const EXTENSIONS: [(&str, &str); 12] = [
     ("application/json", "json"),
     ("application/pdf", "pdf"),
     ("application/zip", "zip"),
     ("audio/mpeg", "mp3"),
     ("audio/wav", "wav"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
     ("image/svg+xml", "svg"),
+    ("image/webp", "webp"),
     ("text/html", "html"),
     ("video/mp4", "mp4"),
 ];
+
+/// Names the file that a long result goes to.
+pub(super) type Spill<'a> = &'a (dyn Fn() -> io::Result<PathBuf> + Sync);
 
 /// How much of a result goes into the conversation.
 #[derive(Debug, Clone, Copy)]
@@ -39,21 +45,16 @@ impl ResultLimits {
     }
 }
 
-/// Returns what the model is shown of a result.
+/// Returns what the model is shown of a result; `misfit` says what is wrong with its data, as the tool's schema has it.
 pub(super) fn outcome(
     tool: &str,
     result: CallResult,
+    misfit: Option<String>,
     limits: ResultLimits,
-    host: &dyn Host,
-    call: &ToolUseId,
+    spill: Spill<'_>,
 ) -> ToolOutcome {
-    let CallResult { mut parts, structured, is_error, .. } = result;
-    if let Some(structured) = structured {
-        // The same as data is clearer than as text.
-        parts.retain(|part| !matches!(part, ContentPart::Text(_)));
-        parts.insert(0, ContentPart::Text(structured.to_string()));
-    }
-    let content = content(parts, limits, host, call);
+    let is_error = result.is_error || misfit.is_some();
+    let content = content(shown_parts(result, misfit), limits, spill);
     let content = match content {
         ToolContent::Text(text) if text.is_empty() => {
             ToolContent::Text(format!("({tool} answered with nothing)"))
@@ -67,13 +68,33 @@ pub(super) fn outcome(
     ToolOutcome { content, is_error: is_error.then_some(true), structured, attachments: Vec::new() }
 }
 
+/// Returns the parts of a result that are shown. Data that does not fit the tool's schema is told apart from what the
+/// server says in words, which stands for it where there is any.
+pub(super) fn shown_parts(result: CallResult, misfit: Option<String>) -> Vec<ContentPart> {
+    let CallResult { mut parts, structured, .. } = result;
+    let has_text = parts.iter().any(|part| matches!(part, ContentPart::Text(_)));
+    match (structured, &misfit) {
+        (Some(structured), None) => {
+            // The same as data is clearer than as text.
+            parts.retain(|part| !matches!(part, ContentPart::Text(_)));
+            parts.insert(0, ContentPart::Text(structured.to_string()));
+        }
+        (Some(structured), Some(_)) if !has_text => {
+            parts.insert(0, ContentPart::Text(structured.to_string()))
+        }
+        (Some(_) | None, _) => {}
+    }
+    if let Some(misfit) = misfit {
+        let said = format!(
+            "The data of this result does not fit the schema that its tool declares:\n{misfit}\nWhat came:"
+        );
+        parts.insert(0, ContentPart::Text(said));
+    }
+    parts
+}
+
 /// Returns parts as the model is shown them; texts that are too long go to a file.
-pub(super) fn content(
-    parts: Vec<ContentPart>,
-    limits: ResultLimits,
-    host: &dyn Host,
-    call: &ToolUseId,
-) -> ToolContent {
+pub(super) fn content(parts: Vec<ContentPart>, limits: ResultLimits, spill: Spill<'_>) -> ToolContent {
     let (mut texts, mut pictures) = (Vec::new(), Vec::new());
     for (at, part) in parts.into_iter().enumerate() {
         match part {
@@ -87,17 +108,17 @@ pub(super) fn content(
                     Some(Ok(picture)) => pictures.push(picture),
                     Some(Err(problem)) => texts.push(format!("[a picture that cannot be shown: {problem}]")),
                     // What calls itself a picture and is none spoils the request.
-                    None => texts.push(saved(&bytes, &mime_type, None, at, host, call)),
+                    None => texts.push(saved(&bytes, &mime_type, None, at, spill)),
                 },
                 None => texts.push(format!("[{mime_type}, whose bytes cannot be read]")),
             },
             ContentPart::Blob { mime_type, base64, uri } => texts.push(match decode(&base64) {
-                Some(bytes) => saved(&bytes, &mime_type, uri.as_deref(), at, host, call),
+                Some(bytes) => saved(&bytes, &mime_type, uri.as_deref(), at, spill),
                 None => format!("[{mime_type}, whose bytes cannot be read]"),
             }),
         }
     }
-    let text = within(texts.join("\n"), limits, host, call);
+    let text = within(texts.join("\n"), limits, spill);
     if pictures.is_empty() {
         return ToolContent::Text(text);
     }
@@ -106,28 +127,21 @@ pub(super) fn content(
 }
 
 /// Moves a text that is too long to a file and leaves a preview.
-fn within(text: String, limits: ResultLimits, host: &dyn Host, call: &ToolUseId) -> String {
+fn within(text: String, limits: ResultLimits, spill: Spill<'_>) -> String {
     if text.len() <= limits.chars || text.chars().count() <= limits.chars {
         return text;
     }
     let total = text.len() as u64;
-    let saved = host.spill_path(call).and_then(|path| std::fs::write(&path, &text).map(|()| (path, total)));
+    let saved = spill().and_then(|path| std::fs::write(&path, &text).map(|()| (path, total)));
     spill_preview(&text, total, saved)
 }
 
 /// Keeps bytes in a file and says where.
-fn saved(
-    bytes: &[u8],
-    mime_type: &str,
-    uri: Option<&str>,
-    at: usize,
-    host: &dyn Host,
-    call: &ToolUseId,
-) -> String {
+fn saved(bytes: &[u8], mime_type: &str, uri: Option<&str>, at: usize, spill: Spill<'_>) -> String {
     let known = EXTENSIONS.iter().find(|(mime, _)| *mime == mime_type);
     let extension = known.map_or("bin", |(_, extension)| extension);
     let from = uri.map(|uri| format!(" from {uri}")).unwrap_or_default();
-    match save(bytes, extension, at, host, call) {
+    match save(bytes, extension, at, spill) {
         Ok(path) => format!("[{mime_type}{from}, {} bytes, saved to {}]", bytes.len(), path.display()),
         Err(error) => {
             format!("[{mime_type}{from}, {} bytes, which could not be saved: {error}]", bytes.len())
@@ -135,8 +149,8 @@ fn saved(
     }
 }
 
-fn save(bytes: &[u8], extension: &str, at: usize, host: &dyn Host, call: &ToolUseId) -> io::Result<PathBuf> {
-    let text = host.spill_path(call)?;
+fn save(bytes: &[u8], extension: &str, at: usize, spill: Spill<'_>) -> io::Result<PathBuf> {
+    let text = spill()?;
     let stem = text.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let path = text.with_file_name(format!("{stem}-{at}.{extension}"));
     std::fs::write(&path, bytes)?;

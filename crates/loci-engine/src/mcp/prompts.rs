@@ -3,6 +3,7 @@
 use loci_mcp::{PromptSpec, ServerStatus, ServerView, Servers, prompt_name};
 use serde_json::{Map, Value};
 
+use super::McpConfig;
 use crate::slash_command::{CommandAction, CommandScope, CommandSource, CommandTiming, SlashCommand};
 
 /// Returns the command that stands for a prompt.
@@ -60,6 +61,29 @@ impl PromptCall {
         let arguments = names.zip(words.into_iter().map(Value::from)).collect();
         Ok(Self { server: view.name.clone(), prompt: spec.name.clone(), arguments })
     }
+}
+
+/// Returns what the argument could be that is being typed behind a command which is a prompt of a server; nothing where
+/// the server does not say.
+pub async fn complete_prompt(mcp: &McpConfig, command: &str, written: &str) -> Vec<String> {
+    let servers = &mcp.servers;
+    let views = servers.views();
+    let found = views.iter().find_map(|view| {
+        let prompt = view.offer.prompts.iter().find(|it| prompt_name(&view.name, &it.name) == command)?;
+        Some((view, prompt))
+    });
+    let Some((view, prompt)) = found else { return Vec::new() };
+    let mut words = split_arguments(written);
+    let begins_anew = words.is_empty() || written.ends_with(char::is_whitespace);
+    let typed = if begins_anew { String::new() } else { words.pop().unwrap_or_default() };
+    let Some(argument) = prompt.arguments.get(words.len()) else { return Vec::new() };
+    let names = prompt.arguments.iter().map(|argument| argument.name.clone());
+    let others = names.zip(words.into_iter().map(Value::from)).collect();
+    let completed = servers.complete(&view.name, &prompt.name, (&argument.name, &typed), others).await;
+    completed.unwrap_or_else(|error| {
+        tracing::debug!(target: "loci::mcp", %error, "an argument was not completed");
+        Vec::new()
+    })
 }
 
 /// Splits arguments at white space; quotes hold a word together.

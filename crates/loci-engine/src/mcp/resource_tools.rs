@@ -113,7 +113,7 @@ impl SharedTool {
         match self.servers.read(text("server"), text("uri")).await {
             Ok(parts) => {
                 let limits = ResultLimits::new(self.servers.limits().output_tokens, None);
-                let content = content(parts, limits, host, &call.id);
+                let content = content(parts, limits, &|| host.spill_path(&call.id));
                 let structured = content.to_value();
                 ToolOutcome { content, is_error: None, structured, attachments: Vec::new() }
             }

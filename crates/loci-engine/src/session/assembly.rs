@@ -181,8 +181,10 @@ impl Session {
             commands: config.background.command_wait,
         };
         let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
-        let mcp = mcp
-            .map(|mcp| McpLink::new(&mcp, &ctx, config.client_requests.clone(), config.agents.main.clone()));
+        let mcp = mcp.map(|mcp| {
+            let (requests, main) = (config.client_requests.clone(), config.agents.main.clone());
+            McpLink::new(&mcp, &ctx, requests, main, config.limits.max_budget_usd)
+        });
         let main = config.agents.main.as_ref().filter(|_| config.history.path.is_empty());
         let initial_prompt = main.and_then(|agent| agent.initial_prompt.clone());
         let side_questions = SideQuestions::new(background_deps(&ctx, &config));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::handshake::{Greeting, Handshake, read_info};
-use super::{CallError, Connection, Outgoing, RequestLimits};
+use super::{CallError, Connection, Outgoing, RequestLimits, tasks};
 use crate::message::{HANDSHAKE_REVISIONS, RpcError, STATELESS_REVISION, UNSUPPORTED_VERSION};
 use crate::names::brief;
 use crate::transport::TransportError;
@@ -73,7 +73,10 @@ impl Envelope {
         meta[VERSION_META] = json!(STATELESS_REVISION);
         meta["io.modelcontextprotocol/clientInfo"] = self.client.clone();
         // Roots and sampling are left to servers of the older era.
-        meta["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {"form": {}, "url": {}}});
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({
+            "elicitation": {"form": {}, "url": {}},
+            "extensions": {tasks::EXTENSION: {}},
+        });
     }
 }
 

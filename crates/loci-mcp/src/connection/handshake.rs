@@ -48,9 +48,14 @@ impl Connection {
         limit: Duration,
     ) -> Result<Handshake, CallError> {
         let Greeting { name, title, version } = greeting;
+        let mut capabilities =
+            json!({"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}});
+        if self.shared.asked.may_sample {
+            capabilities["sampling"] = json!({});
+        }
         let params = json!({
             "protocolVersion": HANDSHAKE_REVISIONS[0],
-            "capabilities": {"roots": {}, "elicitation": {"form": {}, "url": {}}},
+            "capabilities": capabilities,
             "clientInfo": {"name": name, "title": title, "version": version},
         });
         let Value::Object(params) = params else {

@@ -27,6 +27,9 @@ impl Connection {
             match result.get("resultType").and_then(Value::as_str) {
                 None | Some("complete") => return Ok(result),
                 Some("input_required") if envelope.is_some() => {}
+                Some("task") if envelope.is_some() && outgoing.method == "tools/call" => {
+                    return self.follow_task(&result, &limits).await;
+                }
                 // Whoever knows no other kinds reads what is there.
                 Some(_) if envelope.is_none() => return Ok(result),
                 Some(other) => {
@@ -53,7 +56,10 @@ impl Connection {
     }
 
     /// Answers all questions of one round, side by side; one that cannot be answered fails the request.
-    async fn answers(&self, questions: &Map<String, Value>) -> Result<Map<String, Value>, CallError> {
+    pub(super) async fn answers(
+        &self,
+        questions: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, CallError> {
         if questions.len() > MOST_QUESTIONS {
             return Err(CallError::Unreadable(format!("{} questions at once", questions.len())));
         }

@@ -9,10 +9,13 @@ use super::subscription::time_to_live;
 use super::{CallError, Connection, Outgoing, RequestLimits};
 use crate::catalog::{HeaderParam, PromptSpec, Resource, ToolSpec, parse_items};
 use crate::content::{CallResult, ContentPart};
+use crate::names::brief;
 
 /// The most pages and items of one list: a server that never comes to an end is cut short.
 const MOST_PAGES: usize = 200;
 const MOST_ITEMS: usize = 5_000;
+/// The most values that are offered for an argument; the protocol allows no more.
+const MOST_COMPLETIONS: usize = 100;
 /// How often a list is asked for before giving up, and how long to wait between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
@@ -113,6 +116,27 @@ impl Connection {
             }
         };
         Ok(messages.iter().flat_map(part).collect())
+    }
+
+    /// Asks what an argument of a prompt could be, given what is typed of it and what the others are.
+    pub(crate) async fn complete(
+        &self,
+        prompt: &str,
+        (argument, typed): (&str, &str),
+        others: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Vec<String>, CallError> {
+        let mut params = Map::from_iter([
+            ("ref".to_owned(), json!({"type": "ref/prompt", "name": prompt})),
+            ("argument".to_owned(), json!({"name": argument, "value": typed})),
+        ]);
+        if !others.is_empty() {
+            params.insert("context".to_owned(), json!({"arguments": others}));
+        }
+        let result = self.request("completion/complete", params, RequestLimits::within(limit)).await?;
+        let values = result.get("completion").and_then(|it| it.get("values")).and_then(Value::as_array);
+        let values = values.into_iter().flatten().filter_map(Value::as_str).take(MOST_COMPLETIONS);
+        Ok(values.map(brief).collect())
     }
 
     async fn list<T>(

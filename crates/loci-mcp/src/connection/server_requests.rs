@@ -1,4 +1,5 @@
-//! What a server asks of us: whether we are there, where we work, and questions for a person.
+//! What a server asks of us: whether we are there, where we work, questions for a person, and, where the user lets it,
+//! questions for the model.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,6 +14,8 @@ use super::Shared;
 use crate::message::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, response};
 use crate::names::{shown_text, visible_text};
 
+/// The code of the error that says that the model was not asked.
+const SAMPLING_REFUSED: i64 = -1;
 /// How many questions of one server may be open at once.
 const MOST_ASKED: usize = 16;
 
@@ -43,6 +46,9 @@ pub enum ElicitationAnswer {
 /// An answer that takes a while.
 pub type ElicitFuture = Pin<Box<dyn Future<Output = ElicitationAnswer> + Send>>;
 
+/// What the model says to a server, or why it is not asked; takes a while.
+pub type SampleFuture = Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
+
 /// Our side, as servers may ask about it.
 pub trait ClientSide: Send + Sync {
     /// The directories that are worked in, the first one first.
@@ -50,6 +56,12 @@ pub trait ClientSide: Send + Sync {
 
     /// Puts a question to a person.
     fn elicit(&self, elicitation: Elicitation) -> ElicitFuture;
+
+    /// Asks the model what a server wants to know, which the user has allowed; the parameters are those of
+    /// `sampling/createMessage`, and so is the answer.
+    fn sample(&self, _server: &str, _params: Value) -> SampleFuture {
+        Box::pin(async { Err("there is no model to ask".to_owned()) })
+    }
 
     /// Is told that what was to be done at an address is done.
     fn elicitation_completed(&self, _server: &str, _id: &str) {}
@@ -59,13 +71,15 @@ pub trait ClientSide: Send + Sync {
 pub(crate) struct Asked {
     pub(crate) server: String,
     pub(crate) client: Arc<dyn ClientSide>,
+    /// Whether the user lets it ask the model.
+    pub(crate) may_sample: bool,
     /// The tasks that answer; held to add or to take one.
     open: Mutex<HashMap<String, AbortHandle>>,
 }
 
 impl Asked {
-    pub(crate) fn new(server: String, client: Arc<dyn ClientSide>) -> Self {
-        Self { server, client, open: Mutex::default() }
+    pub(crate) fn new(server: String, client: Arc<dyn ClientSide>, may_sample: bool) -> Self {
+        Self { server, client, may_sample, open: Mutex::default() }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
@@ -96,9 +110,13 @@ pub(super) fn answer(shared: &Arc<Shared>, id: Value, method: String, params: Va
     let is_busy = open.len() >= MOST_ASKED;
     let connection = Arc::downgrade(shared);
     let (server, client) = (shared.asked.server.clone(), Arc::clone(&shared.asked.client));
+    let may_sample = shared.asked.may_sample && shared.envelope.get().is_none();
     let task = tokio::spawn(async move {
         let result = match is_busy {
             true => Err(RpcError::new(-32000, "too many questions are open")),
+            false if may_sample && method == "sampling/createMessage" => {
+                client.sample(&server, params).await.map_err(|why| RpcError::new(SAMPLING_REFUSED, why))
+            }
             false => result(server, client.as_ref(), &method, params).await,
         };
         let Some(shared) = connection.upgrade() else { return };
@@ -161,6 +179,10 @@ fn read_elicitation(server: String, params: &Value) -> Result<Elicitation, Strin
     let message = shown_text(text("message").unwrap_or_default());
     if text("mode") == Some("url") {
         let url = text("url").ok_or("a question with an address needs one")?;
+        // A browser opens what it is given, whatever that does.
+        if !reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            return Err("a question may lead to a page of the web alone".to_owned());
+        }
         let id = text("elicitationId").unwrap_or_default();
         return Ok(Elicitation {
             server,
@@ -231,6 +253,21 @@ mod tests {
         check(json!({"name": 5}), cancel.clone());
         check(json!({"name": "x", "n": 1.5}), cancel.clone());
         check(json!({"name": "x", "c": "z"}), cancel);
+    }
+
+    #[test]
+    fn questions_lead_to_pages_of_the_web_alone() {
+        for (url, is_taken) in [
+            ("https://example.com/login", true),
+            ("http://localhost:8080/", true),
+            ("file:///etc/passwd", false),
+            ("javascript:alert(1)", false),
+            ("vscode://x", false),
+            ("example.com", false),
+        ] {
+            let params = json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
+            assert_eq!(read_elicitation("s".to_owned(), &params).is_ok(), is_taken, "{url}");
+        }
     }
 
     #[test]

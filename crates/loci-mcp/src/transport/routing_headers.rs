@@ -22,6 +22,7 @@ pub(super) fn routing_headers(message: &Value) -> Option<HeaderMap> {
     let name = match method {
         "tools/call" | "prompts/get" => params.get("name"),
         "resources/read" => params.get("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => params.get("taskId"),
         _ => None,
     };
     let pairs = [(VERSION, Some(version)), (METHOD, Some(method)), (NAME, name.and_then(Value::as_str))];
@@ -83,6 +84,10 @@ mod tests {
         check(
             json!({"id": 1, "method": "resources/read", "params": {"uri": "a://b", "name": "n", "_meta": meta}}),
             &["mcp-method: resources/read", "mcp-name: a://b", "mcp-protocol-version: 2026-07-28"],
+        );
+        check(
+            json!({"id": 1, "method": "tasks/get", "params": {"taskId": "t-1", "_meta": meta}}),
+            &["mcp-method: tasks/get", "mcp-name: t-1", "mcp-protocol-version: 2026-07-28"],
         );
         check(
             json!({"id": 1, "method": "tools/list", "params": {"_meta": meta}}),

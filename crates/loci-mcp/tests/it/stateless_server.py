@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 fault = sys.argv[1]
 META = "io.modelcontextprotocol/"
 tools = [{"name": "t", "inputSchema": {"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "Region"}}}}]
-state = {"reads": 0, "lists": 0, "listeners": [], "rounds": 0}
+state = {"reads": 0, "lists": 0, "listeners": [], "rounds": 0, "looks": 0, "said": None}
 
 
 def result(body, **more):
@@ -42,7 +42,7 @@ def answer(message):
         if fault == "leaves":
             sys.exit(3)
         listed = {"listChanged": fault == "changes"}
-        capabilities = {"tools": listed, "resources": {}, "prompts": {}}
+        capabilities = {"tools": listed, "resources": {}, "prompts": {}, "extensions": {META + "tasks": {}}}
         return result({"supportedVersions": ["2026-07-28"], "capabilities": capabilities, "instructions": "Be brief."})
     if method == "tools/list":
         state["lists"] += 1
@@ -57,10 +57,39 @@ def answer(message):
         return result({"prompts": []})
     if method == "tools/call":
         return call(params)
+    if method.startswith("tasks/"):
+        return task(method, params)
     return error(-32601, f"Method not found: {method}")
 
 
+def task(method, params):
+    """A task that works, asks who the user is (twice, since it is looked at twice), and says so."""
+    now = {"taskId": params["taskId"], "createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 20}
+    if method == "tasks/update":
+        assert state["said"] is None, "a question is answered once"
+        state["said"] = params["inputResponses"]["who"]
+        return result({})
+    if method == "tasks/cancel":
+        return result({})
+    state["looks"] += 1
+    if fault == "task-fails":
+        return result({**now, "status": "failed", "error": {"code": -5, "message": "out of paper"}})
+    if fault == "task-hangs":
+        return result({**now, "status": "working"})
+    if state["looks"] <= 2:
+        return result({**now, "status": "working", "statusMessage": f"step {state['looks']}"})
+    if state["said"] is None or state["looks"] <= 4:
+        question = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": {
+            "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}}
+        return result({**now, "status": "input_required", "inputRequests": {"who": question}})
+    text = f"after {state['looks']} looks: {state['said']}"
+    return result({**now, "status": "completed", "result": {"content": [{"type": "text", "text": text}]}})
+
+
 def call(params):
+    if fault.startswith("task"):
+        assert META + "tasks" in params["_meta"][META + "clientCapabilities"]["extensions"]
+        return {"result": {"resultType": "task", "taskId": "t-1", "status": "working", "ttlMs": None, "pollIntervalMs": 20}}
     if fault == "asks":
         if "inputResponses" not in params:
             state["rounds"] += 1

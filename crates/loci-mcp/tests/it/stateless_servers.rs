@@ -124,6 +124,42 @@ async fn questions_come_with_the_answer_and_are_answered_with_the_next_request()
 }
 
 #[tokio::test]
+async fn call_that_becomes_a_task_is_followed_to_its_end() {
+    let (server, world) = over_http("task").await;
+    let accept =
+        Answering::new(ElicitationAnswer::Accept(Map::from_iter([("name".to_owned(), json!("Ada"))])));
+    world.servers.set_client(accept.clone());
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    let on_progress = Arc::new(move |news: Progress| heard.lock().unwrap().extend(news.message));
+    let called = world.servers.call("s", "t", json!({}), Value::Null, Some(on_progress)).await;
+    let text = called.unwrap().text();
+    assert!(text.contains("looks") && text.contains("'accept'") && text.contains("Ada"), "{text}");
+    assert_eq!(accept.asked.lock().unwrap().len(), 1, "what is told again is not asked again");
+    assert_eq!(*told.lock().unwrap(), ["step 1", "step 2"]);
+    let log = server.log();
+    assert!(
+        log.contains("tasks/get Mcp-Method=tasks/get Mcp-Name=t-1") && !log.contains("tasks/cancel"),
+        "{log}"
+    );
+    let (_server, world) = over_http("task-fails").await;
+    assert_eq!(world.call("s", "t", json!({})).await, Err("out of paper (code -5)".to_owned()));
+}
+
+#[tokio::test]
+async fn task_that_nobody_waits_for_is_cancelled_at_the_server() {
+    let (server, world) = over_http("task-hangs").await;
+    let calling = tokio::spawn({
+        let servers = world.servers.clone();
+        async move { servers.call("s", "t", json!({}), Value::Null, None).await.map(drop) }
+    });
+    until("it is looked at", || server.log().contains("tasks/get")).await;
+    calling.abort();
+    until("it is cancelled", || server.log().contains("tasks/cancel Mcp-Method=tasks/cancel Mcp-Name=t-1"))
+        .await;
+}
+
+#[tokio::test]
 async fn changes_are_told_by_a_request_that_is_held() {
     for entry in ["http", "stdio"] {
         let server = listening("changes").await;

@@ -91,6 +91,7 @@ impl World {
                 logins,
                 program_watch: None,
                 sandbox_maker: None,
+                sampling: vec!["sampling".to_owned()],
                 on_connected: None,
                 config_dir: dir.path().to_owned(),
                 may_run_helpers: true,

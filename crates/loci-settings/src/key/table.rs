@@ -174,6 +174,7 @@ pub(super) const KEYS: &[Key] = &[
     key("allowedMcpServers", List, "the only MCP servers that may be used").closed(Closed::Nothing).used(),
     key("deniedMcpServers", List, "MCP servers that may not be used").free().used(),
     key("allowManagedMcpServersOnly", Bool, "only the administrator's list of MCP servers counts").only(Managed).closed(Closed::On).used(),
+    key("mcpSampling", Texts, "MCP servers that may ask the model").only(UserOrManaged).used(),
     key("allowAllClaudeAiMcps", Bool, "allow all connectors of the account").only(Managed),
     key("disableClaudeAiConnectors", Bool, "no connectors of the account").free().merged(AnyTrue),
     key("disableWorkflows", Bool, "no workflows").free(),

@@ -32,6 +32,8 @@ pub enum TaskKind {
     Monitor,
     /// An agent of this type.
     Agent(String),
+    /// A call of an MCP server's tool.
+    McpCall,
 }
 
 impl TaskKind {
@@ -41,6 +43,7 @@ impl TaskKind {
             Self::Shell => "local_bash",
             Self::Monitor => "monitor",
             Self::Agent(_) => "local_agent",
+            Self::McpCall => "mcp_call",
         }
     }
 }
@@ -126,7 +129,7 @@ impl BackgroundTask {
     pub fn agent_type(&self) -> Option<&str> {
         match &self.about.kind {
             TaskKind::Agent(kind) => Some(kind),
-            TaskKind::Shell | TaskKind::Monitor => None,
+            TaskKind::Shell | TaskKind::Monitor | TaskKind::McpCall => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::background_tasks::BackgroundStatus;
+use crate::background_tasks::{BackgroundStatus, TaskKind};
 use crate::bash::capture::decode;
 use crate::{BackgroundTask, BackgroundTasks, Host, Tool, ToolCall, ToolFuture, Workspace};
 
@@ -152,7 +152,7 @@ fn outcome(view: &BackgroundTask, news: &News, was_waited_for: bool) -> ToolOutc
             "output": text_of(view, news),
         },
     });
-    if view.agent_type().is_none() {
+    if view.agent_type().is_none() && view.kind != TaskKind::McpCall {
         structured["task"]["exitCode"] = json!(view.status.exit_code());
     }
     ToolOutcome::text(content, structured)
@@ -166,7 +166,9 @@ fn text_of<'a>(view: &'a BackgroundTask, news: &'a News) -> &'a str {
 fn describe(view: &BackgroundTask) -> String {
     match &view.status {
         BackgroundStatus::Running => "is still running".to_owned(),
-        BackgroundStatus::Completed if view.agent_type().is_some() => "has completed".to_owned(),
+        BackgroundStatus::Completed if view.agent_type().is_some() || view.kind == TaskKind::McpCall => {
+            "has completed".to_owned()
+        }
         BackgroundStatus::Completed => "has completed (exit code 0)".to_owned(),
         BackgroundStatus::Failed(code) => format!("has failed (exit code {code})"),
         BackgroundStatus::Broken(why) => format!("has failed ({why})"),

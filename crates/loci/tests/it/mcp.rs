@@ -1,6 +1,7 @@
 //! MCP servers in whole runs: which are started, what the model is offered, and what becomes of its calls.
 
 mod clients;
+mod features;
 mod logins;
 mod sandboxed;
 mod security;

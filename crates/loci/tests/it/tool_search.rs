@@ -14,6 +14,24 @@ fn server(name: &str, more: Value) -> String {
     json!({"mcpServers": {name: entry}}).to_string()
 }
 
+#[tokio::test]
+async fn tool_that_asks_for_it_is_always_told_in_full() {
+    let world = World::new([Step::text("Done.")]).await;
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py");
+    let entry =
+        json!({"command": "python3", "args": [script, "--tools", "echo,other,third", "--always", "other"]});
+    let servers = json!({"mcpServers": {"s": entry}}).to_string();
+    world.run(&print(["hi", "--mcp-config", &servers]).env("ENABLE_TOOL_SEARCH", "true"));
+    let request = world.requests().pop().unwrap();
+    let names = request.tool_names();
+    let is_sent = |name: &str| names.contains(&name);
+    assert_eq!(
+        (is_sent("mcp__s__other"), is_sent("mcp__s__echo"), is_sent("mcp__s__third")),
+        (true, false, false),
+        "{names:?}"
+    );
+}
+
 /// `loci -p` with one server `s`, whose calls are allowed, and tools that are looked for.
 fn searching<const N: usize>(args: [&str; N]) -> Binary {
     let servers = server("s", json!({}));

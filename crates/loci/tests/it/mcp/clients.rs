@@ -85,6 +85,20 @@ async fn question_of_a_server_goes_to_the_client() {
 }
 
 #[tokio::test]
+async fn page_of_a_server_is_shown_to_the_client() {
+    let world = World::new([Step::call("mcp__s__visit", json!({})), Step::text("Done.")]).await;
+    let servers = config(json!({"s": entry(&[])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers, "--allowedTools", "mcp__s"]));
+    session.write_json(&user("go"));
+    let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "elicitation");
+    let request = &asked["request"];
+    assert_eq!((&request["mode"], &request["elicitation_id"]), (&json!("url"), &json!("e1")), "{request}");
+    assert_eq!(request["url"], "https://example.com/login?state=1");
+    accept(session, &asked);
+    assert_eq!(tool_result(&world), r#"{"action": "accept"}"#, "an address takes no content");
+}
+
+#[tokio::test]
 async fn question_of_a_server_goes_to_hooks_first_and_to_nobody_at_last() {
     let world = World::new([Step::call("mcp__s__ask", json!({})), Step::text("Done.")]).await;
     let run =
