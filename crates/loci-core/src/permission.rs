@@ -16,6 +16,7 @@ mod critical;
 mod decide;
 mod glob;
 mod host;
+mod isolation;
 mod learned;
 mod matching;
 mod memory;
@@ -37,7 +38,8 @@ mod tests;
 
 pub use condition::RuleCondition;
 pub use decide::{Call, Classified, Decision, DecisionStep, HookVerdict, Verdict, decide, explain};
-pub use host::canonical_host;
+pub use host::{canonical_host, socket_host};
+pub use isolation::Isolation;
 pub use learned::{AskedCall, LearnedRule, also_allows, learn_rules};
 pub use matching::{RuleFit, fits};
 pub use memory::is_memory_file;

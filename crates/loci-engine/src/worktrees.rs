@@ -159,6 +159,11 @@ impl WorktreeService {
         })
     }
 
+    /// Tells whether the session is in a worktree.
+    pub(crate) fn is_entered(&self) -> bool {
+        lock(&self.entered).is_some()
+    }
+
     /// Returns what the transcript says of the copy that the session is in.
     pub(crate) fn record(&self) -> Value {
         let Some(Entered { worktree, original }) = lock(&self.entered).clone() else { return Value::Null };

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::critical::critical_removal;
 use super::host::is_documentation;
+use super::isolation::outside_worktree;
 use super::matching::{Restrictions, allowing, may_match, names_host, restrictions};
 use super::memory::written_memory;
 use super::plan::written_plan;
@@ -105,6 +106,7 @@ const STEPS: &[(&str, Check)] = &[
     ("hooks that deny", |call, _, _| by_hook(Verdict::Deny, call)),
     ("deny rules", |_, _, rules| rules.denied.map(|rule| by_rule(Verdict::Deny, rule))),
     ("a restricted run's directories", |call, book, _| outside_confines(call.effects, book)),
+    ("the checkout beside a worktree", |call, book, _| outside_worktree(call.effects, book)),
     ("ask rules", |_, _, rules| rules.asked.map(|rule| by_rule(Verdict::Ask, rule))),
     ("hooks that ask", |call, _, _| by_hook(Verdict::Ask, call)),
     ("rules that unknown parts may evade", |call, _, rules| {

@@ -64,6 +64,13 @@ impl HostPattern {
     }
 }
 
+/// Returns the host that the address of a web socket would contact, or `None` when that is not certain.
+pub fn socket_host(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once(':')?;
+    let is_socket = scheme.eq_ignore_ascii_case("ws") || scheme.eq_ignore_ascii_case("wss");
+    is_socket.then(|| canonical_host(&format!("http:{rest}")))?
+}
+
 /// Returns the host an http address would contact, or `None` when that is not certain.
 pub fn canonical_host(url: &str) -> Option<String> {
     let url: String = url.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();

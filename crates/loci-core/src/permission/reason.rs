@@ -41,6 +41,13 @@ pub enum Reason {
     ProtectedPath(PathBuf),
     /// It reaches outside the session's directories.
     OutsideDirectories(PathBuf),
+    /// It would change, or work in, the checkout that the worktree is there to leave alone.
+    OutsideWorktree {
+        /// What it would change, or where it would go.
+        path: PathBuf,
+        /// Where the work is to be done.
+        worktree: PathBuf,
+    },
     /// It reads or writes a path that is only known when the command runs.
     UnclearPath(String),
     /// Part of it could not be understood.
@@ -65,7 +72,7 @@ impl Reason {
             | Self::ProtectedPath(_)
             | Self::PrivateHost(_)
             | Self::CarriesData(_) => "safetyCheck",
-            Self::OutsideDirectories(_) => "workingDir",
+            Self::OutsideDirectories(_) | Self::OutsideWorktree { .. } => "workingDir",
             Self::ReadOnly
             | Self::Sandbox
             | Self::Plan(_)
@@ -129,13 +136,17 @@ impl fmt::Display for Reason {
             Self::OutsideDirectories(path) => {
                 write!(f, "`{}` is outside the working directories", path.display())
             }
+            Self::OutsideWorktree { path, worktree } => write!(
+                f,
+                "`{}` belongs to the main checkout, and this conversation works in the worktree `{}`: use the path below that",
+                path.display(),
+                worktree.display()
+            ),
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),
             Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
-            Self::Interaction(Interaction::Confirmation) => {
-                f.write_str("its server wants a person to be asked each time")
-            }
+            Self::Interaction(Interaction::Confirmation) => f.write_str("a person has to be asked each time"),
             Self::Grants(rules) => write!(f, "it would let calls run unasked: {rules}"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }

@@ -6,7 +6,7 @@ use super::matching::names_host;
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
 use super::rule_tools::{CD, EDIT, READ};
-use super::{BadRule, Mode, Rule, RuleList, RuleOrigin, SandboxRules};
+use super::{BadRule, Isolation, Mode, Rule, RuleList, RuleOrigin, SandboxRules};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
 
@@ -33,6 +33,8 @@ pub struct Rulebook {
     pub may_bypass: bool,
     /// Whether files outside the directories are out of reach, whatever rules, modes and people say.
     pub is_confined: bool,
+    /// The worktree that the conversation works in, and the checkout that it leaves alone.
+    pub isolation: Option<Isolation>,
     /// The sandbox that commands run in, where there is one.
     pub sandbox: Option<SandboxRules>,
     /// Where the shell stands.

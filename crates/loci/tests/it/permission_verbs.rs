@@ -68,6 +68,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
               hooks that deny                      nothing to say
               deny rules                           nothing to say
               a restricted run's directories       nothing to say
+              the checkout beside a worktree       nothing to say
               ask rules                            nothing to say
               hooks that ask                       nothing to say
               rules that unknown parts may evade   nothing to say
@@ -135,6 +136,11 @@ async fn an_explanation_is_json_too() {
                 },
                 {
                   "check": "a restricted run's directories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "the checkout beside a worktree",
                   "verdict": null,
                   "reason": null
                 },
@@ -318,6 +324,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
                 },
                 {
                   "check": "a restricted run's directories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "the checkout beside a worktree",
                   "verdict": null,
                   "reason": null
                 },

@@ -299,3 +299,37 @@ async fn isolated_agent_works_in_a_worktree_that_is_kept_when_something_is_new()
         assert_eq!(meta["worktreePath"].is_string(), is_kept);
     }
 }
+
+#[tokio::test]
+async fn isolated_agent_cannot_touch_the_main_checkout_whatever_is_allowed() {
+    let world = World::with_git([Step::text("x")]).await;
+    let main = world.home.project().canonicalize().unwrap();
+    let mut call = agent("general-purpose", "Work.");
+    call["isolation"] = json!("worktree");
+    let outside = main.join("README.md").display().to_string();
+    let script = Script::new([Step::call("Agent", call), Step::text("ok")]).route(
+        [
+            Step::call("Write", json!({"file_path": outside, "content": "x"})),
+            Step::call("Bash", json!({"command": format!("echo x > {outside}")})),
+            Step::call("Bash", json!({"command": format!("git -C {} commit -am x", main.display())})),
+            Step::call("Bash", json!({"command": format!("cd {} && touch made", main.display())})),
+            Step::call("Write", json!({"file_path": "made", "content": "x"})),
+            Step::text("Done."),
+        ],
+        is_agents,
+    );
+    let before = world.home.read("README.md");
+    let world = world.then(script).await;
+    assert_fine(&world.run(&watched([
+        "go",
+        "--permission-mode",
+        "acceptEdits",
+        "--allowedTools",
+        "Bash,Write",
+    ])));
+    assert_eq!(world.home.read("README.md"), before);
+    assert!(!main.join("made").exists());
+    let requests: Vec<_> = world.model.main_requests().into_iter().filter(is_agents).collect();
+    let refused = requests.iter().filter(|it| results(it).contains("main checkout")).count();
+    assert_eq!((requests.len(), refused), (6, 4), "the fifth call was fine");
+}
