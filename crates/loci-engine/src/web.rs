@@ -4,6 +4,7 @@
 //! it says, there is nobody to obey it.
 
 mod search;
+mod socket;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ use loci_core::stream::{Failure, FailureKind};
 use loci_core::web::{PageAnswer, PageRequest, WebFindings, WebQuery};
 use loci_llm::{Client, Request, SystemBlock, fetch_page};
 use loci_stdx::{Env, Store};
-use loci_tools::{DeathWatch, FetchedText, HostFuture, PageCache, WebHost};
+use loci_tools::{DeathWatch, FetchedText, HostFuture, PageCache, SocketEvents, SocketRequest, WebHost};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Ambient;
@@ -125,6 +126,11 @@ impl WebHost for WebService {
             tracing::debug!(target: "loci::web", host, is_ok = answer.is_ok(), "page answered");
             answer
         })
+    }
+
+    fn open_socket(&self, request: SocketRequest) -> HostFuture<'_, Result<Box<dyn SocketEvents>, String>> {
+        tracing::debug!(target: "loci::web", host = request.host, "socket asked for");
+        Box::pin(self.connect_socket(request))
     }
 
     fn read_page<'a>(

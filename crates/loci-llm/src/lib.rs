@@ -54,7 +54,7 @@ pub use google::service_account_jwt;
 pub use json_post::{HttpCall, JsonPost, JsonPostError, http_call, post_json};
 pub use model_list::ListedModel;
 pub use model_traits::ModelTraits;
-pub use page_fetch::fetch_page;
+pub use page_fetch::{fetch_page, socket_client};
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{ClearResults, Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::permission::{canonical_host, is_private_address};
+use loci_core::permission::{canonical_host, is_private_address, socket_host};
 use loci_core::web::{Page, PageAnswer, PageRequest, Redirect};
 use loci_stdx::Env;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -38,6 +38,16 @@ pub async fn fetch_page(env: &Env, request: PageRequest) -> Result<PageAnswer, S
         Ok(answer) => answer,
         Err(_) => Err(format!("`{}` took longer than {} s", request.url, TIME_LIMIT.as_secs())),
     }
+}
+
+/// Builds a client for a web socket at an address that leads to the host that was judged; it may read files.
+pub fn socket_client(env: &Env, url: &str, host: &str, may_be_private: bool) -> Result<Client, String> {
+    let bad = |why: String| format!("`{url}` cannot be watched: {why}");
+    let parsed = Url::parse(url).map_err(|error| bad(error.to_string()))?;
+    if socket_host(parsed.as_str()).as_deref() != Some(host) {
+        return Err(bad(format!("it leads elsewhere than to `{host}`")));
+    }
+    page_client(env, &parsed, may_be_private)
 }
 
 /// Reads the address. It must lead to the host that was judged, by both ways to read it; `http` becomes `https`, but for
@@ -220,6 +230,23 @@ mod tests {
         ] {
             let url = |text: &str| Url::parse(text).unwrap();
             assert_eq!(is_followed(&url(from), &url(to)), expected, "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn socket_leads_to_the_judged_host_on_a_public_address() {
+        let env = Env::for_test("/nowhere", "/nowhere");
+        let client = |url: &str, host: &str, may_be_private| {
+            socket_client(&env, url, host, may_be_private).map(drop).unwrap_or_else(|why| panic!("{why}"))
+        };
+        client("ws://127.0.0.1:1/feed", "127.0.0.1", true);
+        for (url, host, why) in [
+            ("ws://127.0.0.1/feed", "127.0.0.1", "private network"),
+            ("wss://evil.test/", "example.com", "leads elsewhere"),
+            ("https://example.com/", "example.com", "leads elsewhere"),
+        ] {
+            let error = socket_client(&env, url, host, false).map(drop).unwrap_err();
+            assert!(error.contains(why), "{url}: {error}");
         }
     }
 

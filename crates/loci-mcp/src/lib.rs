@@ -13,6 +13,7 @@ mod catalog;
 pub mod config;
 mod connection;
 mod content;
+mod event_socket;
 mod fingerprint;
 mod limits;
 mod log;
@@ -37,6 +38,7 @@ pub use connection::{
     Progress, SampleFuture,
 };
 pub use content::{CallResult, ContentPart};
+pub use event_socket::{EventSocket, SocketNews};
 pub use fingerprint::{definition_fingerprint, tool_fingerprint};
 pub use limits::Limits;
 pub use log::{ServerLog, read_log};

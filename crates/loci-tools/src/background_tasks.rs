@@ -336,6 +336,11 @@ impl TaskHandle {
         self.shared.state().find(&self.id).is_some_and(|task| task.is_background)
     }
 
+    /// Returns the way to tell its conversation what it watches.
+    pub(crate) fn lines(&self) -> TaskLines {
+        TaskLines { id: self.id.clone(), shared: Arc::clone(&self.shared) }
+    }
+
     /// The task goes on in the background from now on: its end is news for its conversation.
     pub fn move_to_background(&self) {
         let view = self.shared.state().find_mut(&self.id).map(|task| {

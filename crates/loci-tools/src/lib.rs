@@ -68,4 +68,4 @@ pub use todo::task_store::{MemoryTaskStore, TaskStore};
 pub use tool::{Tool, ToolCall, ToolFuture};
 pub use tool_search::{SearchableTool, TOOL_SEARCH, ToolSearch};
 pub use toolbox::{AppendError, SentTool, Toolbox};
-pub use web_host::{FetchedText, PageCache, PageContent, WebHost};
+pub use web_host::{FetchedText, PageCache, PageContent, SocketEvent, SocketEvents, SocketRequest, WebHost};

@@ -1,7 +1,10 @@
-//! Monitor: watches something by a command whose every line of output is told to the model.
+//! Monitor: watches something by a command whose every line of output is told to the model, or by a web socket whose every
+//! message is (`socket`).
 //!
 //! The command runs as a background task. Its lines reach the conversation with the next results, or by a turn of their own
 //! between turns; what it complains about goes to the task's file alone. One that floods is stopped.
+
+mod socket;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,6 +29,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The most characters of a line that are told.
 const MOST_CHARS: usize = 2_000;
 
+/// What is told when it is not watched any longer.
+const TIME_IS_OVER: &str = "[Stopped: its time is over. Watch again if it is still of use.]";
+
 /// The Monitor tool.
 pub(crate) struct Monitor {
     descriptor: ToolDescriptor,
@@ -41,11 +47,21 @@ impl Default for Monitor {
                 "type": "object",
                 "properties": {
                     "command": {"type": "string", "description": "A command that prints a line for each thing worth knowing, and nothing else"},
+                    "ws": {
+                        "type": "object",
+                        "description": "In the place of `command`: a web socket, each of whose messages is an event",
+                        "properties": {
+                            "url": {"type": "string", "description": "Its address: ws:// or wss://, without a name or password"},
+                            "protocols": {"type": "array", "items": {"type": "string"}, "description": "Protocols that may be spoken on it"},
+                        },
+                        "required": ["url"],
+                        "additionalProperties": false,
+                    },
                     "description": {"type": "string", "description": "What is watched, in a few words; it stands before each event"},
                     "timeout_ms": {"type": "number", "description": "How long it is watched, in milliseconds (default 300000, at most 3600000)"},
                     "persistent": {"type": "boolean", "description": "true: until it ends, TaskStop or the end of the session"},
                 },
-                "required": ["command", "description"],
+                "required": ["description"],
                 "additionalProperties": false,
             }),
             max_result_chars: None,
@@ -60,9 +76,12 @@ impl Tool for Monitor {
         &self.descriptor
     }
 
-    /// What its command would do in the background.
+    /// What its command would do in the background, or what opening its socket does.
     fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
-        bash::background_effects(command(input), place)
+        match input.get("ws") {
+            Some(source) => socket::effects(source),
+            None => bash::background_effects(command(input), place),
+        }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {
@@ -74,7 +93,12 @@ impl Tool for Monitor {
         if host.env().vars.is_truthy(DISABLE_BACKGROUND) {
             return refusal(format!("Background tasks are switched off ({DISABLE_BACKGROUND})."));
         }
-        bash::check_command(command(input)).or_else(refusal)
+        match (input.get("ws"), input.get("command")) {
+            (Some(source), None) => socket::check(source).or_else(refusal),
+            (None, Some(_)) => bash::check_command(command(input)).or_else(refusal),
+            (Some(_), Some(_)) => refusal("Give `command` or `ws`, not both.".to_owned()),
+            (None, None) => refusal("Give a `command`, or a socket to watch (`ws`).".to_owned()),
+        }
     }
 
     fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
@@ -94,6 +118,32 @@ async fn start(call: &ToolCall, host: &dyn Host) -> Result<ToolOutcome, String> 
     let is_persistent = call.input["persistent"].as_bool().unwrap_or(false);
     let asked = call.input["timeout_ms"].as_f64().map_or(USUAL_MS, |ms| ms.clamp(1_000.0, 1e12) as u64);
     let limit = (!is_persistent).then(|| Duration::from_millis(asked.min(MOST_MS)));
+    let description = call.input["description"].as_str().unwrap_or_default().to_owned();
+    let until = match limit {
+        Some(limit) => format!("for {} s", limit.as_secs()),
+        None => "until it ends or is stopped".to_owned(),
+    };
+    // Whoever goes on with the session finds what ended with it by this name.
+    let structured = json!({"taskId": id, "backgroundTaskId": id, "timeoutMs": limit.map(|it| it.as_millis() as u64), "persistent": is_persistent});
+    if let Some(source) = call.input.get("ws") {
+        let socket = socket::open(source, host).await?;
+        let about = NewTask {
+            output: output.clone(),
+            id: id.clone(),
+            kind: TaskKind::Monitor,
+            tool_use_id: call.id.clone(),
+            command: source["url"].as_str().unwrap_or_default().to_owned(),
+            description,
+        };
+        let task = host.tasks().register(about, true);
+        let shown = output.display().to_string();
+        host.tasks().keep(tokio::spawn(async move { socket::listen(socket, task, limit, &output).await }));
+        let text = format!(
+            "Connected. Watching as task {id}, {until}. You are told of each message; go on with other work, or end your turn. \
+             All messages are in {shown}; TaskStop ends it."
+        );
+        return Ok(ToolOutcome::text(text, structured));
+    }
     let (running, capture, complaints) =
         bash::start_with_stderr(command(&call.input), &format!("{id}.stderr"), call, host)?;
     let about = NewTask {
@@ -102,22 +152,16 @@ async fn start(call: &ToolCall, host: &dyn Host) -> Result<ToolOutcome, String> 
         kind: TaskKind::Monitor,
         tool_use_id: call.id.clone(),
         command: command(&call.input).to_owned(),
-        description: call.input["description"].as_str().unwrap_or_default().to_owned(),
+        description,
     };
     let lines = host.tasks().start_monitor(about, running, capture).await.map_err(failed)?;
     host.tasks().keep(tokio::spawn(follow(lines, output.clone(), limit)));
-    let until = match limit {
-        Some(limit) => format!("for {} s", limit.as_secs()),
-        None => "until it ends or is stopped".to_owned(),
-    };
     let text = format!(
         "Watching as task {id}, {until}. You are told of each line; go on with other work, or end your turn. All output is in {}, \
          what it complains about in {}; TaskStop ends it.",
         output.display(),
         complaints.display()
     );
-    // Whoever goes on with the session finds what ended with it by this name.
-    let structured = json!({"taskId": id, "backgroundTaskId": id, "timeoutMs": limit.map(|it| it.as_millis() as u64), "persistent": is_persistent});
     Ok(ToolOutcome::text(text, structured))
 }
 
@@ -146,7 +190,7 @@ async fn follow(task: TaskLines, output: PathBuf, limit: Option<Duration>) {
             return task.stop();
         }
         if end.is_some_and(|end| Instant::now() >= end) {
-            task.tell(vec!["[Stopped: its time is over. Watch again if it is still of use.]".to_owned()]);
+            task.tell(vec![TIME_IS_OVER.to_owned()]);
             return task.stop();
         }
         tokio::time::sleep(LOOK).await;

@@ -20,6 +20,9 @@ pub trait WebHost: Send + Sync {
     /// Fetches a page; the error says why not.
     fn fetch_page(&self, request: PageRequest) -> HostFuture<'_, Result<PageAnswer, String>>;
 
+    /// Opens a web socket to be listened to; the error says why not.
+    fn open_socket(&self, request: SocketRequest) -> HostFuture<'_, Result<Box<dyn SocketEvents>, String>>;
+
     /// Has a model read something and answer a question about it; the error says why not.
     fn read_page<'a>(
         &'a self,
@@ -42,6 +45,32 @@ pub trait WebHost: Send + Sync {
 
     /// Counts a search; false when the session has made as many as it may.
     fn count_search(&self) -> bool;
+}
+
+/// A web socket that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketRequest {
+    /// Its address, as the model wrote it.
+    pub url: String,
+    /// The host that was judged; the address must lead there and nowhere else.
+    pub host: String,
+    /// The protocols that may be spoken on it.
+    pub protocols: Vec<String>,
+}
+
+/// What happens on a web socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// A message.
+    Message(String),
+    /// It is over, and why.
+    Closed(String),
+}
+
+/// A web socket that is listened to until it is dropped.
+pub trait SocketEvents: Send {
+    /// Waits for what happens next.
+    fn next(&mut self) -> HostFuture<'_, SocketEvent>;
 }
 
 /// A page as a model can read it.

@@ -35,12 +35,12 @@ const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The longest message that is read.
 const MESSAGE_LIMIT: usize = 64 << 20;
 /// How often a server is asked whether it is still there, and how long it may be silent.
-const PING: Duration = Duration::from_secs(30);
-const MOST_SILENT_PINGS: u32 = 3;
+pub(crate) const PING: Duration = Duration::from_secs(30);
+pub(crate) const MOST_SILENT_PINGS: u32 = 3;
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-type Socket = WebSocketStream<Upgraded>;
+pub(crate) type Socket = WebSocketStream<Upgraded>;
 
 /// The way to a server behind a web socket.
 pub(crate) struct WebSocketTransport {
@@ -111,36 +111,50 @@ impl Drop for WebSocketTransport {
 
 /// Asks for a socket and checks that it is one.
 async fn connect(web: &Web) -> Result<Socket, TransportError> {
-    let mut nonce = [0; 16];
-    // It keeps caches from answering, and is no secret.
-    OsRandom.fill(&mut nonce);
-    let key = STANDARD.encode(nonce);
-    let headers = upgrade_headers(&key)?;
+    let key = new_key();
+    let headers = upgrade_headers(&key, Some("mcp"))?;
     let response = web.send(Method::GET, &web.url, &headers, None).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(refused(response).await);
     }
     check_accept(&response, &key)?;
+    upgrade(response, MESSAGE_LIMIT).await
+}
+
+/// Makes a key, which keeps caches from answering and is no secret.
+pub(crate) fn new_key() -> String {
+    let mut nonce = [0; 16];
+    OsRandom.fill(&mut nonce);
+    STANDARD.encode(nonce)
+}
+
+/// Makes a socket of the answer to the request for one.
+pub(crate) async fn upgrade(response: Response, message_limit: usize) -> Result<Socket, TransportError> {
     let upgraded = response.upgrade().await;
     let upgraded = upgraded.map_err(|error| super::web::failed(&error))?;
     let config =
-        WebSocketConfig::default().max_message_size(Some(MESSAGE_LIMIT)).max_frame_size(Some(MESSAGE_LIMIT));
+        WebSocketConfig::default().max_message_size(Some(message_limit)).max_frame_size(Some(message_limit));
     Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
 }
 
-fn upgrade_headers(key: &str) -> Result<HeaderMap, TransportError> {
-    let key = HeaderValue::from_str(key).map_err(|error| TransportError::Failed(error.to_string()))?;
-    Ok(HeaderMap::from_iter([
+/// Returns the headers that ask for a socket, with the protocols that may be spoken on it.
+pub(crate) fn upgrade_headers(key: &str, protocols: Option<&str>) -> Result<HeaderMap, TransportError> {
+    let value =
+        |text: &str| HeaderValue::from_str(text).map_err(|error| TransportError::Failed(error.to_string()));
+    let mut headers = HeaderMap::from_iter([
         (CONNECTION, HeaderValue::from_static("Upgrade")),
         (UPGRADE, HeaderValue::from_static("websocket")),
         (VERSION, HeaderValue::from_static("13")),
-        (PROTOCOL, HeaderValue::from_static("mcp")),
-        (KEY, key),
-    ]))
+        (KEY, value(key)?),
+    ]);
+    if let Some(protocols) = protocols {
+        headers.insert(PROTOCOL, value(protocols)?);
+    }
+    Ok(headers)
 }
 
 /// Whoever does not hash our key speaks something else.
-fn check_accept(response: &Response, key: &str) -> Result<(), TransportError> {
+pub(crate) fn check_accept(response: &Response, key: &str) -> Result<(), TransportError> {
     let said = response.headers().get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
     match said == accept_key(key) {
         true => Ok(()),

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::testing::TestHost;
-use crate::{HostFuture, PageCache};
+use crate::{HostFuture, PageCache, SocketEvents, SocketRequest};
 
 /// A web of a few answers, which remembers what it was asked.
 #[derive(Default)]
@@ -22,6 +22,9 @@ pub(crate) struct TestWeb {
     pub(crate) named: Vec<String>,
     pub(crate) is_exhausted: bool,
     pub(crate) cache: Mutex<Option<PageCache>>,
+    /// The next socket that is opened, and those that were asked for.
+    pub(crate) socket: Mutex<Option<Box<dyn SocketEvents>>>,
+    pub(crate) sockets: Mutex<Vec<SocketRequest>>,
 }
 
 impl WebHost for TestWeb {
@@ -33,6 +36,12 @@ impl WebHost for TestWeb {
         self.asked.lock().unwrap().push(request);
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Err("no more pages".to_owned()));
         Box::pin(async { answer })
+    }
+
+    fn open_socket(&self, request: SocketRequest) -> HostFuture<'_, Result<Box<dyn SocketEvents>, String>> {
+        self.sockets.lock().unwrap().push(request);
+        let socket = self.socket.lock().unwrap().take();
+        Box::pin(async { socket.ok_or("no socket".to_owned()) })
     }
 
     fn read_page<'a>(

@@ -69,3 +69,58 @@ async fn monitor_that_ended_with_its_session_is_told_when_that_goes_on() {
     let request = world.last_request();
     assert!(has(&request, "Not running any more") && has(&request, "echo seen; sleep 600"));
 }
+
+/// Starts a feed; returns it and its port.
+fn feed() -> (std::process::Child, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/agents/socket_feed.py");
+    let mut feed = std::process::Command::new("python3")
+        .arg(script)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("python3 is there");
+    let mut port = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(feed.stdout.as_mut().unwrap()), &mut port)
+        .unwrap();
+    (feed, port.trim().to_owned())
+}
+
+#[tokio::test]
+async fn socket_is_asked_about_and_its_messages_are_told() {
+    let (mut feed, port) = feed();
+    let call = json!({"ws": {"url": format!("ws://127.0.0.1:{port}/feed")}, "description": "the builds"});
+    let world = World::new([Step::call("Monitor", call), Step::text("Heard.").times(4)]).await;
+    // A rule names the host, for it is a private one; the rule for the tool does not keep people from being asked.
+    let flags = ["--permission-prompt-tool", "stdio", "--allowedTools", "Monitor,WebFetch(domain:127.0.0.1)"];
+    let mut session = world.start(&stream(flags));
+    session.write_json(&user("watch the builds"));
+    let question = session.wait_for_json(|frame| frame["request"]["subtype"] == "can_use_tool");
+    assert_eq!(question["request"]["tool_name"], "Monitor");
+    let suggestions = question["request"]["permission_suggestions"].as_array();
+    assert!(suggestions.is_none_or(Vec::is_empty), "{question}");
+    let response = json!({"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}});
+    session.write_json(&json!({"type": "control_response", "response": response}));
+    session.wait_for_json(|frame| frame["subtype"] == "task_notification");
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert_fine(&output);
+    feed.kill().unwrap();
+    feed.wait().unwrap();
+    let told = serde_json::to_string(&main_session(&world)).unwrap();
+    for part in ["build 7 failed", "in the linter", "[binary frame, 5 bytes]", "code 4001: enough"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn socket_on_this_machine_is_refused_unless_a_rule_names_it() {
+    let call = json!({"ws": {"url": "ws://127.0.0.1:1/"}, "description": "d"});
+    let world = World::new([Step::call("Monitor", call), Step::text("I see.")]).await;
+    let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
+    session.write_json(&user("watch"));
+    let question = session.wait_for_json(|frame| frame["request"]["subtype"] == "can_use_tool");
+    let response = json!({"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}});
+    session.write_json(&json!({"type": "control_response", "response": response}));
+    session.wait_for_json(is_result);
+    session.finish();
+    assert!(has(&world.last_request(), "a private network"));
+}
