@@ -5,8 +5,10 @@
 //! [`LIFETIME`].
 
 mod cron;
+mod durable;
 
 pub use cron::{CivilMinute, Cron, CronError};
+pub use durable::{DurableTask, TaskMaker, durable_entry, entry_id, mark_fired, parse_durable};
 
 use serde::{Deserialize, Serialize};
 
@@ -163,6 +165,29 @@ impl Schedule {
         self.tasks.iter().find(|task| task.id == id)
     }
 
+    /// Takes over what outlives sessions, as its file has it now: tasks that are gone there are gone here, and those that
+    /// are new and still to come are taken in.
+    pub fn sync_durable(&mut self, kept: Vec<DurableTask>, now: i64, wall: WallClock<'_>) {
+        self.tasks.retain(|task| !task.is_durable || kept.iter().any(|it| it.task.id == task.id));
+        for DurableTask { mut task, .. } in kept {
+            if self.find(&task.id).is_some() || self.tasks.len() >= MOST_TASKS || task.has_expired(now) {
+                continue;
+            }
+            let from = if task.is_recurring() { now } else { task.created_at };
+            task.next = task.next_after(from, wall).filter(|next| *next > now);
+            if task.next.is_some() {
+                self.tasks.push(task);
+            }
+        }
+    }
+
+    /// Has a task fire later.
+    pub fn postpone(&mut self, id: &str, at: i64) {
+        if let Some(task) = self.tasks.iter_mut().find(|task| task.id == id) {
+            task.next = Some(at);
+        }
+    }
+
     /// Takes a task in; there is one wake-up at most, the newest.
     pub fn add(
         &mut self,
@@ -200,11 +225,21 @@ impl Schedule {
         self.tasks.iter().filter_map(|task| task.next).min()
     }
 
-    /// Takes the task that is due, the one that has waited longest first. One that recurs fires next in the future,
-    /// however many times it was missed.
-    pub fn take_due(&mut self, now: i64, wall: WallClock<'_>) -> Option<ScheduledTask> {
+    /// Returns the task that is due, the one that has waited longest first.
+    pub fn due(&self, now: i64) -> Option<&ScheduledTask> {
         let due = self.tasks.iter().enumerate().filter(|(_, task)| task.next.is_some_and(|next| next <= now));
-        let (at, _) = due.min_by_key(|(idx, task)| (task.next, *idx))?;
+        due.min_by_key(|(idx, task)| (task.next, *idx)).map(|(_, task)| task)
+    }
+
+    /// Takes the task that is due. One that recurs fires next in the future, however many times it was missed.
+    pub fn take_due(&mut self, now: i64, wall: WallClock<'_>) -> Option<ScheduledTask> {
+        let id = self.due(now)?.id.clone();
+        self.fire(&id, now, wall)
+    }
+
+    /// Takes a task as one that fires now.
+    pub fn fire(&mut self, id: &str, now: i64, wall: WallClock<'_>) -> Option<ScheduledTask> {
+        let at = self.tasks.iter().position(|task| task.id == id)?;
         let fired = self.tasks[at].clone();
         let next =
             if fired.is_recurring() && !fired.has_expired(now) { fired.next_after(now, wall) } else { None };

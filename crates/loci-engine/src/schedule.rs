@@ -1,8 +1,10 @@
 //! Prompts that a session gives itself later, while it runs and after it was resumed.
 //!
 //! What is due and when is decided in `loci_core::schedule`; here is the clock, and the file beside the transcript that
-//! keeps the tasks of a session (`scheduled-tasks.json`). A prompt is said between turns, when nothing else waits. A
-//! session that is to end does not wait for its schedule.
+//! keeps the tasks of a session (`scheduled-tasks.json`); `durable` has those that outlive it. A prompt is said between
+//! turns, when nothing else waits. A session that is to end does not wait for its schedule.
+
+mod durable;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,11 +12,13 @@ use std::time::Duration;
 
 use loci_core::schedule::{CivilMinute, Schedule, ScheduledTask, When};
 use loci_core::session::SessionIdentity;
-use loci_stdx::{Env, TimeZone, Timestamp, WriteOptions, write_atomic};
+use loci_stdx::{Env, TimeZone, Timestamp, WriteOptions, counted, write_atomic};
+use loci_storage::layout::ConfigHome;
 use loci_tools::{ScheduleHost, ScheduleRequest};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use self::durable::{Claim, DurableTasks};
 use crate::conversation::host::lock;
 
 /// The file beside the transcript.
@@ -23,6 +27,8 @@ const FILE: &str = "scheduled-tasks.json";
 const LOOK: Duration = Duration::from_secs(1);
 /// The most characters of a prompt that hooks are told.
 const MOST_TOLD: usize = 1000;
+/// After how many seconds a prompt that could not be claimed is tried again.
+const TRY_AGAIN: i64 = 5;
 
 /// The schedule of a session.
 pub(crate) struct ScheduleService {
@@ -31,14 +37,17 @@ pub(crate) struct ScheduleService {
     schedule: Mutex<Schedule>,
     /// Where they are kept; nowhere for a session that leaves nothing.
     file: Option<PathBuf>,
+    /// Those that outlive it; none for a session that leaves nothing.
+    durable: Option<DurableTasks>,
     changed: Notify,
 }
 
 impl ScheduleService {
     /// Makes the schedule of a session; one that goes on has what it had, as far as that is still to come.
-    pub(crate) fn new(env: Env, who: &SessionIdentity, is_resumed: bool) -> Self {
+    pub(crate) fn new(env: Env, home: &ConfigHome, who: &SessionIdentity, is_resumed: bool) -> Self {
         let file = who.is_persistent().then(|| who.companion_dir().join(FILE));
-        let service = Self { env, schedule: Mutex::default(), file, changed: Notify::new() };
+        let durable = who.is_persistent().then(|| DurableTasks::new(home, who));
+        let service = Self { env, schedule: Mutex::default(), file, durable, changed: Notify::new() };
         if is_resumed {
             service.restore();
         }
@@ -51,6 +60,23 @@ impl ScheduleService {
         let Ok(tasks) = serde_json::from_str::<Vec<ScheduledTask>>(&text) else { return };
         let (now, zone) = (self.now(), self.env.clock.local_zone());
         *lock(&self.schedule) = Schedule::restored(tasks, now, &wall(&zone));
+    }
+
+    /// Takes over the tasks of the project that outlive sessions; returns what is wrong with them.
+    pub(crate) fn sync_durable(&self) -> Option<String> {
+        match self.durable.as_ref()?.read() {
+            Ok((kept, n_left_out)) => {
+                let (now, zone) = (self.now(), self.env.clock.local_zone());
+                lock(&self.schedule).sync_durable(kept, now, &wall(&zone));
+                (n_left_out > 0).then(|| {
+                    format!(
+                        "`.claude/scheduled_tasks.json`: {} no session of yours made; nothing of that is said",
+                        counted(n_left_out as u64, "prompt that", "prompts that")
+                    )
+                })
+            }
+            Err(why) => Some(format!("Prompts that outlive sessions are left out: {why}")),
+        }
     }
 
     fn now(&self) -> i64 {
@@ -74,7 +100,8 @@ impl ScheduleService {
         if let Some(dir) = file.parent() {
             loci_stdx::create_private_dir_all(dir)?;
         }
-        let text = serde_json::to_string(schedule.tasks()).map_err(std::io::Error::other)?;
+        let own: Vec<&ScheduledTask> = schedule.tasks().iter().filter(|task| !task.is_durable).collect();
+        let text = serde_json::to_string(&own).map_err(std::io::Error::other)?;
         write_atomic(file, text.as_bytes(), &WriteOptions::private()).map_err(std::io::Error::other)
     }
 
@@ -94,11 +121,27 @@ impl ScheduleService {
         }
     }
 
-    /// Takes the prompt that is due.
+    /// Takes the prompt that is due; none where another process says it.
     pub(crate) fn take_due(&self) -> Option<ScheduledTask> {
-        let zone = self.env.clock.local_zone();
+        let (now, zone) = (self.now(), self.env.clock.local_zone());
         let mut held = lock(&self.schedule);
-        let due = held.take_due(self.now(), &wall(&zone))?;
+        let task = held.due(now)?.clone();
+        if let Some(durable) = self.durable.as_ref().filter(|_| task.is_durable) {
+            let mut after = held.clone();
+            after.fire(&task.id, now, &wall(&zone));
+            match durable.claim(&task, after.find(&task.id).is_none(), now) {
+                Ok(claim) => {
+                    *held = after;
+                    return (claim == Claim::Ours).then_some(task);
+                }
+                Err(why) => {
+                    tracing::warn!(target: "loci::engine", why, "a scheduled prompt waits");
+                    held.postpone(&task.id, now + TRY_AGAIN);
+                    return None;
+                }
+            }
+        }
+        let due = held.fire(&task.id, now, &wall(&zone))?;
         if let Err(error) = self.keep(&held) {
             // It fires all the same: at worst it is there again after a restart, in the future.
             tracing::warn!(target: "loci::engine", %error, "the schedule is not kept");
@@ -123,25 +166,42 @@ impl ScheduleService {
 impl ScheduleHost for ScheduleService {
     fn add(&self, request: ScheduleRequest) -> Result<ScheduledTask, String> {
         let (now, zone) = (self.now(), self.env.clock.local_zone());
-        let (when, prompt) = match request {
-            ScheduleRequest::Cron { cron, prompt, is_recurring: true } => (When::Every(cron), prompt),
-            ScheduleRequest::Cron { cron, prompt, is_recurring: false } => (When::Once(cron), prompt),
+        let (when, prompt, is_durable) = match request {
+            ScheduleRequest::Cron { cron, prompt, is_recurring, is_durable } => {
+                (if is_recurring { When::Every(cron) } else { When::Once(cron) }, prompt, is_durable)
+            }
             ScheduleRequest::Wakeup { delay, prompt } => {
-                (When::At(now.saturating_add(i64::try_from(delay).unwrap_or(i64::MAX))), prompt)
+                (When::At(now.saturating_add(i64::try_from(delay).unwrap_or(i64::MAX))), prompt, false)
             }
         };
         let random = self.env.random.uuid_v4().as_u64_pair().0;
-        let task = ScheduledTask::new(when, prompt, now, random);
+        let mut task = ScheduledTask::new(when, prompt, now, random);
+        task.is_durable = is_durable;
+        // What others have scheduled since counts towards the most there may be.
+        self.sync_durable();
         self.edit(|schedule| {
-            schedule
-                .add(task, now, &wall(&zone))
-                .cloned()
-                .map_err(|error| format!("It is not scheduled: {error}."))
+            let refused = |why: String| format!("It is not scheduled: {why}.");
+            let task = schedule.add(task, now, &wall(&zone)).map_err(|error| refused(error.to_string()))?;
+            if is_durable {
+                let durable = self
+                    .durable
+                    .as_ref()
+                    .ok_or("Nothing of this session is kept, so no task outlives it.")?;
+                durable.add(task).map_err(refused)?;
+            }
+            Ok(task.clone())
         })
     }
 
     fn remove(&self, id: &str) -> Result<bool, String> {
-        self.edit(|schedule| Ok(schedule.remove(id)))
+        self.sync_durable();
+        self.edit(|schedule| {
+            let is_durable = schedule.find(id).is_some_and(|task| task.is_durable);
+            if let Some(durable) = self.durable.as_ref().filter(|_| is_durable) {
+                durable.remove(id).map_err(|why| format!("It is not deleted: {why}."))?;
+            }
+            Ok(schedule.remove(id))
+        })
     }
 
     fn cancel_wakeup(&self) -> Result<bool, String> {
@@ -149,6 +209,7 @@ impl ScheduleHost for ScheduleService {
     }
 
     fn tasks(&self) -> Vec<ScheduledTask> {
+        self.sync_durable();
         lock(&self.schedule).tasks().to_vec()
     }
 

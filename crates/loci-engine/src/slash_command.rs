@@ -13,6 +13,7 @@ mod not_offered;
 
 pub use not_offered::not_offered;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::command::Prompt;
@@ -119,6 +120,22 @@ impl CommandRegistry {
         Self { commands: builtin::commands().map(Arc::new).collect() }
     }
 
+    /// Adds commands at the end, each unless its name is taken; an alias that is taken is left out.
+    pub fn append_all(&mut self, commands: impl IntoIterator<Item = SlashCommand>) {
+        let known = self.commands.iter().filter(|command| command.scope == CommandScope::Everywhere);
+        let mut taken: HashSet<String> = known
+            .flat_map(|command| std::iter::once(&command.name).chain(&command.aliases))
+            .cloned()
+            .collect();
+        for mut command in commands {
+            if !taken.insert(command.name.clone()) {
+                continue;
+            }
+            command.aliases.retain(|alias| taken.insert(alias.clone()));
+            self.commands.push(Arc::new(command));
+        }
+    }
+
     /// Adds a command at the end; false when its name is taken, and then nothing is added. An alias that is taken is
     /// left out.
     pub fn append(&mut self, mut command: SlashCommand) -> bool {
@@ -172,7 +189,12 @@ impl CommandRegistry {
         }
         let text = prompt.content.text();
         let (name, argument) = split_command(&text)?;
-        Some(CommandCall { command: Arc::clone(self.find(name)?), argument })
+        let command = self.find(name)?;
+        // The model may have scheduled it: it could not have typed a command either, but for a skill.
+        if prompt.is_scheduled && command.action != CommandAction::Skill {
+            return None;
+        }
+        Some(CommandCall { command: Arc::clone(command), argument })
     }
 
     /// Reads a text as a command, as the terminal does.

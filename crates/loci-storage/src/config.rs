@@ -24,6 +24,7 @@ mod mcp_logins;
 mod output_styles;
 mod paste_cache;
 mod plugins;
+mod scheduled_tasks;
 pub(crate) mod settings;
 mod skills;
 mod state_file;
@@ -52,6 +53,7 @@ pub use plugins::{
     PluginState, ReleaseTag, approve_plugins, approved_plugins, cache_place, clone_repository, copy_plugin,
     edit_plugin_file, find_plugins, marketplace_manifest, read_plugin, read_plugin_state, tag_release,
 };
+pub use scheduled_tasks::ScheduledTasksFile;
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,

@@ -28,6 +28,8 @@ pub enum ScheduleRequest {
         prompt: String,
         /// Whether it is said more than once.
         is_recurring: bool,
+        /// Whether it outlives the session.
+        is_durable: bool,
     },
     /// The session wakes itself, once.
     Wakeup {
@@ -74,6 +76,7 @@ fn task_json(task: &ScheduledTask, schedule: &dyn ScheduleHost) -> Value {
         "cron": task.schedule_text(),
         "prompt": task.prompt,
         "recurring": task.is_recurring(),
+        "durable": task.is_durable,
         "next": task.next().map(|at| schedule.local_text(at)),
     })
 }

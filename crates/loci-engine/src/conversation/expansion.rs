@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use loci_core::hooks::HookEvent;
 use loci_core::message::{Block, Content};
+use loci_core::permission::{Call, Verdict, decide};
 use loci_core::skill::{SkillDefinition, SkillScope, Variables};
-use loci_core::tool::ToolAttachment;
+use loci_core::tool::{CallEffects, ToolAttachment};
 use loci_tools::{Host as _, SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
 use serde_json::{Value, json};
 
@@ -270,10 +271,30 @@ impl Conversation {
             rest = behind.to_owned();
             skills.push(skill);
         }
+        let skills: Vec<Arc<SkillDefinition>> = skills.into_iter().map(|it| self.as_scheduled(it)).collect();
         let place = self.skill_place();
         let prepared =
             skills.iter().map(|skill| Ok((SkillUse::prepare(skill, &rest, &place)?, rest.clone())));
         prepared.collect()
+    }
+
+    /// Takes its grants from a skill that a schedule says, unless the model may use it without a question: it is the model that
+    /// schedules.
+    fn as_scheduled(&self, skill: Arc<SkillDefinition>) -> Arc<SkillDefinition> {
+        if !self.run.is_scheduled || skill.allowed_tools.is_empty() {
+            return skill;
+        }
+        let effects = CallEffects { grants: skill.allowed_tools.clone(), ..CallEffects::default() };
+        let input = json!({"skill": skill.name});
+        let call = Call { tool: SKILL_TOOL, command: None, input: &input, effects: &effects, hook: None };
+        if decide(&call, &self.rules_now()).verdict == Verdict::Allow {
+            return skill;
+        }
+        let name = &skill.name;
+        self.tell(EngineEvent::Warning(format!(
+            "The scheduled `/{name}` runs without its `allowed-tools`; a rule that allows `Skill({name})` lets it have them"
+        )));
+        Arc::new(SkillDefinition { allowed_tools: Vec::new(), ..skill.as_ref().clone() })
     }
 
     fn typed_skill(&self, name: &str) -> Result<Arc<SkillDefinition>, String> {

@@ -169,6 +169,10 @@ impl Session {
             questions: Mutex::default(),
         });
         ctx.add_skill_commands();
+        if let Some(why) = ctx.schedule.as_ref().and_then(|schedule| schedule.sync_durable()) {
+            // Without a listener there is nobody to tell.
+            drop(ctx.events.send(EngineEvent::Warning(why)));
+        }
         let egress = lock(&ctx.ambient).sandbox.as_ref().and_then(|it| it.egress.clone());
         if let Some(egress) = egress {
             egress.set_asker(host_asker(&ctx));
@@ -325,7 +329,7 @@ fn background_deps(ctx: &Arc<SessionContext>, config: &SessionConfig) -> Backgro
 fn schedule(config: &SessionConfig, who: &SessionIdentity) -> Option<Arc<ScheduleService>> {
     let is_off = config.env.vars.is_truthy(NO_SCHEDULE);
     let is_resumed = !config.history.path.is_empty() && config.history.inherited.is_empty();
-    (!is_off).then(|| Arc::new(ScheduleService::new(config.env.clone(), who, is_resumed)))
+    (!is_off).then(|| Arc::new(ScheduleService::new(config.env.clone(), &config.home, who, is_resumed)))
 }
 
 /// Returns what outlasts a compaction: skills that were used, and whatever else was plugged in.

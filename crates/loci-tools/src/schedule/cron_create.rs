@@ -24,7 +24,7 @@ impl Default for CronCreate {
                     "cron": {"type": "string", "description": "Five fields, in local time: minute hour day-of-month month day-of-week"},
                     "prompt": {"type": "string", "description": "What is said to you each time"},
                     "recurring": {"type": "boolean", "description": "false: only the next time that matches; otherwise every time"},
-                    "durable": {"type": "boolean", "description": "true: it would outlive the session, which is refused here"},
+                    "durable": {"type": "boolean", "description": "true: kept in .claude/scheduled_tasks.json of the project, so that a later session there says it, too; only when the user asks for that"},
                 },
                 "required": ["cron", "prompt"],
                 "additionalProperties": false,
@@ -58,13 +58,6 @@ impl Tool for CronCreate {
         if input["prompt"].as_str().unwrap_or_default().trim().is_empty() {
             return refusal("`prompt` is empty: say what is to be done then.".to_owned());
         }
-        if input["durable"] == true {
-            return refusal(
-                "Tasks that outlive the session (`durable`) cannot be kept here. Schedule it without: it is there \
-                 again when the session is resumed."
-                    .to_owned(),
-            );
-        }
         Ok(())
     }
 
@@ -74,16 +67,22 @@ impl Tool for CronCreate {
                 let text = |name: &str| call.input[name].as_str().unwrap_or_default().to_owned();
                 let cron = Cron::parse(&text("cron")).map_err(|error| error.to_string())?;
                 let is_recurring = call.input["recurring"].as_bool().unwrap_or(true);
-                let task =
-                    schedule.add(ScheduleRequest::Cron { cron, prompt: text("prompt"), is_recurring })?;
+                let is_durable = call.input["durable"].as_bool().unwrap_or(false);
+                let prompt = text("prompt");
+                let task = schedule.add(ScheduleRequest::Cron { cron, prompt, is_recurring, is_durable })?;
                 let next = task.next().map(|at| schedule.local_text(at)).unwrap_or_default();
                 let how = match is_recurring {
                     true => "It recurs until it is deleted, for seven days at most.",
                     false => "It is said once.",
                 };
+                let lasts = match is_durable {
+                    true => {
+                        "It outlives the session: whichever session is open in this project then says it."
+                    }
+                    false => "It ends with the session, and is there again when that is resumed.",
+                };
                 let told = format!(
-                    "Scheduled {} ({}), next at {next}, once nothing else is under way. {how} It ends with the session, and is \
-                     there again when that is resumed.",
+                    "Scheduled {} ({}), next at {next}, once nothing else is under way. {how} {lasts}",
                     task.id,
                     task.schedule_text()
                 );
@@ -91,7 +90,7 @@ impl Tool for CronCreate {
                     "id": task.id,
                     "humanSchedule": task.schedule_text(),
                     "recurring": is_recurring,
-                    "durable": false,
+                    "durable": is_durable,
                 });
                 Ok(ToolOutcome::text(told, structured))
             })

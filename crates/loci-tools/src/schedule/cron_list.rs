@@ -49,8 +49,9 @@ impl Tool for CronList {
                         (false, true) => "recurring",
                         (false, false) => "once",
                     };
+                    let durable = if task.is_durable { " · outlives the session" } else { "" };
                     format!(
-                        "{} · {} · {kind} · next at {next} · {}",
+                        "{} · {} · {kind}{durable} · next at {next} · {}",
                         task.id,
                         task.schedule_text(),
                         task.prompt

@@ -20,13 +20,18 @@ fn wall(seconds: i64) -> CivilMinute {
 
 impl ScheduleHost for TestSchedule {
     fn add(&self, request: ScheduleRequest) -> Result<ScheduledTask, String> {
-        let (when, prompt) = match request {
-            ScheduleRequest::Cron { cron, prompt, is_recurring: true } => (When::Every(cron), prompt),
-            ScheduleRequest::Cron { cron, prompt, is_recurring: false } => (When::Once(cron), prompt),
-            ScheduleRequest::Wakeup { delay, prompt } => (When::At(delay as i64), prompt),
+        let (when, prompt, is_durable) = match request {
+            ScheduleRequest::Cron { cron, prompt, is_recurring: true, is_durable } => {
+                (When::Every(cron), prompt, is_durable)
+            }
+            ScheduleRequest::Cron { cron, prompt, is_recurring: false, is_durable } => {
+                (When::Once(cron), prompt, is_durable)
+            }
+            ScheduleRequest::Wakeup { delay, prompt } => (When::At(delay as i64), prompt, false),
         };
         let mut schedule = self.0.lock().unwrap();
-        let task = ScheduledTask::new(when, prompt, 0, schedule.tasks().len() as u64);
+        let mut task = ScheduledTask::new(when, prompt, 0, schedule.tasks().len() as u64);
+        task.is_durable = is_durable;
         schedule.add(task, 0, &wall).cloned().map_err(|error| error.to_string())
     }
 
@@ -73,6 +78,11 @@ async fn prompts_are_scheduled_listed_and_deleted() {
     assert!(!is_fine && told.contains("There are: 00000000"), "{told}");
     assert!(call(&host, &delete, json!({"id": "00000000"})).await.0);
     assert_eq!(call(&host, &list, json!({})).await.1, "Nothing is scheduled.");
+    let (is_fine, told) =
+        call(&host, &create, json!({"cron": "7 * * * *", "prompt": "look", "durable": true})).await;
+    assert!(is_fine && told.contains("outlives the session"), "{told}");
+    let (_, listed) = call(&host, &list, json!({})).await;
+    assert!(listed.contains("· recurring · outlives the session ·"), "{listed}");
 }
 
 #[tokio::test]
@@ -82,7 +92,6 @@ async fn what_cannot_be_scheduled_is_refused_with_a_reason() {
         (json!({"cron": "* * *", "prompt": "x"}), "five fields"),
         (json!({"cron": "0 9 * * mon", "prompt": "x"}), "`mon`"),
         (json!({"cron": "0 9 * * 1", "prompt": " "}), "`prompt` is empty"),
-        (json!({"cron": "0 9 * * 1", "prompt": "x", "durable": true}), "`durable`"),
     ] {
         let (is_fine, told) = call(&host, &create, input).await;
         assert!(!is_fine && told.contains(expected), "{told}");
