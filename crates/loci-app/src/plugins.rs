@@ -155,9 +155,6 @@ impl RunPlugins {
             if config.is_some_and(|it| it.get("mcpServers").is_some()) {
                 note("unsupported", "`mcpServers` of its `pluginConfigs` has no effect in this version");
             }
-            if folder.settings.contains_key("subagentStatusLine") {
-                note("unsupported", "its `subagentStatusLine` has no effect in this version");
-            }
             if !folder.unsupported.is_empty() {
                 let message = format!("{} are not supported by this version", folder.unsupported.join(", "));
                 note("unsupported", &message);

@@ -181,7 +181,7 @@ impl RunSettings {
             is_bare: is_bare(&with_vars, options),
             env: with_vars,
             inherited: env.clone(),
-            in_force: crate::settings_reload::in_force(&loaded.merged),
+            in_force: crate::settings_reload::in_force(&loaded.merged, &plugins),
             warnings,
             settings,
             hooks,

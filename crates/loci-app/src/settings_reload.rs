@@ -29,7 +29,7 @@ use crate::flag_settings::FlagSettings;
 use crate::plugins::RunPlugins;
 use crate::rules::rulebook_from_settings;
 use crate::settings::{HookGate, hooks_of, settings_warnings, with_settings_vars};
-use crate::status_line::gate_commands;
+use crate::status_line::{add_plugin_default, gate_commands};
 
 /// What a session was started with, as far as settings are concerned.
 pub(crate) struct ReloadBaseline {
@@ -136,7 +136,7 @@ fn poll(
             true => replaced(current, &last, &fresh),
             false => tightened(current, &last, &fresh),
         };
-        let now = in_force(&loaded.merged);
+        let now = in_force(&loaded.merged, &start.plugins.get());
         // Hooks change between turns only: a file that is half written never takes one away.
         let hook_settings_now = (hook_keys(&now), loaded.trust.is_trusted);
         let have_hooks_changed = hook_settings_now != hook_settings;
@@ -220,10 +220,11 @@ fn apply(
 }
 
 /// Returns the settings in force as the app state holds them: variables by a mark that changes with their
-/// value, for some are credentials.
-pub(crate) fn in_force(merged: &MergedSettings) -> Value {
+/// value, for some are credentials; with what plugins set where settings say nothing.
+pub(crate) fn in_force(merged: &MergedSettings, plugins: &RunPlugins) -> Value {
     let mut value = merged.to_value();
     gate_commands(&mut value, merged);
+    add_plugin_default(&mut value, merged, plugins);
     if let Some(variables) = value.get_mut("env").and_then(Value::as_object_mut) {
         for value in variables.values_mut() {
             let mut hasher = DefaultHasher::new();

@@ -1,12 +1,13 @@
 //! The status line: a command of the person that reads how the session stands (JSON on its standard input) and prints what
 //! front ends show below the prompt.
 //!
-//! `input` has what it reads, `script` runs it, one at a time. Which settings count is decided before
+//! `input` has what it reads, `script` runs it, one at a time; `subagents` has the same for the rows of agents at work. Which settings count is decided before
 //! ([`gate_commands`]): what a folder says needs trust, and where hooks are off only the administrator's command is left.
 
 mod input;
 mod repository;
 mod script;
+mod subagents;
 
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::child_env::child_env;
 
 pub use input::{StatusViewer, status_input};
 pub use script::{ScriptRun, StatusScript};
+pub(crate) use subagents::add_plugin_default;
+pub use subagents::{AgentRowsConfig, agent_label, agent_name, agent_rows_input, parse_agent_rows};
 
 /// Settings that name a command which the interface runs by itself.
 const COMMANDS: [&str; 3] = ["statusLine", "subagentStatusLine", "fileSuggestion"];

@@ -15,6 +15,7 @@
 mod conversation;
 mod host;
 mod listing;
+mod live;
 mod memory;
 mod notification;
 mod plan;
@@ -31,12 +32,11 @@ use std::time::Duration;
 
 use loci_context::PromptParts;
 use loci_core::agent::AgentRegistry;
-use loci_core::ids::{AgentId, PromptId};
+use loci_core::ids::PromptId;
 use loci_core::message::Block;
 use loci_stdx::Store;
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::{TaskStore, Toolbox};
-use tokio::sync::Notify;
 
 use crate::background::BackgroundDeps;
 use crate::client_request::ClientRequests;
@@ -48,6 +48,8 @@ use crate::skills::use_skill::TurnGrants;
 pub(crate) use conversation::fork_messages;
 pub(crate) use listing::agent_changes;
 pub use listing::agent_listing;
+pub use live::AgentAtWork;
+pub(crate) use live::LiveAgent;
 pub(crate) use memory::admit as admit_memory;
 pub use memory::main_agent_memory;
 pub(crate) use notification::take_news;
@@ -132,15 +134,6 @@ pub(crate) struct ForkStart {
     pub(crate) results: Vec<Block>,
 }
 
-/// An agent of this process.
-pub(crate) struct LiveAgent {
-    id: AgentId,
-    name: Option<String>,
-    /// What it is to hear before its next request; none once it is done. Held to add or take.
-    messages: Mutex<Option<Vec<String>>>,
-    news: Notify,
-}
-
 impl AgentService {
     pub(crate) fn new(
         deps: BackgroundDeps,
@@ -189,6 +182,11 @@ impl AgentService {
         lock(&self.live).iter().rev().find(|agent| agent.id.as_str() == id).cloned()
     }
 
+    /// Returns the agents that work now, oldest first.
+    pub(crate) fn at_work(&self) -> Vec<AgentAtWork> {
+        lock(&self.live).iter().filter_map(|agent| agent.at_work()).collect()
+    }
+
     /// Tells people something, once.
     fn tell_once(&self, text: String) {
         let mut told = lock(&self.told);
@@ -197,33 +195,5 @@ impl AgentService {
             // Without a listener there is nobody to tell.
             drop(self.deps.ctx.events.send(crate::event::EngineEvent::Warning(text)));
         }
-    }
-}
-
-impl LiveAgent {
-    fn new(id: AgentId, name: Option<String>) -> Self {
-        Self { id, name, messages: Mutex::new(Some(Vec::new())), news: Notify::new() }
-    }
-
-    /// Adds a message; false when the agent is done.
-    fn post(&self, message: String) -> bool {
-        let is_taken = lock(&self.messages).as_mut().map(|messages| messages.push(message)).is_some();
-        self.news.notify_one();
-        is_taken
-    }
-
-    /// Takes what it has not heard.
-    pub(crate) fn take(&self) -> Vec<String> {
-        lock(&self.messages).as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Takes nothing more, unless there is something it has not heard.
-    fn close(&self) -> bool {
-        let mut messages = lock(&self.messages);
-        let is_done = messages.as_ref().is_none_or(Vec::is_empty);
-        if is_done {
-            *messages = None;
-        }
-        is_done
     }
 }

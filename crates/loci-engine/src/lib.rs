@@ -46,7 +46,9 @@ pub mod turn;
 mod web;
 mod worktrees;
 
-pub use agents::{AgentServersMaker, MadeServers, agent_listing, main_agent_memory, task_summary};
+pub use agents::{
+    AgentAtWork, AgentServersMaker, MadeServers, agent_listing, main_agent_memory, task_summary,
+};
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{
     Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideTask, ToolChanges,

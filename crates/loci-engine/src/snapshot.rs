@@ -18,6 +18,7 @@ use loci_mcp::ServerView;
 use loci_tools::BackgroundTask;
 use serde_json::Value;
 
+use crate::agents::AgentAtWork;
 use crate::goal::Goal;
 use crate::mcp::McpServerError;
 use crate::timeline::TurnTimeline;
@@ -91,6 +92,8 @@ pub struct SessionSnapshot {
     pub hooks: Arc<HookConfig>,
     /// The agents that can be sent out.
     pub agents: Vec<String>,
+    /// The agents that work now, oldest first.
+    pub agents_at_work: Vec<AgentAtWork>,
     /// Work beside the conversation, oldest first: commands and agents.
     pub tasks: Vec<BackgroundTask>,
     /// What the last turn that asked a model spent its time on.
@@ -147,6 +150,7 @@ impl SessionSnapshot {
             skills: Arc::default(),
             hooks: Arc::default(),
             agents: Vec::new(),
+            agents_at_work: Vec::new(),
             tasks: Vec::new(),
             timeline: None,
             goal: None,

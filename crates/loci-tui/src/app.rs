@@ -67,7 +67,7 @@ use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
 use crate::render::RenderContext;
-use crate::status::{SPINNER_STEP, StatusLine, Work};
+use crate::status::{AgentRows, SPINNER_STEP, StatusLine, Work};
 use crate::theme::{Background, ColorDepth, Theme};
 use away::AwayClock;
 use block_log::BlockLog;
@@ -191,6 +191,8 @@ pub struct App {
     switching: Option<Switching>,
     /// The person's own status line.
     status_line: StatusLine,
+    /// The agents at work.
+    agent_rows: AgentRows,
     /// The last entries of the session that were shown before it was there.
     tail: Option<Vec<EntryId>>,
     /// Whether it is time to say what the session is about.
@@ -271,6 +273,7 @@ impl App {
             agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
             switching: None,
             status_line: StatusLine::default(),
+            agent_rows: AgentRows::default(),
             tail: None,
             recap: RecapClock::default(),
             model_wanted: None,
@@ -317,6 +320,7 @@ impl App {
             actions.push(Action::Send(notice));
         }
         actions.extend(self.status_line.tick(now));
+        actions.extend(self.agent_rows.tick(now));
         actions.extend(self.recap_for_away());
         actions
     }
@@ -343,6 +347,7 @@ impl App {
             self.dialogs.deadline(),
             self.away.deadline(),
             self.status_line.deadline(),
+            self.agent_rows.deadline(),
             self.recap_deadline(),
             self.panel_deadline(),
         ];
@@ -431,6 +436,11 @@ impl App {
             News::Mentions(mentions) => return self.mentions_listed(mentions),
             News::StatusLine(said) => {
                 if let Some(why) = self.status_line.printed(said) {
+                    self.notice(NoticeLevel::Warning, why);
+                }
+            }
+            News::AgentRows(said) => {
+                if let Some(why) = self.agent_rows.printed(said) {
                     self.notice(NoticeLevel::Warning, why);
                 }
             }

@@ -1,5 +1,6 @@
 //! The status area: what goes on, and how things stand.
 
+mod agent_rows;
 mod command_line;
 
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use loci_core::permission::Mode;
 use loci_engine::{Fullness, Level};
 
+pub(crate) use agent_rows::{AGENTS_REQUEST, AgentRows};
 pub(crate) use command_line::{STATUS_REQUEST, StatusLine};
 
 use crate::interface_settings::TIP_DELAY;

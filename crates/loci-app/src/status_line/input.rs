@@ -1,10 +1,12 @@
 //! What the command of the status line reads.
 
+use std::path::Path;
+
 use loci_core::usage::Usage;
 use loci_engine::SessionSnapshot;
 use serde_json::{Map, Value, json};
 
-use super::repository::{origin, worktree_name};
+use super::repository::{branch, origin, worktree_name};
 
 /// More tokens than this are said to be many, whatever the window.
 const MANY_TOKENS: u64 = 200_000;
@@ -113,12 +115,17 @@ fn worktree(record: &Value) -> Option<Value> {
         ("original_branch", "originalBranch"),
     ];
     let record = record.as_object()?;
-    let told: Map<String, Value> = fields
+    let mut told: Map<String, Value> = fields
         .iter()
         .filter_map(|(name, key)| {
             Some(((*name).to_owned(), record.get(*key).filter(|it| !it.is_null())?.clone()))
         })
         .collect();
+    // One that a hook made has no branches that we know of.
+    let original = told.get("original_cwd").filter(|_| told.contains_key("branch"));
+    if let Some(branch) = original.and_then(|dir| branch(Path::new(dir.as_str()?))) {
+        told.entry("original_branch").or_insert(json!(branch));
+    }
     Some(Value::Object(told))
 }
 

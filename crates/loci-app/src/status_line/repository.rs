@@ -15,6 +15,12 @@ pub(super) fn worktree_name(dir: &Path) -> Option<String> {
         .then(|| administration.file_name().map(|it| it.to_string_lossy().into_owned()))?
 }
 
+/// Returns the branch that is checked out in a directory.
+pub(super) fn branch(dir: &Path) -> Option<String> {
+    let head = read_regular_to_string(administration_of(dir)?.join("HEAD")).ok()?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
 /// Returns host, owner and name of the remote `origin`.
 pub(super) fn origin(dir: &Path) -> Option<Value> {
     let administration = administration_of(dir)?;
@@ -92,6 +98,10 @@ mod tests {
         fs::write(root.join("main/.git/worktrees/side/commondir"), "../..\n").unwrap();
         fs::write(root.join("side/.git"), format!("gitdir: {}/main/.git/worktrees/side\n", root.display()))
             .unwrap();
+        fs::write(root.join("main/.git/HEAD"), "ref: refs/heads/topic/x\n").unwrap();
+        fs::write(root.join("main/.git/worktrees/side/HEAD"), "0123abcd\n").unwrap();
+        assert_eq!(branch(&root.join("main")).as_deref(), Some("topic/x"));
+        assert_eq!(branch(&root.join("side/src")), None, "no branch is checked out");
         let expected = json!({"host": "h", "owner": "o", "name": "n"});
         assert_eq!(origin(&root.join("main")), Some(expected.clone()));
         assert_eq!(origin(&root.join("side/src")), Some(expected));

@@ -16,10 +16,15 @@ pub struct PluginVariables {
 }
 
 impl PluginVariables {
+    /// Returns its directories, by the names of their variables.
+    pub fn directories(&self) -> [(String, String); 2] {
+        let own = [("CLAUDE_PLUGIN_ROOT", &self.root), ("CLAUDE_PLUGIN_DATA", &self.data)];
+        own.map(|(name, value)| (name.to_owned(), value.clone()))
+    }
+
     /// Returns the variables that its hooks and servers have.
     pub fn env(&self) -> Vec<(String, String)> {
-        let own = [("CLAUDE_PLUGIN_ROOT", &self.root), ("CLAUDE_PLUGIN_DATA", &self.data)];
-        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.clone()));
+        let own = self.directories().into_iter();
         let options = self.options.iter().map(|option| {
             (format!("CLAUDE_PLUGIN_OPTION_{}", option.key.to_uppercase()), option.text.clone())
         });
@@ -28,8 +33,7 @@ impl PluginVariables {
 
     /// Returns what the model may be told, by name: no secrets.
     pub fn for_prompts(&self) -> Vec<(String, String)> {
-        let own = [("CLAUDE_PLUGIN_ROOT", &self.root), ("CLAUDE_PLUGIN_DATA", &self.data)];
-        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.clone()));
+        let own = self.directories().into_iter();
         let told = self.options.iter().filter(|option| !option.is_sensitive);
         own.chain(told.map(|option| (format!("user_config.{}", option.key), option.text.clone()))).collect()
     }

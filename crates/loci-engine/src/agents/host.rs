@@ -66,7 +66,7 @@ impl ConversationHost {
             description: plan.agent.description.clone(),
             output: output.clone(),
         };
-        let live = Arc::new(LiveAgent::new(id.clone(), plan.name.clone()));
+        let live = Arc::new(LiveAgent::new(&plan, self.env().clock.now()));
         {
             let mut agents = lock(&service.live);
             agents.retain(|agent| agent.id != id);

@@ -61,6 +61,12 @@ impl AgentWork {
         self.patience.filter(|_| self.task.is_background())
     }
 
+    /// A request was answered.
+    pub(crate) fn answered(&mut self, usage: &Usage) {
+        self.last_usage = usage.clone();
+        self.live.answered(usage);
+    }
+
     /// A call begins.
     pub(crate) fn call_began(&mut self, tool: &str, input: &Value) {
         self.tool_uses += 1;

@@ -62,6 +62,7 @@ impl Conversation {
             skills: self.ctx.skills.registry(),
             hooks: self.ctx.hooks.config(),
             agents: self.host.agent_names(),
+            agents_at_work: self.host.agents_at_work(),
             tasks: self.host.tasks().list(),
             timeline: self.ctx.timeline.get(self.env.clock.monotonic()),
             goal: self.ctx.goal.get(),

@@ -22,7 +22,7 @@ use loci_tools::{
 };
 use serde_json::Value;
 
-use crate::agents::{AgentService, SpawnContext, agent_changes};
+use crate::agents::{AgentAtWork, AgentService, SpawnContext, agent_changes};
 use crate::config::{AgentPoller, Ambient};
 use crate::event::{AgentRef, EngineEvent, EventSink};
 use crate::extension::HookMoment;
@@ -200,6 +200,11 @@ impl ConversationHost {
         let changes = agent_changes(&before, &after);
         service.registry.update(|_| Arc::new(after));
         changes
+    }
+
+    /// Returns the agents that work now.
+    pub(crate) fn agents_at_work(&self) -> Vec<AgentAtWork> {
+        self.agents.as_ref().map(|service| service.at_work()).unwrap_or_default()
     }
 
     /// Returns the names of the agents that can be sent out.

@@ -111,7 +111,7 @@ impl Conversation {
                 let taken = self.run.tally.request_ended(self.env.clock.monotonic());
                 self.run.tally.usage.add(&ended.usage);
                 if let Some(work) = &mut self.work {
-                    work.last_usage = ended.usage.clone();
+                    work.answered(&ended.usage);
                 }
                 let model = self.run.asked_model.clone();
                 self.ctx.background_budget.record(self.is_background(), &model, &ended.usage);

@@ -114,7 +114,7 @@ pub(super) const KEYS: &[Key] = &[
     key("vimInsertModeRemaps", TextMap, "shortcuts in vim's insert mode").only(UserOrManaged).used(),
     key("keybindingFlavor", OneOf(&["classic", "readline"]), "the family of key bindings").free().used(),
     key("statusLine", Object, "the command that prints the status line").used(),
-    key("subagentStatusLine", Object, "the command that prints a subagent's status line"),
+    key("subagentStatusLine", Object, "the command that prints a subagent's status line").used(),
     key("fileSuggestion", Object, "the command that suggests files").used(),
     key("respectGitignore", Bool, "leave ignored files out of suggestions").free(),
     key("respondToBashCommands", Bool, "whether the model answers to commands the user runs").free().used(),

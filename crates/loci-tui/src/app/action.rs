@@ -7,6 +7,7 @@ use std::time::Duration;
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::{StartAnswer, StartQuestion};
+use loci_app::status_line::AgentRowsConfig;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
@@ -90,6 +91,8 @@ pub enum News {
     Output(Vec<Block>),
     /// What the command of the status line printed, or why nothing.
     StatusLine(Result<String, String>),
+    /// What the command for the rows of agents printed, or why nothing.
+    AgentRows(Result<String, String>),
     /// The answer to something that a panel or a command asked for.
     PanelData(PanelData),
     /// The session that was chosen is ready; it begins when the one at hand has ended its turns.
@@ -252,6 +255,13 @@ pub enum Action {
     RunStatusLine {
         /// The command.
         command: String,
+        /// How the session stands.
+        snapshot: Arc<SessionSnapshot>,
+    },
+    /// Run the command for the rows of agents at work.
+    RunAgentRows {
+        /// The command.
+        config: AgentRowsConfig,
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },

@@ -23,7 +23,7 @@ use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
 use crate::interface_settings::InterfaceSettings;
 use crate::panel::{PanelData, PanelRequest};
-use crate::status::{Activity, STATUS_REQUEST, Work, mode_name, short_count, spent};
+use crate::status::{AGENTS_REQUEST, Activity, STATUS_REQUEST, Work, mode_name, short_count, spent};
 
 /// The most letters of what a hook wants shown.
 const MOST_STATUS: usize = 80;
@@ -150,6 +150,9 @@ impl App {
             }
             EngineEvent::Snapshot { request, snapshot } if request == STATUS_REQUEST => {
                 return self.status_line.run(snapshot).into_iter().collect();
+            }
+            EngineEvent::Snapshot { request, snapshot } if request == AGENTS_REQUEST => {
+                return self.agent_rows.take(snapshot, self.now).into_iter().collect();
             }
             EngineEvent::Snapshot { request, snapshot } if request == MODEL_REQUEST => {
                 return self.switch_model(snapshot);
@@ -336,6 +339,9 @@ impl App {
     fn agent_event(&mut self, agent: &AgentRef, event: EngineEvent) -> Vec<Action> {
         self.agent_logs.borrow_mut().take_event(agent, &event, self.now);
         let id = agent.id.to_string();
+        if matches!(event, EngineEvent::TurnStarted(_) | EngineEvent::TurnEnded(_)) {
+            self.agent_rows.trigger(self.now);
+        }
         match event {
             EngineEvent::QuestionAsked(question) => return self.asked(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),

@@ -107,6 +107,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         plays_demo: false,
         elsewhere: None,
         status_script: StatusScript::default(),
+        agent_rows_script: StatusScript::default(),
         full_screen: None,
     };
     event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
@@ -156,6 +157,8 @@ struct EventLoop {
     elsewhere: Option<Elsewhere>,
     /// The command of the status line.
     status_script: StatusScript,
+    /// The command for the rows of agents.
+    agent_rows_script: StatusScript,
     /// The writer of the alternate screen while that is shown, and the size at which it was entered.
     full_screen: Option<(FullScreen, Size)>,
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use loci_engine::{BackgroundTask, Command, TaskNews};
+use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskNews};
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::suggestion::SUGGESTION_REQUEST;
@@ -163,6 +163,9 @@ impl App {
             | TaskNews::Ended(task)
             | TaskNews::Progress { task, .. } => task,
         };
+        if task.agent_type().is_some() && task.status != BackgroundStatus::Running {
+            self.agent_rows.trigger(self.now);
+        }
         match self.background.iter_mut().find(|known| known.id == task.id) {
             Some(known) => *known = task,
             None => self.background.push(task),

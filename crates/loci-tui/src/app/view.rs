@@ -62,6 +62,7 @@ impl App {
         live.push(Row::default());
         let top = self.push_prompt(&mut live, size);
         if !self.completion.is_open() && !self.is_help_shown {
+            live.extend(self.agent_rows.rows(size.width));
             live.extend(self.status_line.rows(size.width));
         }
         live.push(cut(&self.footer().row(), size.width));

@@ -1,6 +1,6 @@
 //! The person's own status line, at a real terminal.
 
-use loci_testkit::{Screen, Step};
+use loci_testkit::{Gate, Screen, Script, Step};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -61,4 +61,73 @@ async fn status_line_is_off_where_hooks_are() {
     assert!(!screen.contents().contains("LINE"));
     leave(screen);
     assert!(!world.home.project().join("seen.json").exists());
+}
+
+/// Starts an agent that waits for `gate` before its model answers.
+async fn world_with_agent(gate: &Gate) -> World {
+    let call = json!({"description": "look around", "prompt": "look", "subagent_type": "Explore", "run_in_background": true});
+    let script = Script::new([Step::call("Agent", call), Step::text("Sent out."), Step::text("All done.")])
+        .route([Step::text("Seen.").wait_before_headers(gate.clone())], |request| {
+            request.header("x-claude-code-agent-id").is_some()
+        });
+    World::new(script).await
+}
+
+#[tokio::test]
+async fn agents_at_work_have_rows_that_a_command_writes() {
+    let gate = Gate::new();
+    let world = world_with_agent(&gate).await;
+    let seen = world.path("rows.json");
+    let command = format!(
+        "cat > {seen}.new && mv {seen}.new {seen}; id=$(grep -o '\"id\":\"[a-z0-9]*' {seen} | cut -d'\"' -f4); \
+         printf '{{\"id\":\"%s\",\"content\":\"MINE %s\"}}\\n' $id $COLUMNS"
+    );
+    let settings = json!({"subagentStatusLine": {"type": "command", "command": command}});
+    world.home.write_config("settings.json", settings.to_string());
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("● MINE 96");
+    let input: Value = serde_json::from_str(&world.home.read("rows.json")).unwrap();
+    let task = &input["tasks"][0];
+    assert_eq!((&task["name"], &task["status"]), (&json!("Explore"), &json!("running")));
+    assert_eq!((&task["label"], &task["type"]), (&json!("Explore · look around"), &json!("local_agent")));
+    assert_eq!((&input["columns"], &task["cwd"]), (&json!(96), &json!(world.home.project())));
+    gate.release();
+    screen.wait_for("All done.");
+    screen.wait_gone("MINE");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn agents_at_work_are_shown_without_a_command_and_where_hooks_are_off() {
+    let gate = Gate::new();
+    let world = world_with_agent(&gate).await;
+    let command = format!("touch {}", world.path("planted"));
+    let settings =
+        json!({"subagentStatusLine": {"type": "command", "command": command}, "disableAllHooks": true});
+    world.home.write_config("settings.json", settings.to_string());
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("● Explore · look around · 0 tokens");
+    gate.release();
+    screen.wait_for("All done.");
+    leave(screen);
+    assert!(!world.home.project().join("planted").exists());
+}
+
+#[tokio::test]
+async fn plugin_brings_rows_of_agents_where_settings_name_none() {
+    let gate = Gate::new();
+    let world = world_with_agent(&gate).await;
+    world.home.write("kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    world.home.write(
+        "kit/rows.sh",
+        "id=$(grep -o '\"id\":\"[a-z0-9]*' | cut -d'\"' -f4)\nprintf '{\"id\":\"%s\",\"content\":\"KIT ROW\"}' $id\n",
+    );
+    let settings =
+        json!({"subagentStatusLine": {"type": "command", "command": "sh \"$CLAUDE_PLUGIN_ROOT/rows.sh\""}});
+    world.home.write("kit/settings.json", settings.to_string());
+    let mut screen = world.start_interface(["go", "--plugin-dir", "kit"], SIZE);
+    screen.wait_for("● KIT ROW");
+    gate.release();
+    screen.wait_for("All done.");
+    leave(screen);
 }

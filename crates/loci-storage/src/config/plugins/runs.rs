@@ -43,6 +43,9 @@ impl PluginFolder {
         if let Some(agent) = self.settings.get("agent").and_then(Value::as_str) {
             lines.push(format!("setting: the conversation runs as the agent {agent}"));
         }
+        let rows = self.settings.get("subagentStatusLine").and_then(|it| it.get("command")?.as_str());
+        lines
+            .extend(rows.map(|command| format!("setting: the rows of agents at work come from `{command}`")));
         lines
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use loci_app::UserError;
 use loci_app::mcp_logins::{has_browser, open_browser};
-use loci_app::status_line::{ScriptRun, script_vars, status_input};
+use loci_app::status_line::{AgentRowsConfig, ScriptRun, agent_rows_input, script_vars, status_input};
 use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
@@ -23,6 +23,7 @@ use crate::notification::tmux_passes;
 use crate::panel::PanelData;
 use crate::screen::FullScreen;
 use crate::session::ToSession;
+use crate::status::AgentRows;
 
 impl EventLoop {
     /// Opens a page where a browser can be expected; its address is on the screen in any case.
@@ -105,6 +106,7 @@ impl EventLoop {
             Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
             Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
             Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
+            Action::RunAgentRows { config, snapshot } => self.run_agent_rows(config, snapshot),
             Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
             Action::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
             Action::EditKeyBindings => self.failing(Self::edit_key_bindings),
@@ -136,6 +138,17 @@ impl EventLoop {
         let (mailbox, viewer) = (self.mailbox.clone(), self.app.status_viewer());
         let input = move || status_input(&snapshot, &viewer).to_string();
         self.status_script.start(run, input, move |said| mailbox.put(News::StatusLine(said)));
+    }
+
+    /// Runs the command for the rows of agents; what it prints comes back as news.
+    fn run_agent_rows(&mut self, config: AgentRowsConfig, snapshot: Arc<SessionSnapshot>) {
+        let columns = AgentRows::columns(self.size.width);
+        let mut vars = script_vars(&self.env, columns, self.size.height);
+        vars.extend(config.vars);
+        let run = ScriptRun { command: config.command, cwd: snapshot.current_dir.clone(), vars };
+        let mailbox = self.mailbox.clone();
+        let input = move || agent_rows_input(&snapshot, columns).to_string();
+        self.agent_rows_script.start(run, input, move |said| mailbox.put(News::AgentRows(said)));
     }
 
     /// Does something with the terminal; without one nothing is left to do.
