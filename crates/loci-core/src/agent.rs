@@ -14,6 +14,7 @@ mod tool_access;
 pub use builtin::builtin_agents;
 pub use definition::{
     AgentDefinition, AgentScope, AgentSource, MemoryScope, Problem, parse_agent, parse_agents_json,
+    parse_plugin_agent,
 };
 pub use preload::preloaded_skills;
 pub use registry::AgentRegistry;

@@ -191,10 +191,12 @@ impl SessionSkills {
 
     /// Adds what people can type and is not among the commands yet.
     pub(crate) fn add_commands(&self, commands: &mut CommandRegistry) {
-        for skill in self.registry().for_people() {
-            // A name that is taken stays what it is.
-            commands.append(slash_command(skill));
-        }
+        let registry = self.registry();
+        let is_plugins = |skill: &&Arc<SkillDefinition>| skill.source.scope == SkillScope::Plugin;
+        // What plugins are called besides their own names is nobody else's.
+        let (plugins, others): (Vec<_>, Vec<_>) = registry.for_people().partition(is_plugins);
+        // A name that is taken stays what it is.
+        commands.append_all(others.into_iter().chain(plugins).map(|skill| slash_command(skill)));
     }
 
     /// Returns what the model is to be told, given what it was told so far: everything, what is new, or nothing.

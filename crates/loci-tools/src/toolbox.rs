@@ -119,7 +119,16 @@ impl Toolbox {
         let name = descriptor.name.clone();
         let check = InputCheck::compile(&descriptor.input_schema)
             .map_err(|problem| AppendError::Schema { name: name.clone(), problem })?;
-        let entry = Entry { check: OnceLock::from(check), tool };
+        self.append_entry(name, Entry { check: OnceLock::from(check), tool })
+    }
+
+    /// The same for a tool of ours, whose schema is known to be one: it is compiled when it is first called, since the
+    /// first compilation in a process takes milliseconds.
+    pub fn append_own(&mut self, tool: Arc<dyn Tool>) -> Result<(), AppendError> {
+        self.append_entry(tool.descriptor().name.clone(), Entry { check: OnceLock::new(), tool })
+    }
+
+    fn append_entry(&mut self, name: String, entry: Entry) -> Result<(), AppendError> {
         match self.offers.iter_mut().find(|offer| offer.has_name(&name)) {
             None => self.offer(entry),
             Some(offer) if !offer.is_retired => return Err(AppendError::Taken(name)),

@@ -32,7 +32,7 @@ pub fn toolbox(
     let mut toolbox = Toolbox::with_record(Some(record));
     if skills.has_any_for_model() || is_asked_for(options, SKILL_TOOL) {
         let catalog: Arc<dyn SkillCatalog> = Arc::clone(skills) as _;
-        if let Err(error) = toolbox.append(Arc::new(SkillTool::new(catalog))) {
+        if let Err(error) = toolbox.append_own(Arc::new(SkillTool::new(catalog))) {
             tracing::debug!(target: "loci::skills", %error, "the tool is not offered");
         }
     }

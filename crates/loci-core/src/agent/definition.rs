@@ -192,12 +192,51 @@ fn odd_fields(fields: &Map<String, Value>) -> Vec<String> {
     hooks.into_iter().chain(servers).collect()
 }
 
+/// What is wrong with a file that is plain text.
+const NO_FRONT_MATTER: &str = "there is no front matter between two lines `---`";
+
+/// Reads a Markdown file of a plugin, which is an agent whatever its front matter says: one that has no name there, or whose
+/// front matter cannot be read, is called as its file is.
+pub fn parse_plugin_agent(
+    text: &str,
+    file_name: &str,
+    source: AgentSource,
+) -> Result<AgentDefinition, Problem> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some((head, body)) = front_matter::split(text) else {
+        return Err(Problem { source, message: NO_FRONT_MATTER.to_owned() });
+    };
+    let (mut fields, mut notes) = match front_matter::parse(head) {
+        Ok(FrontMatter { fields, notes }) => (fields, notes),
+        Err(why) => (Map::new(), vec![format!("the front matter cannot be read: {why}")]),
+    };
+    let has = |key: &str| fields.get(key).and_then(text_of).is_some_and(|text| !text.trim().is_empty());
+    let (has_name, has_description) = (has("name"), has("description"));
+    if !has_name {
+        fields.insert("name".to_owned(), Value::from(file_name));
+        notes.push(format!("it has no `name`; it is called `{file_name}`, as its file is"));
+    }
+    if !has_description {
+        let first =
+            body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+        fields.insert("description".to_owned(), Value::from(first.unwrap_or(file_name)));
+        notes.push("it has no `description`; the first line of its prompt is told".to_owned());
+    }
+    let name = fields.get("name").and_then(text_of).unwrap_or_default();
+    let agent = AgentDefinition::from_fields(&name, &fields, body.trim().to_owned(), source.clone());
+    let mut agent = agent.unwrap_or_else(|why| {
+        notes.push(why);
+        AgentDefinition::new(file_name, file_name, body.trim(), source)
+    });
+    agent.notes.splice(0..0, notes);
+    Ok(agent)
+}
+
 /// Reads a Markdown file: front matter, then the system prompt.
 pub fn parse_agent(text: &str, source: AgentSource) -> Result<AgentDefinition, Problem> {
     let problem = |message: String| Problem { source: source.clone(), message };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (head, body) = front_matter::split(text)
-        .ok_or_else(|| problem("there is no front matter between two lines `---`".to_owned()))?;
+    let (head, body) = front_matter::split(text).ok_or_else(|| problem(NO_FRONT_MATTER.to_owned()))?;
     let FrontMatter { fields, notes } = front_matter::parse(head)
         .map_err(|why| problem(format!("the front matter cannot be read: {why}")))?;
     let name = fields.get("name").and_then(text_of).unwrap_or_default();
@@ -376,6 +415,22 @@ mod tests {
 
     fn parse(text: &str) -> Result<AgentDefinition, String> {
         parse_agent(text, source(AgentScope::User, true)).map_err(|problem| problem.message)
+    }
+
+    #[test]
+    fn agent_of_a_plugin_is_one_by_the_name_of_its_file() {
+        let read = |text: &str| {
+            let agent = parse_plugin_agent(text, "checker", AgentSource::inline(AgentScope::Plugin)).ok()?;
+            Some(format!("{} | {} | {}", agent.name, agent.description, agent.notes.len()))
+        };
+        for (text, expected) in [
+            ("---\nname: own\ndescription: d\n---\np", Some("own | d | 0")),
+            ("---\ndescription: d\n---\np", Some("checker | d | 1")),
+            ("---\ntools: Read\n---\n# Checks things\nmore", Some("checker | Checks things | 2")),
+            ("# Notes for people", None),
+        ] {
+            assert_eq!(read(text).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

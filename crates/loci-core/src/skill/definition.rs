@@ -275,11 +275,15 @@ impl SkillDefinition {
         }
     }
 
-    /// Returns the other names that it can be called by.
-    pub fn aliases(&self) -> impl Iterator<Item = &'static str> {
+    /// Returns the other names that people can call it by, where nothing else has them: a skill of a plugin that names
+    /// itself is called by that name alone, too.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
         let is_ours = self.source.scope == SkillScope::Bundled;
         let own = BUNDLED_ALIASES.iter().filter(move |(_, name)| is_ours && *name == self.name);
-        own.map(|(alias, _)| *alias)
+        let is_plugins = self.source.scope == SkillScope::Plugin;
+        let bare =
+            self.name.rsplit(':').next().filter(|last| is_plugins && self.label.as_deref() == Some(last));
+        own.map(|(alias, _)| *alias).chain(bare)
     }
 
     /// Tells whether it may stand beside others at the beginning of one prompt: not one that is given to an agent, and not

@@ -45,7 +45,15 @@ pub fn list_skills<'a>(
     let mut listing = SkillListing::default();
     for (skill, listed) in skills {
         let mut line = name_line(skill);
-        let description = description(skill, budget.description_chars);
+        // What has no room is not made.
+        let description = match (listed, room) {
+            (Listed::Whole, 1..) => description(skill, budget.description_chars),
+            (Listed::Whole, 0) if !skill.summary().trim().is_empty() => {
+                listing.n_without_description += 1;
+                String::new()
+            }
+            _ => String::new(),
+        };
         let takes = description.chars().count() + 2;
         match listed {
             Listed::Whole if description.is_empty() => {}

@@ -87,6 +87,13 @@ pub fn substitute(body: &str, arguments: &Arguments<'_>, variables: &Variables) 
     while let Some(at) = rest.find(['$', '\\']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
+        // Only a single one escapes: of several, none does.
+        let n_slashes = from.bytes().take_while(|byte| *byte == b'\\').count();
+        if n_slashes > 1 {
+            out.push_str(&from[..n_slashes]);
+            rest = &from[n_slashes..];
+            continue;
+        }
         rest = match placeholder(from, arguments, variables) {
             Some(Placeholder { len, kind: Kind::Argument(value) }) => {
                 takes_arguments = true;
@@ -248,6 +255,8 @@ mod tests {
             ("$file to $to-lang.", "a.rs", "a.rs to ."),
             ("$0 costs \\$1.00", "it x", "it costs $1.00"),
             ("$0 \\$ARGUMENTS \\$file \\$other", "a", "a $ARGUMENTS $file \\$other"),
+            ("\\\\$0 \\\\\\$0", "a", "\\\\a \\\\\\a"),
+            ("\\${CLAUDE_SKILL_DIR}$0", "a", "\\/skills/$0a"),
             ("$0$1", "x\\ y z", "x yz"),
             ("$0", "'never closed", "never closed"),
             ("$0 \\n $HOME $", "a", "a \\n $HOME $"),

@@ -74,7 +74,7 @@ impl Conversation {
             }
             None => {}
         }
-        if let Err(problem) = self.toolbox.append(Arc::new(ToolSearch::default())) {
+        if let Err(problem) = self.toolbox.append_own(Arc::new(ToolSearch::default())) {
             tracing::debug!(target: "loci::tools", %problem, "tools cannot be looked for");
         }
     }

@@ -77,19 +77,27 @@ pub(super) struct FilePrint {
     changed: (i64, i64),
 }
 
-/// Returns what tells these files from what they were or will be.
-pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<FilePrint> {
-    let print = |path: &Path| {
-        let metadata = fs::metadata(path).ok()?;
-        Some(FilePrint {
+impl FilePrint {
+    /// Looks at a file; none when nothing is there.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        Some(Self::new(path, &fs::metadata(path).ok()?))
+    }
+
+    /// Takes what a look at a file showed.
+    pub(super) fn new(path: &Path, metadata: &fs::Metadata) -> Self {
+        Self {
             path: path.to_owned(),
             inode: metadata.ino(),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    };
-    files.filter_map(print).collect()
+        }
+    }
+}
+
+/// Returns what tells these files from what they were or will be.
+pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<FilePrint> {
+    files.filter_map(FilePrint::of).collect()
 }
 
 /// Returns the Markdown files below a directory, in the order of their paths.

@@ -10,14 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
+use loci_stdx::in_parallel;
 
-use super::definition_files::{
-    DefinitionPlaces, FilePrint, PlaceScope, markdown_files, prints, read_limited,
-};
+use super::definition_files::{DefinitionPlaces, FilePrint, PlaceScope, markdown_files, read_limited};
 use super::plugins::is_plugin_dir;
 
 /// How many skills a directory may have.
 const COUNT_LIMIT: usize = 2_000;
+/// How many files make another thread worth it, and the most threads that read.
+const FILES_PER_THREAD: usize = 50;
+const MOST_READERS: usize = 4;
 /// A name that another program uses for a directory of its own.
 const RESERVED: &str = "synced";
 
@@ -44,7 +46,7 @@ impl SkillWatch {
     pub fn start(places: DefinitionPlaces) -> (Self, FoundSkills) {
         // Looked at before reading: a change in between shows up as one later.
         let files = skill_files(&places);
-        let seen = prints(files.iter().map(|file| file.path.as_path()));
+        let seen = prints_of(&files);
         let found = read_skills(files, &places);
         (Self { places, nested: Vec::new(), seen }, found)
     }
@@ -101,7 +103,7 @@ impl SkillWatch {
             let name = dir.strip_prefix(&cwd).unwrap_or(dir).display().to_string();
             files[begin..].iter_mut().for_each(|file| file.nested_in = Some(name.clone()));
         }
-        let now = prints(files.iter().map(|file| file.path.as_path()));
+        let now = prints_of(&files);
         (files, now)
     }
 }
@@ -124,6 +126,14 @@ struct SkillFile {
     scope: SkillScope,
     kind: SkillKind,
     nested_in: Option<String>,
+    /// What it looked like, where that is known without another look.
+    print: Option<FilePrint>,
+}
+
+/// Returns what tells the files from what they were or will be.
+fn prints_of(files: &[SkillFile]) -> Vec<FilePrint> {
+    let print = |file: &SkillFile| file.print.clone().or_else(|| FilePrint::of(&file.path));
+    files.iter().filter_map(print).collect()
 }
 
 fn skill_files(places: &DefinitionPlaces) -> Vec<SkillFile> {
@@ -165,7 +175,8 @@ fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
             true => fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
             false => real_dir.join(&name).join("SKILL.md"),
         };
-        files.push(SkillFile { name, path, real, scope, kind, nested_in: None });
+        let print = (!metadata.is_symlink()).then(|| FilePrint::new(&path, &metadata));
+        files.push(SkillFile { name, path, real, scope, kind, nested_in: None, print });
     }
 }
 
@@ -173,7 +184,8 @@ fn collect_commands(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     for path in markdown_files(dir) {
         let Some(name) = command_name(dir, &path) else { continue };
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        files.push(SkillFile { path, real, name, scope, kind: SkillKind::CommandFile, nested_in: None });
+        let (kind, nested_in, print) = (SkillKind::CommandFile, None, None);
+        files.push(SkillFile { path, real, name, scope, kind, nested_in, print });
     }
 }
 
@@ -189,24 +201,28 @@ fn read_skills(files: Vec<SkillFile>, places: &DefinitionPlaces) -> FoundSkills 
 }
 
 /// Reads files, each once: two names may lead to one skill.
-fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool) -> FoundSkills {
-    let mut found = FoundSkills::default();
+fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool + Sync) -> FoundSkills {
     let mut seen = HashSet::new();
-    for SkillFile { path, real, name, scope, kind, nested_in } in files {
-        if !seen.insert(real) {
-            continue;
-        }
+    let files: Vec<SkillFile> = files.into_iter().filter(|file| seen.insert(file.real.clone())).collect();
+    let read = |idx: usize| {
+        let SkillFile { path, name, scope, kind, nested_in, .. } = &files[idx];
         let source = SkillSource {
-            scope,
-            kind,
+            scope: *scope,
+            kind: *kind,
             file: Some(path.clone()),
             plugin: None,
-            is_trusted: is_trusted(scope),
-            nested_in,
+            is_trusted: is_trusted(*scope),
+            nested_in: nested_in.clone(),
         };
-        match read_limited(&path) {
-            Ok(text) => found.skills.push(parse_skill(&text, &name, source)),
-            Err(why) => {
+        read_limited(path).map(|text| parse_skill(&text, name, source)).map_err(|why| (path.clone(), why))
+    };
+    // A thread has to have enough to do.
+    let n_threads = (files.len() / FILES_PER_THREAD).clamp(1, MOST_READERS);
+    let mut found = FoundSkills::default();
+    for read in in_parallel(files.len(), n_threads, read) {
+        match read {
+            Ok(skill) => found.skills.push(skill),
+            Err((path, why)) => {
                 tracing::debug!(target: "loci::skills", path = %path.display(), why, "a file is no skill");
                 found.problems.push((path, why));
             }

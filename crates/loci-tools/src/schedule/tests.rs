@@ -13,8 +13,8 @@ use crate::testing::TestHost;
 pub(crate) struct TestSchedule(Mutex<Schedule>);
 
 fn wall(seconds: i64) -> CivilMinute {
-    let day = u8::try_from(seconds / 86_400 % 28).unwrap() + 1;
-    let (hour, minute) = ((seconds / 3600 % 24) as u8, (seconds / 60 % 60) as u8);
+    let part = |of: i64, most: i64| u8::try_from(seconds.div_euclid(of).rem_euclid(most)).unwrap();
+    let (day, hour, minute) = (part(86_400, 28) + 1, part(3600, 24), part(60, 60));
     CivilMinute { year: 1970, month: 1, day, hour, minute }
 }
 

@@ -164,3 +164,20 @@ async fn plugins_are_read_anew_when_somebody_asks() {
     let sent = world.last_request().json["messages"].to_string();
     assert!(sent.contains("LATE") && sent.contains("Checks anew"), "{sent}");
 }
+
+#[tokio::test]
+async fn skill_of_a_plugin_that_names_itself_is_typed_by_that_name_alone() {
+    let world = World::new(Step::text("done").times(3)).await;
+    let dir = write_plugin(&world);
+    world.home.write(
+        "kit/skills/review/SKILL.md",
+        "---\nname: fancy\ndescription: d\n---\nThe fancy one: $ARGUMENTS",
+    );
+    for typed in ["/fancy x", "/kit:fancy x"] {
+        assert_eq!(world.print([typed, "--plugin-dir", &dir]).code, Some(0));
+        assert!(world.last_request().json["messages"].to_string().contains("The fancy one: x"), "{typed}");
+    }
+    world.home.write(".claude/skills/fancy/SKILL.md", "The own one: $ARGUMENTS");
+    assert_eq!(world.print(["/fancy x", "--plugin-dir", &dir]).code, Some(0));
+    assert!(world.last_request().json["messages"].to_string().contains("The own one: x"));
+}

@@ -1,9 +1,10 @@
 //! One plugin's directory, read.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_agent};
+use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_plugin_agent};
 use loci_core::output_style::{OutputStyle, parse_style};
 use loci_core::plugin::{
     Declared, Manifest, PluginId, PluginProblem, SKILLS_DIR_MARKETPLACE, is_component_name, parse_manifest,
@@ -80,8 +81,14 @@ pub fn read_plugin(
     }
     let dir_name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let dir_name = id.map_or(dir_name, |id| id.name.clone());
-    let mut reader =
-        Reader { root: root.clone(), plain: HashSet::from([root.clone()]), problems: Vec::new() };
+    let names =
+        std::fs::read_dir(&root).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
+    let mut reader = Reader {
+        root: root.clone(),
+        names: names.collect(),
+        plain: HashSet::from([root.clone()]),
+        problems: Vec::new(),
+    };
     let manifest = reader.manifest(&dir_name, entry).map_err(|why| refuse("invalid_manifest", why))?;
     let (mut manifest, problems) = manifest;
     let id = match id {
@@ -118,6 +125,8 @@ pub fn read_plugin(
 struct Reader {
     /// The plugin's directory, without links.
     root: PathBuf,
+    /// What lies in it: what does not is not looked for.
+    names: HashSet<OsString>,
     /// Directories that are known to be reached without a link.
     plain: HashSet<PathBuf>,
     problems: Vec<String>,
@@ -130,6 +139,9 @@ impl Reader {
     }
 
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        if !self.may_have(path) {
+            return None;
+        }
         let metadata = path.symlink_metadata().ok()?;
         if !metadata.is_symlink() && self.is_plain(path.parent()?) {
             return Some(path.to_owned());
@@ -145,6 +157,15 @@ impl Reader {
                 self.problems.push(format!("`{shown}` cannot be opened: {error}"));
                 None
             }
+        }
+    }
+
+    /// Tells whether there may be something at a path, by the first name of it.
+    fn may_have(&self, path: &Path) -> bool {
+        let first = path.strip_prefix(&self.root).ok().and_then(|inner| inner.components().next());
+        match first {
+            Some(Component::Normal(name)) => self.names.contains(name),
+            _ => true,
         }
     }
 
@@ -263,25 +284,26 @@ impl Reader {
             let Some(text) = self.read(&file.path) else { continue };
             let source =
                 AgentSource { scope: AgentScope::Plugin, file: Some(file.path.clone()), is_trusted: true };
-            match parse_agent(&text, source) {
-                Ok(mut agent) if is_component_name(agent.name.trim()) => {
-                    let dirs = file.name_parts().unwrap_or_default();
-                    let dirs = dirs.iter().rev().skip(1).rev().map(String::as_str);
-                    let name = agent.name.trim().to_owned();
-                    let parts = std::iter::once(manifest.name.as_str()).chain(dirs).chain([name.as_str()]);
-                    agent.name = parts.collect::<Vec<_>>().join(":");
-                    agents.push(agent);
-                }
-                Ok(agent) => {
-                    let shown: String = agent.name.escape_debug().take(80).collect();
-                    self.problems.push(format!("`{shown}` is no name for an agent; it is left out"));
-                }
+            let parts = file.name_parts().unwrap_or_default();
+            let stem = parts.last().cloned().unwrap_or_default();
+            let shown = file.path.strip_prefix(&self.root).unwrap_or(&file.path).display().to_string();
+            let mut agent = match parse_plugin_agent(&text, &stem, source) {
+                Ok(agent) => agent,
                 Err(problem) => {
-                    let shown =
-                        file.path.strip_prefix(&self.root).unwrap_or(&file.path).display().to_string();
                     self.problems.push(format!("`{shown}` is no agent: {}", problem.message));
+                    continue;
                 }
+            };
+            let name = agent.name.trim().to_owned();
+            if !is_component_name(&name) {
+                let shown: String = name.escape_debug().take(80).collect();
+                self.problems.push(format!("`{shown}` is no name for an agent; it is left out"));
+                continue;
             }
+            let dirs = parts.iter().rev().skip(1).rev().map(String::as_str);
+            let whole = std::iter::once(manifest.name.as_str()).chain(dirs).chain([name.as_str()]);
+            agent.name = whole.collect::<Vec<_>>().join(":");
+            agents.push(agent);
         }
         agents
     }
@@ -361,7 +383,7 @@ impl Reader {
 
     fn settings(&mut self) -> Map<String, Value> {
         let path = self.root.join("settings.json");
-        if path.symlink_metadata().is_err() {
+        if !self.may_have(&path) {
             return Map::new();
         }
         let Some(text) = self.read(&path) else { return Map::new() };
@@ -395,7 +417,7 @@ impl Reader {
     fn unsupported(&self, manifest: &Manifest) -> Vec<&'static str> {
         let mut all = manifest.unsupported.clone();
         for (path, words) in UNSUPPORTED {
-            if !all.contains(&words) && self.root.join(path).exists() {
+            if !all.contains(&words) && self.may_have(&self.root.join(path)) {
                 all.push(words);
             }
         }

@@ -132,3 +132,20 @@ async fn marketplace_in_a_repository_is_cloned_without_its_hooks() {
         std::fs::read_dir(world.home.config_home().join("plugins")).unwrap().flatten().collect();
     assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".fetch")), "{left:?}");
 }
+
+#[tokio::test]
+async fn directories_of_definitions_are_checked_without_a_manifest() {
+    let world = World::new(Step::text("done")).await;
+    world.home.write(".claude/settings.json", r#"{"model": "x"}"#);
+    world.home.write(".claude/skills/fine/SKILL.md", "---\ndescription: d\n---\nDo it.");
+    world.home.write(".claude/agents/good.md", "---\nname: good\ndescription: d\n---\nWork.");
+    for dir in [".claude", ".claude/skills", ".claude/agents", "."] {
+        assert!(fine(&world, &["validate", dir]).contains("Nothing is wrong with them"), "{dir}");
+    }
+    world.home.write(".claude/agents/notes.md", "Just a text.");
+    world.home.write(".claude/commands/odd.md", "---\nmodle: opus\n---\nDo it.");
+    refused(&world, &["validate", ".claude/agents"], "`agents/notes.md` is no agent");
+    refused(&world, &["validate", ".claude/commands"], "`modle` has no meaning here");
+    refused(&world, &["validate", "."], "`modle` has no meaning here");
+    assert!(fine(&world, &["validate", ".claude/skills"]).contains("1 files"));
+}
