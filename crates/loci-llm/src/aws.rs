@@ -9,6 +9,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::secret::Secret;
 
+/// The type of a form.
+pub const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Names the file in which a login of SSO is kept; nothing is kept safe by it.
 pub fn sha1_hex(text: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
@@ -49,6 +52,19 @@ impl PartialEq for AwsSigner {
 impl Eq for AwsSigner {}
 
 impl AwsSigner {
+    /// Returns the headers that sign a form which is posted to a service of Amazon's that is no model.
+    pub fn form_headers(&self, url: &str, form: &str) -> Result<Vec<(String, String)>, String> {
+        let url = Url::parse(url).map_err(|error| format!("`{url}` is no address: {error}"))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static(FORM));
+        self.sign(&url, &mut headers, form.as_bytes()).map_err(|failure| failure.message)?;
+        headers.remove(reqwest::header::CONTENT_TYPE);
+        let pair = |(name, value): (&HeaderName, &HeaderValue)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        };
+        Ok(headers.iter().filter_map(pair).collect())
+    }
+
     /// Adds the signature of a request to its headers.
     pub(crate) fn sign(&self, url: &Url, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Failure> {
         let host = match (url.host_str().unwrap_or_default(), url.port()) {

@@ -45,7 +45,7 @@ mod wire_names;
 
 pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
-pub use aws::{AwsKeys, AwsSigner, sha1_hex};
+pub use aws::{AwsKeys, AwsSigner, FORM, sha1_hex};
 pub use client::{Client, EventStream};
 pub use clouds::{BedrockConfig, VertexConfig};
 pub use config::{CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol};

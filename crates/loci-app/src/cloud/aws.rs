@@ -1,7 +1,8 @@
-//! Keys for Amazon: what `awsCredentialExport` prints, variables, a profile (keys, `credential_process`, a login of SSO), a
-//! container, an instance, in this order. What is found is kept until five minutes before its end, or an hour.
+//! Keys for Amazon: what `awsCredentialExport` prints, variables, a profile (a role, keys, `credential_process`, a login of SSO),
+//! the token of a web identity, a container, an instance, in this order. What is found is kept until five minutes before its end, or an hour.
 
 mod chain;
+mod role;
 
 use std::fmt;
 use std::path::PathBuf;

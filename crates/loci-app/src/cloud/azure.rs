@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, HttpCall, JsonPostError, Secret, http_call};
+use loci_llm::{Auth, AuthFuture, AuthSource, FORM, HttpCall, JsonPostError, Secret, http_call};
 use loci_stdx::Env;
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ impl AzureSource {
             url: format!("{}/{tenant}/oauth2/v2.0/token", host.trim_end_matches('/')),
             headers: Vec::new(),
             body: Some((
-                "application/x-www-form-urlencoded",
+                FORM,
                 form(&[
                     ("grant_type", "client_credentials"),
                     ("client_id", client),
@@ -109,5 +109,72 @@ impl AuthSource for AzureSource {
 impl fmt::Debug for AzureSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AzureSource")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_testkit::{HttpDouble, TestHome};
+
+    async fn show(source: &AzureSource) -> String {
+        match source.current().await {
+            Ok(Auth::Bearer(token)) => token.expose().to_owned(),
+            Ok(other) => format!("{other:?}"),
+            Err(failure) => failure.message,
+        }
+    }
+
+    fn env(home: &TestHome, vars: &[(&str, &str)]) -> Env {
+        let mut env = Env::for_test(home.home(), home.project());
+        env.vars = [("PATH", "/usr/bin:/bin")].into_iter().chain(vars.iter().copied()).collect();
+        env
+    }
+
+    #[tokio::test]
+    async fn client_of_the_environment_gets_a_token_once_and_again_when_it_is_refused() {
+        let entra = HttpDouble::start(|request| {
+            let is_right = String::from_utf8_lossy(&request.body).contains("client_secret=s%26cret");
+            match is_right {
+                true => (200, r#"{"access_token":"entra-token","expires_in":3599}"#.to_owned()),
+                false => {
+                    (401, r#"{"error":"invalid_client","error_description":"s&cret is wrong"}"#.to_owned())
+                }
+            }
+        });
+        let home = TestHome::new();
+        let base = entra.base_url();
+        let vars = |secret: &'static str| {
+            vec![
+                ("AZURE_AUTHORITY_HOST", base.as_str()),
+                ("AZURE_TENANT_ID", "tenant"),
+                ("AZURE_CLIENT_ID", "client"),
+                ("AZURE_CLIENT_SECRET", secret),
+            ]
+        };
+        let source = AzureSource::new(env(&home, &vars("s&cret")));
+        assert_eq!((show(&source).await, show(&source).await), ("entra-token".into(), "entra-token".into()));
+        assert_eq!(entra.paths(), ["POST /tenant/oauth2/v2.0/token"]);
+        assert_eq!(
+            entra.bodies(),
+            [
+                "grant_type=client_credentials&client_id=client&client_secret=s%26cret&scope=https%3A%2F%2Fcognitiveservices.azure.com%2F.default"
+            ]
+        );
+        let auth = source.current().await.unwrap();
+        assert!(source.refused(&auth));
+        assert_eq!((show(&source).await.as_str(), entra.paths().len()), ("entra-token", 2));
+        let said = show(&AzureSource::new(env(&home, &vars("wrong")))).await;
+        assert!(said.contains("the answer is 401") && !said.contains("s&cret"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn login_of_az_is_used_where_the_environment_names_no_client() {
+        let home = TestHome::new();
+        let bin = home.write_home("bin/az", "#!/bin/sh\necho \"{\\\"accessToken\\\": \\\"az-$4\\\"}\"\n");
+        std::fs::set_permissions(&bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", bin.parent().unwrap().display());
+        let source = AzureSource::new(env(&home, &[("PATH", &path)]));
+        assert_eq!(show(&source).await, "az-https://cognitiveservices.azure.com");
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use loci_core::stream::Failure;
 use loci_llm::{
-    Auth, AuthFuture, AuthSource, HttpCall, JsonPostError, Secret, http_call, service_account_jwt,
+    Auth, AuthFuture, AuthSource, FORM, HttpCall, JsonPostError, Secret, http_call, service_account_jwt,
 };
 use loci_stdx::Env;
 use serde_json::Value;
@@ -109,7 +109,7 @@ impl GoogleSource {
             method: "POST",
             url: url.to_owned(),
             headers: Vec::new(),
-            body: Some(("application/x-www-form-urlencoded", form)),
+            body: Some((FORM, form)),
             limit: LIMIT,
         };
         let quota = file["quota_project_id"].as_str().map(str::to_owned);
@@ -231,4 +231,67 @@ pub(super) fn form(pairs: &[(&str, &str)]) -> String {
     };
     let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
     pairs.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_testkit::{HttpDouble, TestHome};
+
+    async fn show(source: &GoogleSource) -> String {
+        match source.current().await {
+            Ok(Auth::Google { token, quota_project }) => {
+                format!("{} {}", token.expose(), quota_project.unwrap_or_default())
+            }
+            Ok(other) => format!("{other:?}"),
+            Err(failure) => failure.message,
+        }
+    }
+
+    fn env(home: &TestHome, vars: &[(&str, &str)]) -> Env {
+        let mut env = Env::for_test(home.home(), home.project());
+        env.vars = [("PATH", "/usr/bin:/bin")].into_iter().chain(vars.iter().copied()).collect();
+        env
+    }
+
+    #[tokio::test]
+    async fn metadata_server_gives_a_token_where_there_is_no_file() {
+        let metadata = HttpDouble::start(|request| match request.header("metadata-flavor") {
+            Some("Google") => (200, r#"{"access_token":"of-the-instance","expires_in":3600}"#.to_owned()),
+            _ => (403, String::new()),
+        });
+        let home = TestHome::new();
+        let source = GoogleSource::new(env(&home, &[("GCE_METADATA_HOST", &metadata.authority())]), None);
+        assert_eq!(show(&source).await, "of-the-instance ");
+        assert_eq!(show(&source).await, "of-the-instance ");
+        assert_eq!(metadata.paths(), ["GET /computeMetadata/v1/instance/service-accounts/default/token"]);
+        let auth = source.current().await.unwrap();
+        assert!(source.refused(&auth));
+        show(&source).await;
+        assert_eq!(metadata.paths().len(), 2, "one that was refused is got again");
+    }
+
+    #[tokio::test]
+    async fn login_that_has_ended_is_renewed_by_the_command() {
+        let tokens = HttpDouble::start(|request| {
+            match String::from_utf8_lossy(&request.body).contains("refresh_token=new") {
+                true => (200, r#"{"access_token":"renewed","expires_in":3600}"#.to_owned()),
+                false => (
+                    400,
+                    r#"{"error":"invalid_grant","error_description":"Token has been expired"}"#.to_owned(),
+                ),
+            }
+        });
+        let home = TestHome::new();
+        let login = format!(
+            r#"{{"type":"authorized_user","client_id":"c","client_secret":"s","refresh_token":"old","token_uri":"{}/token","quota_project_id":"payer"}}"#,
+            tokens.base_url()
+        );
+        let file = home.write_home("login.json", &login).display().to_string();
+        let vars = [("GOOGLE_APPLICATION_CREDENTIALS", file.as_str())];
+        let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+        assert!(said.contains("400 Token has been expired") && !said.contains("old"), "{said}");
+        let refresh = format!("sed -i s/old/new/ {file}");
+        assert_eq!(show(&GoogleSource::new(env(&home, &vars), Some(refresh))).await, "renewed payer");
+    }
 }

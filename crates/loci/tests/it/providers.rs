@@ -5,6 +5,7 @@ mod contract;
 mod litellm;
 mod local_model;
 mod protocols;
+mod secrets;
 
 use loci_testkit::{Binary, Output, Recorded};
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::Pin;
 use std::time::Duration;
 
 use loci_core::stream::Failure;
@@ -17,8 +18,6 @@ use crate::credentials::helper::output_of;
 /// How long the addresses of containers and instances may take.
 const NEAR: Duration = Duration::from_secs(1);
 const SSO_HINT: &str = "Log in with `aws sso login`, or set `awsAuthRefresh` to that command.";
-const EXPORT_HINT: &str =
-    "Set `awsCredentialExport` to a command that prints keys, such as `aws configure export-credentials`.";
 
 /// What keys are looked for with.
 pub(in crate::cloud) struct AwsChain {
@@ -39,7 +38,11 @@ impl AwsChain {
         if let Some(found) = self.keys_of_variables() {
             return Ok(found);
         }
-        if let Some(found) = self.keys_of_profile().await? {
+        let profile = profile_name(&self.env);
+        if let Some(found) = self.keys_of_profile(&profile, Vec::new()).await? {
+            return Ok(found);
+        }
+        if let Some(found) = self.keys_of_web_identity().await? {
             return Ok(found);
         }
         if let Some(found) = self.keys_of_container().await? {
@@ -50,14 +53,13 @@ impl AwsChain {
         }
         Err(unauthenticated(
             format!(
-                "No Amazon credentials were found: no variables, nothing in the profile `{}`, no instance",
-                profile_name(&self.env)
+                "No Amazon credentials were found: no variables, nothing in the profile `{profile}`, no instance"
             ),
             "Set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_BEARER_TOKEN_BEDROCK, or `awsCredentialExport`.",
         ))
     }
 
-    fn keys_of_variables(&self) -> Option<FoundKeys> {
+    pub(super) fn keys_of_variables(&self) -> Option<FoundKeys> {
         let said = |name: &str| self.env.vars.non_empty(name).map(|it| it.trim().to_owned());
         let keys = AwsKeys {
             access_key: said("AWS_ACCESS_KEY_ID")?,
@@ -67,30 +69,37 @@ impl AwsChain {
         Some(FoundKeys { keys, expires: None })
     }
 
-    async fn keys_of_profile(&self) -> Result<Option<FoundKeys>, Failure> {
-        let profile = profile_name(&self.env);
-        let (keys, config) =
-            (read_sections(&credentials_file(&self.env)), read_sections(&config_file(&self.env)));
-        let nothing = BTreeMap::new();
-        for sections in [&keys, &config] {
-            if let Some(found) = static_keys(sections.get(&profile).unwrap_or(&nothing)) {
-                return Ok(Some(found));
+    /// Returns the keys of a profile; `asking` are the profiles whose roles they are for, this one perhaps among them.
+    pub(super) fn keys_of_profile<'a>(
+        &'a self,
+        profile: &'a str,
+        asking: Vec<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<FoundKeys>, Failure>> + Send + 'a>> {
+        Box::pin(async move {
+            let (keys, config) =
+                (read_sections(&credentials_file(&self.env)), read_sections(&config_file(&self.env)));
+            let said = |name: &str| {
+                [&config, &keys].into_iter().find_map(|it| it.get(profile)?.get(name)).map(String::as_str)
+            };
+            // A profile may be the source of its own role: then it is its keys that count.
+            if said("role_arn").is_some() && !asking.contains(&profile) {
+                let sections = [&config, &keys];
+                return self.keys_of_role(profile, &sections, asking).await.map(Some);
             }
-        }
-        let said = |name: &str| [&keys, &config].into_iter().find_map(|it| it.get(&profile)?.get(name));
-        if let Some(command) = said("credential_process") {
-            return self.keys_of_command("credential_process", command).await.map(Some);
-        }
-        if said("sso_start_url").is_some() || said("sso_session").is_some() {
-            return self.keys_of_sso(&profile, &config).await.map(Some);
-        }
-        if said("role_arn").is_some() {
-            return Err(unauthenticated(
-                format!("The profile `{profile}` assumes a role, which loci cannot do by itself"),
-                EXPORT_HINT,
-            ));
-        }
-        Ok(None)
+            let nothing = BTreeMap::new();
+            for sections in [&keys, &config] {
+                if let Some(found) = static_keys(sections.get(profile).unwrap_or(&nothing)) {
+                    return Ok(Some(found));
+                }
+            }
+            if let Some(command) = said("credential_process") {
+                return self.keys_of_command("credential_process", command).await.map(Some);
+            }
+            if said("sso_start_url").is_some() || said("sso_session").is_some() {
+                return self.keys_of_sso(profile, &config).await.map(Some);
+            }
+            Ok(None)
+        })
     }
 
     /// Runs a command that prints keys as JSON, nested or flat.
@@ -139,7 +148,7 @@ impl AwsChain {
         keys_from_json(&value["roleCredentials"], names).ok_or_else(|| failed("got no keys from SSO"))
     }
 
-    async fn keys_of_container(&self) -> Result<Option<FoundKeys>, Failure> {
+    pub(super) async fn keys_of_container(&self) -> Result<Option<FoundKeys>, Failure> {
         let vars = &self.env.vars;
         let url = match vars.non_empty("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
             Some(path) => format!("http://169.254.170.2{path}"),
@@ -163,7 +172,7 @@ impl AwsChain {
     }
 
     /// Asks the instance, with a token first (IMDSv2); where there is none, nothing is said.
-    async fn keys_of_instance(&self) -> Option<FoundKeys> {
+    pub(super) async fn keys_of_instance(&self) -> Option<FoundKeys> {
         if self.env.vars.is_truthy("AWS_EC2_METADATA_DISABLED") {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Keys from every place, with a home of the test's own.
 
-use loci_testkit::TestHome;
+use loci_testkit::{HttpDouble, TestHome, check_aws_signature};
 
 use super::*;
 
@@ -121,4 +121,176 @@ fn region_comes_from_variables_then_the_profile() {
     assert_eq!(region(&with("AWS_PROFILE", "dev")), "ap-south-1");
     assert_eq!(region(&with("AWS_DEFAULT_REGION", "us-west-2")), "us-west-2");
     assert_eq!(region(&with("AWS_REGION", "not a region")), "eu-west-3");
+}
+
+/// Keys as the token service lends them.
+fn lent(key: &str) -> String {
+    format!(
+        "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>{key}</AccessKeyId><SecretAccessKey>s/{key}+</SecretAccessKey>\
+         <SessionToken>t&amp;{key}</SessionToken><Expiration>2026-01-02T09:04:05Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"
+    )
+}
+
+#[tokio::test]
+async fn roles_are_played_by_the_keys_of_their_source() {
+    let service = HttpDouble::start(|request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        match ["outer", "inner", "refused"].iter().find(|name| body.contains(*name)) {
+            Some(&"refused") => {
+                (403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>".to_owned())
+            }
+            Some(name) => (200, lent(&name.to_uppercase())),
+            None => (400, String::new()),
+        }
+    });
+    let world = World::new(&[("AWS_ENDPOINT_URL_STS", &service.base_url())]);
+    world.home.write_home(
+        ".aws/config",
+        "[profile outer]\nrole_arn = arn:aws:iam::1:role/outer\nsource_profile = inner\nrole_session_name = me\nexternal_id = x y\nduration_seconds = 900\n\
+         [profile inner]\nrole_arn = arn:aws:iam::1:role/inner\nsource_profile = base\n\
+         [profile own]\nrole_arn = arn:aws:iam::1:role/inner\nsource_profile = own\n\
+         [profile circle]\nrole_arn = arn:aws:iam::1:role/inner\nsource_profile = circle2\n\
+         [profile circle2]\nrole_arn = arn:aws:iam::1:role/inner\nsource_profile = circle\n\
+         [profile refused]\nrole_arn = arn:aws:iam::1:role/refused\nsource_profile = base\n\
+         [profile mfa]\nrole_arn = arn:x\nsource_profile = base\nmfa_serial = arn:m\n\
+         [profile environment]\nrole_arn = arn:aws:iam::1:role/inner\ncredential_source = Environment\n\
+         [profile alone]\nrole_arn = arn:x\n",
+    );
+    world.home.write_home(
+        ".aws/credentials",
+        "[base]\naws_access_key_id = BASE\naws_secret_access_key = base-secret\n[own]\naws_access_key_id = OWN\naws_secret_access_key = own-secret\n",
+    );
+    let with = |profile: &str| World {
+        env: Env { vars: world.env.vars.clone().with("AWS_PROFILE", profile), ..world.env.clone() },
+        home: TestHome::new(),
+    };
+    assert_eq!(show(&with("outer").source(None, None)).await, "OUTER s/OUTER+ t&OUTER");
+    let requests = service.requests();
+    assert_eq!(requests.len(), 2, "the inner role first");
+    check_aws_signature(&requests[0], "base-secret").unwrap();
+    check_aws_signature(&requests[1], "s/INNER+").unwrap();
+    assert!(requests[1].header("authorization").unwrap().contains("/us-east-1/sts/aws4_request"));
+    assert_eq!(
+        service.bodies()[1],
+        "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fouter&RoleSessionName=me&ExternalId=x%20y&DurationSeconds=900"
+    );
+    assert_eq!(show(&with("own").source(None, None)).await, "INNER s/INNER+ t&INNER");
+    for (profile, why) in [
+        ("circle", "whose source has no keys"),
+        ("refused", "was refused: 403 AccessDenied"),
+        ("mfa", "asks for a code"),
+        ("environment", "whose source has no keys"),
+        ("alone", "names no source_profile"),
+    ] {
+        let said = show(&with(profile).source(None, None)).await;
+        assert!(said.contains(why) && said.contains("assumes a role"), "{profile}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn web_identity_is_exchanged_for_keys() {
+    let service = HttpDouble::start(|_| (200, lent("WEB")));
+    let world = World::new(&[]);
+    let token = world.home.write_home("token", "jwt.of.the.cluster\n").display().to_string();
+    let vars = [
+        ("AWS_ENDPOINT_URL_STS", service.base_url()),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", token.clone()),
+        ("AWS_ROLE_ARN", "arn:role".to_owned()),
+    ];
+    let vars = vars.into_iter().fold(world.env.vars.clone(), |vars, (name, value)| vars.with(name, &value));
+    let cluster = World { env: Env { vars, ..world.env.clone() }, home: TestHome::new() };
+    assert_eq!(show(&cluster.source(None, None)).await, "WEB s/WEB+ t&WEB");
+    assert_eq!(
+        service.bodies(),
+        [
+            "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Arole&RoleSessionName=loci&WebIdentityToken=jwt.of.the.cluster"
+        ]
+    );
+    assert_eq!(service.requests()[0].header("authorization"), None, "the token is the proof");
+    // The same from a profile.
+    world.home.write_home(
+        ".aws/config",
+        &format!("[default]\nrole_arn = arn:p\nweb_identity_token_file = {token}\n"),
+    );
+    let env = Env {
+        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", &service.base_url()),
+        ..world.env.clone()
+    };
+    let profile = World { env, home: world.home };
+    assert_eq!(show(&profile.source(None, None)).await, "WEB s/WEB+ t&WEB");
+}
+
+#[tokio::test]
+async fn login_of_sso_is_exchanged_for_keys_while_it_is_good() {
+    let portal = HttpDouble::start(|_| {
+        let keys =
+            r#"{"accessKeyId":"SSO","secretAccessKey":"s","sessionToken":"t","expiration":1767330245000}"#;
+        (200, format!("{{\"roleCredentials\":{keys}}}"))
+    });
+    let world = World::new(&[("AWS_ENDPOINT_URL_SSO", &portal.base_url())]);
+    world.home.write_home(
+        ".aws/config",
+        "[default]\nsso_session = corp\nsso_account_id = 123\nsso_role_name = dev\n[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp.example/start\n\
+         [profile old]\nsso_start_url = https://old.example/start\nsso_account_id = 9\nsso_role_name = ops\nsso_region = us-east-1\n",
+    );
+    let cache = |name: &str, end: &str| {
+        let text = format!(r#"{{"accessToken":"login-token","expiresAt":"{end}"}}"#);
+        world.home.write_home(&format!(".aws/sso/cache/{}.json", loci_llm::sha1_hex(name)), &text);
+    };
+    assert!(show(&world.source(None, None)).await.contains("no login of SSO"));
+    cache("corp", "2026-01-02T03:00:00Z");
+    assert!(show(&world.source(None, None)).await.contains("no login of SSO"), "it has ended");
+    cache("corp", "2026-01-02T09:00:00Z");
+    assert_eq!(show(&world.source(None, None)).await, "SSO s t");
+    assert_eq!(portal.paths(), ["GET /federation/credentials?role_name=dev&account_id=123"]);
+    assert_eq!(portal.requests()[0].header("x-amz-sso_bearer_token"), Some("login-token"));
+    cache("https://old.example/start", "2026-01-02T09:00:00Z");
+    let env = Env { vars: world.env.vars.clone().with("AWS_PROFILE", "old"), ..world.env.clone() };
+    let old = World { env, home: world.home };
+    assert_eq!(show(&old.source(None, None)).await, "SSO s t");
+    assert!(portal.paths()[1].contains("role_name=ops&account_id=9"));
+}
+
+#[tokio::test]
+async fn instances_and_containers_lend_the_keys_of_their_role() {
+    let metadata = HttpDouble::start(|request| match (request.method.as_str(), request.path.as_str()) {
+        ("PUT", "/latest/api/token") => (200, "imds-token".to_owned()),
+        _ if request.header("x-aws-ec2-metadata-token") != Some("imds-token") => (401, String::new()),
+        ("GET", "/latest/meta-data/iam/security-credentials/") => (200, "the-role\n".to_owned()),
+        ("GET", "/latest/meta-data/iam/security-credentials/the-role") => (
+            200,
+            r#"{"AccessKeyId":"EC2","SecretAccessKey":"s","Token":"t","Expiration":"2026-01-02T09:04:05Z"}"#
+                .to_owned(),
+        ),
+        _ => (404, String::new()),
+    });
+    let world = World::new(&[
+        ("AWS_EC2_METADATA_DISABLED", "false"),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &metadata.base_url()),
+    ]);
+    assert_eq!(show(&world.source(None, None)).await, "EC2 s t");
+    assert_eq!(metadata.paths()[0], "PUT /latest/api/token");
+    // A role that an instance may play.
+    let service = HttpDouble::start(|_| (200, lent("ROLE")));
+    world
+        .home
+        .write_home(".aws/config", "[default]\nrole_arn = arn:r\ncredential_source = Ec2InstanceMetadata\n");
+    let env = Env {
+        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", &service.base_url()),
+        ..world.env.clone()
+    };
+    let played = World { env, home: world.home };
+    assert_eq!(show(&played.source(None, None)).await, "ROLE s/ROLE+ t&ROLE");
+    check_aws_signature(&service.requests()[0], "s").unwrap();
+    let container = HttpDouble::start(|request| match request.header("authorization") {
+        Some("container-token") => {
+            (200, r#"{"AccessKeyId":"ECS","SecretAccessKey":"s","Token":"t"}"#.to_owned())
+        }
+        _ => (403, String::new()),
+    });
+    let world = World::new(&[
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &format!("{}/keys", container.base_url())),
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "container-token"),
+    ]);
+    assert_eq!(show(&world.source(None, None)).await, "ECS s t");
 }

@@ -1,14 +1,14 @@
 //! Bedrock, Vertex and Foundry: the same conversation behind other doors, with the variables of the reference.
 
-use loci_testkit::{Binary, Step, check_aws_signature};
-use serde_json::{Value, json};
+use loci_testkit::{Binary, HttpDouble, Step, check_aws_signature};
+use serde_json::json;
 
 use super::{main_requests, result_of};
 use crate::support::{World, loci};
 
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
-fn ask(world: &World, variables: &[(&str, &str)]) -> Binary {
+pub(super) fn ask(world: &World, variables: &[(&str, &str)]) -> Binary {
     let binary = loci().args(["-p", "hello", "--output-format", "json"]);
     let binary = binary.env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_BASE_URL", "");
     let binary = binary.env("AWS_EC2_METADATA_DISABLED", "1").env("GCE_METADATA_HOST", "127.0.0.1:1");
@@ -108,9 +108,9 @@ async fn missing_credentials_and_unknown_clouds_are_said() {
 async fn turn_runs_over_vertex_with_a_token_of_the_login() {
     let world = World::new(turn()).await;
     world.home.write("notes.txt", "one\n");
-    let tokens = TokenServer::start();
+    let tokens = token_server();
     let login = json!({"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r+1",
-        "token_uri": tokens.url(), "quota_project_id": "payer"});
+        "token_uri": format!("{}/token", tokens.base_url()), "quota_project_id": "payer"});
     world.home.write_home(".config/gcloud/application_default_credentials.json", login.to_string());
     let variables = [
         ("CLAUDE_CODE_USE_VERTEX", "1"),
@@ -150,51 +150,7 @@ async fn foundry_takes_keys_and_tokens() {
     assert_eq!(world.last_request().header("authorization"), Some("Bearer foundry-token"));
 }
 
-/// Answers every request with a token, and keeps what was asked.
-struct TokenServer {
-    address: std::net::SocketAddr,
-    bodies: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
-}
-
-impl TokenServer {
-    fn start() -> Self {
-        use std::io::{Read, Write};
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let bodies: std::sync::Arc<std::sync::Mutex<Vec<String>>> = std::sync::Arc::default();
-        let kept = std::sync::Arc::clone(&bodies);
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let mut text = String::new();
-                let mut buffer = [0; 4096];
-                loop {
-                    let n = stream.read(&mut buffer).unwrap_or(0);
-                    text.push_str(&String::from_utf8_lossy(&buffer[..n]));
-                    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-                    let length = head.lines().find_map(|line| {
-                        line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
-                    });
-                    if n == 0 || text.contains("\r\n\r\n") && body.len() >= length.unwrap_or(0) {
-                        kept.lock().unwrap().push(body.to_owned());
-                        break;
-                    }
-                }
-                let body = json!({"access_token": "google-token", "expires_in": 3599}).to_string();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    body.len()
-                );
-                drop(stream.write_all(format!("{head}{body}").as_bytes()));
-            }
-        });
-        Self { address, bodies }
-    }
-
-    fn url(&self) -> Value {
-        format!("http://{}/token", self.address).into()
-    }
-
-    fn bodies(&self) -> Vec<String> {
-        self.bodies.lock().unwrap().clone()
-    }
+/// Answers every request with a token.
+fn token_server() -> HttpDouble {
+    HttpDouble::start(|_| (200, json!({"access_token": "google-token", "expires_in": 3599}).to_string()))
 }
