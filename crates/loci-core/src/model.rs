@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-pub use catalog::{ModelCatalog, NamedModels};
+pub use catalog::{ModelCatalog, ModelDescription, NamedModels};
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]

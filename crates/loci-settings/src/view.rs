@@ -60,6 +60,8 @@ pub struct Settings {
     pub read_agents_md: bool,
     /// The command that prints an API key.
     pub api_key_helper: Option<String>,
+    /// What is said of models of the first provider, by id.
+    pub models: serde_json::Map<String, Value>,
     /// Model providers that have names.
     pub providers: serde_json::Map<String, Value>,
     /// What a provider calls our ids of models.
@@ -270,6 +272,7 @@ impl From<&MergedSettings> for Settings {
             claude_md: text("claudeMd"),
             read_agents_md: flag("readAgentsMd") != Some(false),
             api_key_helper: command("apiKeyHelper"),
+            models: merged.value("models").and_then(Value::as_object).cloned().unwrap_or_default(),
             providers: merged.value("providers").and_then(Value::as_object).cloned().unwrap_or_default(),
             model_overrides: merged
                 .value("modelOverrides")

@@ -13,7 +13,7 @@ use loci_llm::{AuthSource, Client, ProviderConfig};
 use crate::cloud::Cloud;
 use crate::credentials::Credentials;
 use crate::options::RunOptions;
-use crate::providers::{self, KeySource, ProviderModels, ProviderTable};
+use crate::providers::{self, KeySource, ProviderModels, ProviderTable, described_models, models_problems};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -66,7 +66,7 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
         api_key_source: api_key_source.to_owned(),
         credentials,
         is_scripted: false,
-        catalog: ModelCatalog::new(models),
+        catalog: ModelCatalog::new(models).describing(described_models(&run.settings.models)),
         table,
         first_problem,
     }
@@ -112,7 +112,9 @@ impl Provider {
     /// Returns what the user should know about them.
     pub(super) fn warnings(&self, run: &RunSettings) -> Vec<String> {
         let cloud = Cloud::from_env(&run.env).ok().flatten().filter(|_| !self.is_scripted);
-        cloud.map(|cloud| cloud.warnings(&run.env)).unwrap_or_default()
+        let mut warnings = models_problems(&run.settings.models);
+        warnings.extend(cloud.map(|cloud| cloud.warnings(&run.env)).unwrap_or_default());
+        warnings
     }
 
     /// Says that a name which looks like a provider's is none, where that is why nobody can be asked.

@@ -130,7 +130,7 @@ impl ProviderEntry {
 }
 
 impl ModelEntry {
-    fn read(path: &str, value: &Value) -> Result<Self, String> {
+    pub(super) fn read(path: &str, value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or_else(|| wrong(path, "an object", value))?;
         let at = |key: &str| format!("{path}.{key}");
         let tokens = |key: &str| match fields.get(key) {

@@ -3,11 +3,12 @@
 //! How much a model can read is said by `CLAUDE_CODE_MAX_CONTEXT_TOKENS`, else by its entry, else by the server, which is
 //! asked once when somebody first wants to know, else by the error of a request that was too long; at last it is assumed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use loci_core::model::{ModelFacts, NamedModels, ThinkingStyle};
+use loci_core::model::{ModelDescription, ModelFacts, NamedModels, ThinkingStyle};
 use loci_llm::{Client, WireProtocol};
+use serde_json::{Map, Value};
 
 use super::{ModelEntry, ProviderTable};
 
@@ -75,6 +76,22 @@ impl NamedModels for ProviderModels {
     fn learn_window(&self, name: &str, tokens: u64) {
         lock(&self.learned).insert(name.to_owned(), tokens);
     }
+}
+
+/// Reads what the setting `models` says of models of the first provider; what cannot be read says nothing.
+pub(crate) fn described_models(setting: &Map<String, Value>) -> BTreeMap<String, ModelDescription> {
+    let read = |(id, value): (&String, &Value)| {
+        let ModelEntry { window, max_output, price, .. } =
+            ModelEntry::read(&format!("models.{id}"), value).ok()?;
+        Some((id.clone(), ModelDescription { window, max_output, price }))
+    };
+    setting.iter().filter_map(read).collect()
+}
+
+/// Returns what is wrong with the setting `models`.
+pub(crate) fn models_problems(setting: &Map<String, Value>) -> Vec<String> {
+    let problem = |(id, value): (&String, &Value)| ModelEntry::read(&format!("models.{id}"), value).err();
+    setting.iter().filter_map(problem).map(|what| format!("Settings: {what}; it is left out")).collect()
 }
 
 /// Puts together what is known of a model.

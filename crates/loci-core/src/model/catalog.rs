@@ -1,9 +1,10 @@
 //! The facts of all models of a run: those of the built-in table, and those of providers that settings name.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{ModelFacts, facts};
+use super::{ModelFacts, Price, facts};
 
 /// Knows the models of named providers, which are called `name/id`.
 pub trait NamedModels: Debug + Send + Sync {
@@ -19,12 +20,46 @@ pub struct ModelCatalog {
     named: Option<Arc<dyn NamedModels>>,
     /// The model that is asked in the place of those whose provider is not there.
     stand_in: Option<Arc<str>>,
+    /// What settings say of models of the first provider, by id.
+    described: Arc<BTreeMap<String, ModelDescription>>,
+}
+
+/// What somebody says of a model of the first provider, over what the table says or in its place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelDescription {
+    /// Tokens the context can hold.
+    pub window: Option<u64>,
+    /// The most it can write.
+    pub max_output: Option<u64>,
+    /// What it costs.
+    pub price: Option<Price>,
+}
+
+impl ModelDescription {
+    fn applied(&self, mut facts: ModelFacts) -> ModelFacts {
+        if let Some(window) = self.window {
+            facts = ModelFacts { window, is_known: true, is_large_window: false, ..facts };
+        }
+        let most = self.max_output.unwrap_or(facts.max_output).min((facts.window / 2).max(1));
+        ModelFacts {
+            max_output: most,
+            default_output: facts.default_output.min(most),
+            price: self.price.or(facts.price),
+            ..facts
+        }
+    }
 }
 
 impl ModelCatalog {
     /// Adds the models of named providers to the built-in ones.
     pub fn new(named: Arc<dyn NamedModels>) -> Self {
-        Self { named: Some(named), stand_in: None }
+        Self { named: Some(named), ..Self::default() }
+    }
+
+    /// Adds what settings say of models of the first provider, by id.
+    #[must_use]
+    pub fn describing(self, described: BTreeMap<String, ModelDescription>) -> Self {
+        Self { described: Arc::new(described), ..self }
     }
 
     /// Has a model stand in for all that no named provider has: theirs is not there.
@@ -46,7 +81,11 @@ impl ModelCatalog {
     pub fn facts(&self, name: &str) -> ModelFacts {
         // Only their names have a slash, so the built-in models cost nothing more.
         let named = self.named.as_ref().filter(|_| name.contains('/'));
-        named.and_then(|named| named.facts(name.trim())).unwrap_or_else(|| facts(name))
+        let own = || match self.described.get(name.trim()) {
+            Some(description) => description.applied(facts(name)),
+            None => facts(name),
+        };
+        named.and_then(|named| named.facts(name.trim())).unwrap_or_else(own)
     }
 
     /// Believes a server about the window of a model that a named provider has; tells whether it is one.
@@ -61,10 +100,11 @@ impl ModelCatalog {
 
 impl PartialEq for ModelCatalog {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.named, &other.named) {
+        let is_same = match (&self.named, &other.named) {
             (None, None) => true,
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             _ => false,
-        }
+        };
+        is_same && self.described == other.described
     }
 }

@@ -21,6 +21,7 @@ pub(super) const KEYS: &[Key] = &[
     key("availableModels", Texts, "the only models that may be chosen").free().merged(ManagedOrUnion).closed(Closed::Nothing).used(),
     key("enforceAvailableModels", Bool, "whether the default model must be among them too").free().closed(Closed::On).used(),
     key("modelOverrides", TextMap, "a provider's own ids for models").trust(NeverShared).used(),
+    key("models", Object, "window, output and price of models of the first provider, by id").only(UserOrManaged).used(),
     key("providers", Object, "further model providers, by name").only(UserOrManaged).used(),
     key("advisorModel", Text, "the model that advises").free(),
     key("fastMode", Bool, "faster answers at a higher price"),

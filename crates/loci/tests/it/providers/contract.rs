@@ -226,3 +226,45 @@ async fn models_are_listed_and_checked() {
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(output.stderr.contains("127.0.0.1:1") && !output.stderr.contains(KEY), "{output:?}");
 }
+
+/// What the table does not know of the first provider's models, settings say: a gateway's ids, say.
+#[tokio::test]
+async fn models_of_the_first_provider_are_described_by_settings() {
+    let world = World::new([Step::text("a").usage(1000, 100, 0, 0), Step::text("b")]).await;
+    let described = json!({"models": {
+        "gateway-coder": {"window": 65_536, "maxOutput": 4_096, "price": {"input": 1.0, "output": 2.0}},
+        "broken": {"window": "much"},
+    }});
+    world.home.write_config("settings.json", described.to_string());
+    let binary = loci().args(["-p", "hello", "--output-format", "json", "--max-budget-usd", "5"]);
+    let output = world.run(&binary.clone().args(["--model", "gateway-coder"]));
+    let result = result_of(&output);
+    let usage = &result["modelUsage"]["gateway-coder"];
+    assert_eq!(
+        (&usage["contextWindow"], &usage["maxOutputTokens"]),
+        (&json!(65_536), &json!(4_096)),
+        "{result}"
+    );
+    assert_eq!(usage.get("priceUnknown"), None, "{result}");
+    assert_eq!(result["total_cost_usd"], 0.0012, "{result}");
+    assert!(output.stderr.contains("`models.broken.window` is not a number of tokens"), "{}", output.stderr);
+    assert_eq!(world.last_request().json["max_tokens"], 4_096);
+    let refused = world.run(&binary.args(["--model", "gateway-other"]));
+    assert!(refused.code != Some(0), "a model without a price has no budget: {refused:?}");
+    // A project's files say nothing of prices.
+    world.home.write(
+        ".claude/settings.json",
+        json!({"models": {"gateway-other": {"price": {"input": 0, "output": 0}}}}).to_string(),
+    );
+    let again = loci().args([
+        "-p",
+        "hello",
+        "--output-format",
+        "json",
+        "--max-budget-usd",
+        "5",
+        "--model",
+        "gateway-other",
+    ]);
+    assert!(world.run(&again).code != Some(0));
+}
