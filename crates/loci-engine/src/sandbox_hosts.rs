@@ -7,7 +7,7 @@
 use std::sync::{Arc, Weak};
 
 use loci_core::ids::ToolUseId;
-use loci_core::permission::{Destination, RuleChange, RuleList, Update};
+use loci_core::permission::{Destination, Mode, RuleChange, RuleList, Update};
 use loci_sandbox::egress::target::Target;
 use loci_sandbox::egress::{HostAnswer, HostAsker};
 use serde_json::json;
@@ -21,17 +21,22 @@ use crate::event::{EngineEvent, Question, QuestionKind};
 /// What the question calls itself.
 const TOOL: &str = "SandboxNetworkAccess";
 
+/// How many characters of a command a question shows.
+const LONGEST: usize = 500;
+
 /// What ids of these questions begin with.
 pub(crate) const QUESTION_PREFIX: &str = "sandbox-";
 
 /// Returns what asks the people of a session.
 pub(crate) fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
     let ctx = Arc::downgrade(ctx);
-    Arc::new(move |target| {
-        let (ctx, target) = (Weak::clone(&ctx), target.clone());
+    Arc::new(move |target, command| {
+        let (ctx, target, command) = (Weak::clone(&ctx), target.clone(), command.map(shortened));
         let answer: HostAnswer = Box::pin(async move {
             match ctx.upgrade() {
-                Some(ctx) if ctx.can_ask() => ask(&ctx, &target).await,
+                // Who has every call run unasked is not asked here; what rules deny was refused before.
+                Some(ctx) if ctx.state.get().permission.rulebook.mode == Mode::BypassPermissions => true,
+                Some(ctx) if ctx.can_ask() => ask(&ctx, &target, command).await,
                 _ => false,
             }
         });
@@ -39,13 +44,13 @@ pub(crate) fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
     })
 }
 
-async fn ask(ctx: &Arc<SessionContext>, target: &Target) -> bool {
+async fn ask(ctx: &Arc<SessionContext>, target: &Target, command: Option<String>) -> bool {
     let id = format!("{QUESTION_PREFIX}{}", ctx.env.random.uuid_v4());
     let (sender, mut answers) = unbounded_channel();
     lock(&ctx.questions).insert(id.clone(), sender);
     let mut open = OpenQuestion { ctx, id: &id, is_answered: false };
     // Nobody hears a session that is over, and nobody answers it.
-    drop(ctx.events.send(EngineEvent::QuestionAsked(question(ctx, &id, target))));
+    drop(ctx.events.send(EngineEvent::QuestionAsked(question(ctx, &id, target, command))));
     let answer = answers.recv().await;
     open.is_answered = answer.is_some();
     match answer {
@@ -55,6 +60,15 @@ async fn ask(ctx: &Arc<SessionContext>, target: &Target) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns as much of a command as a question shows.
+fn shortened(command: &str) -> String {
+    let mut text: String = command.chars().take(LONGEST).collect();
+    if text.len() < command.len() {
+        text.push('…');
+    }
+    text
 }
 
 /// A question that is withdrawn when nobody waits for its answer any more.
@@ -75,11 +89,12 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-fn question(ctx: &SessionContext, id: &str, target: &Target) -> Question {
+fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<String>) -> Question {
     let rule = format!("WebFetch(domain:{})", target.host);
     let always =
         Update::AddRules(RuleChange { list: RuleList::Allow, rules: vec![rule], to: Destination::Local });
     let suggestions = if lock(&ctx.grants).may_grant { vec![always] } else { Vec::new() };
+    let by = command.map(|it| format!(": {it}")).unwrap_or_default();
     Question {
         id: id.to_owned(),
         agent: None,
@@ -87,7 +102,7 @@ fn question(ctx: &SessionContext, id: &str, target: &Target) -> Question {
         call: ToolUseId::new(id),
         input: json!({"host": target.host.to_string(), "port": target.port}),
         kind: QuestionKind::Permission,
-        reason: format!("a sandboxed command wants to reach `{target}`"),
+        reason: format!("a sandboxed command wants to reach `{target}`{by}"),
         reason_kind: "other",
         blocked_path: None,
         links: Vec::new(),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, connections};
 use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
-use loci_sandbox::{Policy, ProxyPort, launch};
+use loci_sandbox::{Policy, ProxyConnection, ProxyPort, launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -184,7 +184,7 @@ async fn proxy() -> Outcome<String> {
     tokio::spawn(async move {
         while let Ok((stream, _)) = entrance.accept().await {
             if let Ok(stream) = stream.into_std() {
-                take(ProxyPort::Http, stream);
+                take(ProxyConnection { port: ProxyPort::Http, stream, command: None });
             }
         }
     });

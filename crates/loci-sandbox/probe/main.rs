@@ -5,7 +5,10 @@
 #![expect(unsafe_code, reason = "probes make system calls that no safe wrapper makes")]
 #![expect(clippy::print_stdout, reason = "what is found is the output")]
 
+mod calls;
 mod probes;
+mod processes;
+mod proxied;
 
 use std::process::{Command, ExitCode};
 

@@ -54,9 +54,7 @@ fn try_probe(name: &str, a: &str, b: &str) -> io::Result<String> {
         "ptrace-child" => ptrace_child(),
         "vm-read" => vm_read(number(a)?),
         "unshare-user" => call(unsafe { libc::unshare(libc::CLONE_NEWUSER) }),
-        "clone-user" => {
-            raw(unsafe { libc::syscall(libc::SYS_clone, libc::CLONE_NEWUSER | libc::SIGCHLD, 0, 0, 0, 0) })
-        }
+        "clone-user" => crate::processes::clone(libc::CLONE_NEWUSER),
         "clone3" => raw(unsafe { libc::syscall(libc::SYS_clone3, 0, 0) }),
         "setns" => {
             let file = File::open(a)?;
@@ -67,11 +65,39 @@ fn try_probe(name: &str, a: &str, b: &str) -> io::Result<String> {
         "perf" => perf(),
         "userfaultfd" => raw(unsafe { libc::syscall(libc::SYS_userfaultfd, 1) }),
         "keyctl" => raw(unsafe { libc::syscall(libc::SYS_keyctl, 0, -3, 1) }),
+        "call" => {
+            return crate::calls::call(a)
+                .unwrap_or_else(|| Err(io::Error::other(format!("no call `{a}`"))))
+                .map(|()| "ok".to_owned());
+        }
+        "open-truncate" => OpenOptions::new().write(true).truncate(true).open(a).map(drop),
+        "symlink" => symlink(a, b),
+        "symlink-into" => symlink(a, b).and_then(|()| write(&format!("{b}/new"))),
+        "exchange" => exchange(a, b),
+        "remove-xattr" => call(unsafe { libc::removexattr(text(a)?.as_ptr(), c"user.loci".as_ptr()) }),
+        "capability" => capability(a),
+        "link-chmod" => call(unsafe {
+            libc::fchmodat(libc::AT_FDCWD, text(a)?.as_ptr(), 0o600, libc::AT_SYMLINK_NOFOLLOW)
+        }),
+        "block" => {
+            call(unsafe { libc::mknod(text(a)?.as_ptr(), libc::S_IFBLK | 0o600, libc::makedev(254, 0)) })
+        }
+        "fifo" => call(unsafe { libc::mkfifo(text(a)?.as_ptr(), 0o600) }),
+        "proc-fd-write" => proc_fd_write(a),
+        "size" => return Ok(fs::metadata(a)?.len().to_string()),
+        "copy-range" => copy_range(a, b),
+        "remount" => remount(a),
+        "umount" => call(unsafe { libc::umount2(text(a)?.as_ptr(), libc::MNT_DETACH) }),
+        "fallocate" => {
+            let file = OpenOptions::new().write(true).open(a)?;
+            call(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 1 << 20) })
+        }
         "kcmp" => raw(unsafe { libc::syscall(libc::SYS_kcmp, libc::getpid(), libc::getpid(), 0, 0, 0) }),
         "x32" => raw(unsafe { libc::syscall(0x4000_0000 + libc::SYS_getpid) }),
         "int80" => int80(),
         "handle" => handle(a),
-        "socket" => return socket(number(a)?, number(b)?).map(|_| "ok".to_owned()),
+        "socket" => return socket(number(a)?, number(b)?, 0).map(|_| "ok".to_owned()),
+        "protocol" => return socket(libc::AF_INET, number(a)?, number(b)?).map(|_| "ok".to_owned()),
         "tcp" => connect(a),
         "udp" => UdpSocket::bind(if a.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" })?
             .send_to(b"x", a)
@@ -84,11 +110,15 @@ fn try_probe(name: &str, a: &str, b: &str) -> io::Result<String> {
         "fds" => return Ok(open_descriptors()),
         "env" => return std::env::var(a).map_err(io::Error::other),
         "threads" => std::thread::spawn(|| ()).join().map_err(|_| io::Error::other("a thread died")),
-        "fork" => call(unsafe { libc::fork() }),
+        "fork" => crate::processes::clone(0),
         "pty" => call(unsafe { libc::posix_openpt(libc::O_RDWR) }),
         "pids" => return Ok(pids()),
         "limit" => return limit(a),
-        _ => return Err(io::Error::other(format!("no probe `{name}`"))),
+        _ => {
+            return crate::processes::run(name, a, b)
+                .or_else(|| crate::proxied::run(name, a, b))
+                .unwrap_or_else(|| Err(io::Error::other(format!("no probe `{name}`"))));
+        }
     }
     .map(|()| "ok".to_owned())
 }
@@ -113,6 +143,43 @@ fn proc_fd_read(path: &str) -> io::Result<()> {
     let fd = unsafe { libc::open(text(path)?.as_ptr(), libc::O_PATH) };
     call(fd)?;
     read(&format!("/proc/self/fd/{fd}")).map(drop)
+}
+
+fn exchange(a: &str, b: &str) -> io::Result<()> {
+    let (a, b) = (text(a)?, text(b)?);
+    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    raw(unsafe { libc::syscall(libc::SYS_renameat2, here, a.as_ptr(), here, b.as_ptr(), flags) })
+}
+
+/// Gives a file the right to change the owner of others, as programs with file capabilities have it.
+fn capability(path: &str) -> io::Result<()> {
+    let mut value = [0_u8; 20];
+    value[3] = 2;
+    value[4] = 1;
+    let name = c"security.capability";
+    call(unsafe {
+        libc::setxattr(text(path)?.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+    })
+}
+
+/// Writes a file by the descriptor of one that was opened without the right to write.
+fn proc_fd_write(path: &str) -> io::Result<()> {
+    let fd = unsafe { libc::open(text(path)?.as_ptr(), libc::O_PATH) };
+    call(fd)?;
+    write(&format!("/proc/self/fd/{fd}"))
+}
+
+fn copy_range(from: &str, to: &str) -> io::Result<()> {
+    let (from, to) =
+        (File::open(from)?, OpenOptions::new().write(true).create(true).truncate(false).open(to)?);
+    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
+    raw(unsafe { libc::syscall(libc::SYS_copy_file_range, from, 0, to, 0, 1, 0) })
+}
+
+/// Makes a mount writable again.
+fn remount(path: &str) -> io::Result<()> {
+    let (path, flags) = (text(path)?, libc::MS_REMOUNT | libc::MS_BIND);
+    call(unsafe { libc::mount(std::ptr::null(), path.as_ptr(), std::ptr::null(), flags, std::ptr::null()) })
 }
 
 /// Makes a device: the memory of the machine.
@@ -209,8 +276,8 @@ fn handle(path: &str) -> io::Result<()> {
     raw(unsafe { libc::syscall(libc::SYS_open_by_handle_at, directory.as_raw_fd(), handle.as_mut_ptr(), 0) })
 }
 
-fn socket(family: i32, kind: i32) -> io::Result<i32> {
-    let fd = unsafe { libc::socket(family, kind, 0) };
+fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<i32> {
+    let fd = unsafe { libc::socket(family, kind, protocol) };
     call(fd)?;
     Ok(fd)
 }
@@ -243,19 +310,19 @@ fn limit(name: &str) -> io::Result<String> {
     Ok(line.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-fn text(path: &str) -> io::Result<CString> {
+pub(crate) fn text(path: &str) -> io::Result<CString> {
     CString::new(path).map_err(io::Error::other)
 }
 
-fn number(text: &str) -> io::Result<i32> {
+pub(crate) fn number(text: &str) -> io::Result<i32> {
     text.parse().map_err(io::Error::other)
 }
 
-fn call(result: i32) -> io::Result<()> {
+pub(crate) fn call(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn raw(result: libc::c_long) -> io::Result<()> {
+pub(crate) fn raw(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -285,6 +352,15 @@ fn errno_name(number: i32) -> String {
         (libc::EAGAIN, "EAGAIN"),
         (libc::EOPNOTSUPP, "EOPNOTSUPP"),
         (libc::ENODEV, "ENODEV"),
+        (libc::EBADF, "EBADF"),
+        (libc::EPROTONOSUPPORT, "EPROTONOSUPPORT"),
+        (libc::EHOSTUNREACH, "EHOSTUNREACH"),
+        (libc::ECONNRESET, "ECONNRESET"),
+        (libc::ETXTBSY, "ETXTBSY"),
+        (libc::EFBIG, "EFBIG"),
+        (libc::ENODATA, "ENODATA"),
+        (libc::ESOCKTNOSUPPORT, "ESOCKTNOSUPPORT"),
+        (libc::EADDRNOTAVAIL, "EADDRNOTAVAIL"),
     ];
     NAMES
         .iter()

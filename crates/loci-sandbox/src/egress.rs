@@ -9,6 +9,7 @@ pub mod address;
 mod connection;
 mod dial;
 mod http;
+mod relay;
 pub mod rules;
 mod socks;
 pub mod target;
@@ -21,13 +22,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpStream;
 
 use crate::control::ProxyPort;
-use crate::launch::Connections;
+use crate::launch::{Connections, ProxyConnection};
+use connection::Client;
 pub use dial::UpstreamProxy;
 use rules::{DomainRules, HostVerdict};
 use target::Target;
 
-/// Asks somebody whether a host may be reached.
-pub type HostAsker = Arc<dyn Fn(&Target) -> HostAnswer + Send + Sync>;
+/// Asks somebody whether a host may be reached, by a command if it is known which.
+pub type HostAsker = Arc<dyn Fn(&Target, Option<&str>) -> HostAnswer + Send + Sync>;
 
 /// Resolves a name.
 pub type Resolver = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
@@ -71,17 +73,22 @@ impl Egress {
         drop(self.asker.set(asker));
     }
 
-    /// Decides whether a target may be reached; the error says why not.
-    pub async fn decide(&self, target: &Target) -> Result<(), String> {
+    /// Decides whether a target may be reached, by a command if it is known which; the error says why not.
+    pub async fn decide(&self, target: &Target, command: Option<&str>) -> Result<(), String> {
         let why = match self.rules.verdict(target) {
             HostVerdict::Allow => return Ok(()),
             HostVerdict::Deny(why) => why,
-            HostVerdict::Ask => match self.answer(target).await {
+            HostVerdict::Ask => match self.answer(target, command).await {
                 true => return Ok(()),
                 false => "nobody has allowed it".to_owned(),
             },
         };
-        self.note(target, &why);
+        // What is denied by name stays so, whatever else is allowed.
+        let remedy = (!self.rules.is_denied(target)).then(|| {
+            let rule = format!("`WebFetch(domain:{})`", target.host);
+            format!("; sandbox.network.allowedDomains or {rule} under permissions.allow would allow it")
+        });
+        self.note(format!("`{target}` was refused: {why}{}", remedy.unwrap_or_default()));
         Err(why)
     }
 
@@ -93,7 +100,17 @@ impl Egress {
         }
     }
 
-    async fn answer(&self, target: &Target) -> bool {
+    /// Tells whether an address may be reached although it is not public: a rule names it, or somebody who was asked about
+    /// the address itself has said yes.
+    pub(crate) fn names_address(&self, address: IpAddr) -> bool {
+        let host = target::Host::from_ip(address).to_string();
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_allowed =
+            |known: &tokio::sync::Mutex<Option<bool>>| known.try_lock().is_ok_and(|it| *it == Some(true));
+        self.rules.names_address(address) || answers.get(&host).is_some_and(|known| is_allowed(known))
+    }
+
+    async fn answer(&self, target: &Target, command: Option<&str>) -> bool {
         let Some(asker) = self.asker.get() else { return false };
         let host = target.host.to_string();
         let known = {
@@ -103,17 +120,12 @@ impl Egress {
         let mut known = known.lock().await;
         match *known {
             Some(answer) => answer,
-            None => *known.insert(asker(target).await),
+            None => *known.insert(asker(target, command).await),
         }
     }
 
-    /// Remembers a refusal; a program that tries again and again is told of once.
-    pub(crate) fn note(&self, target: &Target, why: &str) {
-        let text = format!(
-            "`{target}` was refused: {why}; sandbox.network.allowedDomains or `WebFetch(domain:{})` under permissions.allow \
-             would allow it",
-            target.host
-        );
+    /// Remembers a refusal, in words; a program that tries again and again is told of once.
+    pub(crate) fn note(&self, text: String) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if !refused.contains(&text) && refused.len() < 20 {
             refused.push(text);
@@ -123,11 +135,12 @@ impl Egress {
 
 /// Returns what takes the helper's connections to a proxy.
 pub fn connections(egress: Arc<Egress>) -> Connections {
-    Arc::new(move |port, stream| {
+    Arc::new(move |ProxyConnection { port, stream, command }| {
         let egress = Arc::clone(&egress);
         tokio::spawn(async move {
+            let client = Client { egress: &egress, command: command.as_deref() };
             let served = match tokio_stream(stream) {
-                Ok(stream) => connection::serve(&egress, port, stream).await,
+                Ok(stream) => connection::serve(&client, port, stream).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = served {
@@ -139,7 +152,7 @@ pub fn connections(egress: Arc<Egress>) -> Connections {
 
 /// Returns what passes the helper's connections on to proxies of the user's own, by their ports on this machine.
 pub fn forward(http: Option<u16>, socks: Option<u16>) -> Connections {
-    Arc::new(move |port, stream| {
+    Arc::new(move |ProxyConnection { port, stream, .. }| {
         let number = match port {
             ProxyPort::Http => http,
             ProxyPort::Socks => socks,
@@ -147,9 +160,9 @@ pub fn forward(http: Option<u16>, socks: Option<u16>) -> Connections {
         let Some(number) = number else { return };
         tokio::spawn(async move {
             let passed = async {
-                let mut inside = tokio_stream(stream)?;
-                let mut outside = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await?;
-                tokio::io::copy_bidirectional(&mut inside, &mut outside).await
+                let inside = tokio_stream(stream)?;
+                let outside = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await?;
+                tokio::try_join!(relay::carry(&inside, &outside), relay::carry(&outside, &inside))
             };
             if let Err(error) = passed.await {
                 tracing::debug!(target: "loci::sandbox", %error, "a connection to the user's proxy ended");

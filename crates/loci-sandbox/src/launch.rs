@@ -17,7 +17,18 @@ use crate::control::{self, Message, ProxyPort};
 use crate::policy::Policy;
 
 /// Takes connections of the proxy's ports; called within a runtime.
-pub type Connections = Arc<dyn Fn(ProxyPort, std::net::TcpStream) + Send + Sync>;
+pub type Connections = Arc<dyn Fn(ProxyConnection) + Send + Sync>;
+
+/// A connection to one of the proxy's ports.
+#[derive(Debug)]
+pub struct ProxyConnection {
+    /// Which port.
+    pub port: ProxyPort,
+    /// The connection.
+    pub stream: std::net::TcpStream,
+    /// The command that made it, for people; where somebody has said which one runs.
+    pub command: Option<Arc<str>>,
+}
 
 /// What the helper told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +66,7 @@ impl SandboxReport {
 #[derive(Debug)]
 pub struct Supervisor {
     socket: OwnedFd,
+    command: Option<Arc<str>>,
 }
 
 /// Makes the command that runs a program inside. Its environment, directory and streams are the caller's to set; they
@@ -73,7 +85,7 @@ pub fn launch<S: AsRef<OsStr>>(
     command.arg(policy.as_raw_fd().to_string()).arg(theirs.as_raw_fd().to_string());
     command.arg(program).args(args);
     keep_open(&mut command, vec![policy, theirs]);
-    Ok((command, Supervisor { socket: ours }))
+    Ok((command, Supervisor { socket: ours, command: None }))
 }
 
 #[cfg(target_os = "linux")]
@@ -108,6 +120,11 @@ impl Supervisor {
         Ok(report)
     }
 
+    /// Names the command that runs, for people who are asked about a host that it wants to reach.
+    pub fn of_command(self, command: &str) -> Self {
+        Self { command: Some(Arc::from(command)), ..self }
+    }
+
     /// Listens beside the caller until everything in the sandbox has ended.
     pub fn watch(self, connections: Option<Connections>) -> io::Result<SandboxRun> {
         rustix::io::ioctl_fionbio(&self.socket, true)?;
@@ -117,11 +134,16 @@ impl Supervisor {
         )]
         // SAFETY: an `OwnedFd` gives the same descriptor each time and is closed when the registration is dropped.
         let socket = unsafe { AsyncFd::register(self.socket)? };
-        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections)) })
+        let command = self.command;
+        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections, command)) })
     }
 }
 
-async fn listen(socket: AsyncFd<OwnedFd>, connections: Option<Connections>) -> SandboxReport {
+async fn listen(
+    socket: AsyncFd<OwnedFd>,
+    connections: Option<Connections>,
+    command: Option<Arc<str>>,
+) -> SandboxReport {
     let mut report = SandboxReport::default();
     loop {
         let Ok(mut ready) = socket.readable().await else { return report };
@@ -132,7 +154,7 @@ async fn listen(socket: AsyncFd<OwnedFd>, connections: Option<Connections>) -> S
         match received {
             Ok(Some(message)) => {
                 if let (Some((port, fd)), Some(connections)) = (report.take(message), &connections) {
-                    connections(port, fd.into());
+                    connections(ProxyConnection { port, stream: fd.into(), command: command.clone() });
                 }
             }
             Ok(None) => return report,

@@ -51,23 +51,26 @@ pub struct LayerReport {
     pub remedy: Option<String>,
 }
 
-/// What stays open in the weak level, by name.
+/// What stays open in the weak level, by name, with the numbers of the probes that show it (`docs/design/sandbox.md`).
 const OPEN_IN_WEAK: &[&str] = &[
-    "protected names inside the project can be written",
-    "permissions and times of the user's other files can be changed",
-    "names in hidden directories can be listed, and hidden files inside the project read",
+    "permissions, owners, times and attributes of the user's other files can be changed (probes 7, 8)",
+    "protected names inside the project can be made, written, renamed and removed (probes 11, 12, 13)",
+    "names in hidden directories can be listed, and hidden files inside the project read (probe 14)",
+    "processes of the machine can be seen, and those of the user slowed down (probes 15, 25)",
+    "System V and POSIX queues are the machine's (probe 34)",
     "there is no network at all, not even through the proxy",
-    "processes of the machine can be seen",
-    "System V and POSIX queues are the machine's",
     "processes that a command leaves behind live on until the session ends",
 ];
+
+/// What stays open where the machine's own `/proc` had to be taken.
+const OPEN_WITH_OLD_PROC: &[&str] = &["processes of the machine can be seen (probes 15, 25)"];
 
 impl LevelCheck {
     /// Returns what a command can do at this level that it could not at the full one.
     pub fn open(&self) -> &'static [&'static str] {
         match self.level {
             Level::Full | Level::None => &[],
-            Level::Weak if self.layers.has_mounts() => &["processes of the machine can be seen"],
+            Level::Weak if self.layers.has_mounts() => OPEN_WITH_OLD_PROC,
             Level::Weak => OPEN_IN_WEAK,
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! `docs/design/sandbox.md` has the decisions and the invariants.
 
+mod connect;
 mod control;
 pub mod egress;
 mod launch;
@@ -20,12 +21,12 @@ pub mod policy;
 mod refusals;
 mod session;
 
+pub use connect::connect_through_proxy;
 pub use control::ProxyPort;
-pub use launch::{Connections, SandboxReport, SandboxRun, Supervisor, launch};
+pub use launch::{Connections, ProxyConnection, SandboxReport, SandboxRun, Supervisor, launch};
 pub use level::{LayerReport, Level, LevelCheck, check};
 pub use plan::{Disk, MountStep, PathKind, Placeholder, Plan, RealDisk};
 pub use policy::Policy;
-pub use refusals::refused_paths;
 pub use session::{Sandbox, git_dirs};
 
 use std::ffi::{OsStr, OsString};

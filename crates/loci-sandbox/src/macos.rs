@@ -1,7 +1,6 @@
 //! The profile of a sandbox on macOS, for `sandbox-exec`. It is made and compiled, and has not been tried on a Mac: no
 //! level is claimed there.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use crate::policy::FileRules;
@@ -14,28 +13,50 @@ const SERVICES: &[&str] = &[
     "com.apple.CoreServices.coreservicesd",
 ];
 
-/// Returns the profile: everything is refused but what is named.
-pub(crate) fn profile(files: &FileRules, proxy_ports: &[u16]) -> String {
-    let mut text = String::from(
-        "(version 1)\n(deny default)\n(allow process-exec process-fork signal (target same-sandbox))\n\
-         (allow sysctl-read)\n(allow file-read*)\n(allow file-write* (literal \"/dev/null\") (literal \"/dev/tty\"))\n",
+/// What every command may write.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper"];
+
+/// Returns the profile: everything is refused but what is named, and of several rules the last one counts.
+pub(crate) fn profile(files: Option<&FileRules>, proxy_ports: &[u16]) -> String {
+    let mut lines = vec![
+        "(version 1)".to_owned(),
+        "(deny default)".to_owned(),
+        "(allow process-exec process-fork)".to_owned(),
+        "(allow signal process-info* (target same-sandbox))".to_owned(),
+        "(allow sysctl-read)".to_owned(),
+        "(allow pseudo-tty)".to_owned(),
+        "(allow ipc-posix-shm ipc-posix-sem)".to_owned(),
+        "(allow file-read*)".to_owned(),
+    ];
+    lines.extend(DEVICES.iter().map(|path| format!("(allow file-write* (literal \"{path}\"))")));
+    lines.push(r#"(allow file-read* file-write* file-ioctl (regex #"^/dev/(ptmx|ttys[0-9]+)$"))"#.to_owned());
+    match files {
+        Some(files) => lines.extend(file_rules(files)),
+        None => lines.push("(allow file-write*)".to_owned()),
+    }
+    lines.extend(
+        proxy_ports.iter().map(|port| format!("(allow network-outbound (remote ip \"localhost:{port}\"))")),
     );
-    let mut rule = |verb: &str, path: &Path| {
-        // A line that cannot be written to a text does not exist.
-        writeln!(text, "({verb} (subpath {}))", quoted(path)).ok();
-    };
-    files.roots.iter().for_each(|root| rule("allow file-write*", root));
-    files.shut.iter().for_each(|path| rule("deny file-write*", path));
-    files.reopened.iter().for_each(|path| rule("allow file-write*", path));
-    files.unreadable.iter().for_each(|path| rule("deny file-read*", path));
-    files.readable.iter().for_each(|path| rule("allow file-read*", path));
-    for port in proxy_ports {
-        writeln!(text, "(allow network-outbound (remote ip \"localhost:{port}\"))").ok();
+    lines.extend(SERVICES.iter().map(|service| format!("(allow mach-lookup (global-name \"{service}\"))")));
+    lines.join("\n") + "\n"
+}
+
+/// What is shut comes behind what is open, and so do the directories on the way to it: none may be renamed or removed,
+/// or another could take its place (SB-3).
+fn file_rules(files: &FileRules) -> Vec<String> {
+    let rule = |verb: &str, path: &Path| format!("({verb} (subpath {}))", quoted(path));
+    let mut lines: Vec<String> = files.roots.iter().map(|root| rule("allow file-write*", root)).collect();
+    for path in &files.shut {
+        lines.push(rule("deny file-write*", path));
+        let is_inside = |dir: &&Path| files.roots.iter().any(|root| dir.starts_with(root));
+        let parents = path.ancestors().skip(1).take_while(is_inside);
+        let pinned = parents.map(|dir| format!("(deny file-write-unlink (literal {}))", quoted(dir)));
+        lines.extend(pinned.filter(|line| !lines.contains(line)).collect::<Vec<_>>());
     }
-    for service in SERVICES {
-        writeln!(text, "(allow mach-lookup (global-name \"{service}\"))").ok();
-    }
-    text
+    lines.extend(files.reopened.iter().map(|path| rule("allow file-write*", path)));
+    lines.extend(files.unreadable.iter().map(|path| rule("deny file-read* file-write*", path)));
+    lines.extend(files.readable.iter().map(|path| rule("allow file-read*", path)));
+    lines
 }
 
 fn quoted(path: &Path) -> String {
@@ -46,22 +67,55 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn what_is_shut_comes_behind_what_is_open() {
         let files = FileRules {
-            roots: vec!["/p".into()],
-            shut: vec!["/p/.git/hooks".into()],
-            unreadable: vec!["/home/a\"b".into()],
-            ..FileRules::default()
+            roots: vec!["/p".into(), "/t/s".into()],
+            shut: vec!["/p/.git/hooks".into(), "/p/.git/config".into(), "/p/.mcp.json".into()],
+            reopened: vec!["/p/.claude/worktrees".into()],
+            unreadable: vec!["/home/a\"b".into(), "/home/c".into()],
+            readable: vec!["/home/c/shown".into()],
         };
-        let text = profile(&files, &[3128]);
-        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing in {text}"));
-        assert!(text.starts_with("(version 1)\n(deny default)\n"));
-        assert!(
-            at("(allow file-write* (subpath \"/p\"))") < at("(deny file-write* (subpath \"/p/.git/hooks\"))")
-        );
-        at("(deny file-read* (subpath \"/home/a\\\"b\"))");
-        at("localhost:3128");
+        expect![[r#"
+            (version 1)
+            (deny default)
+            (allow process-exec process-fork)
+            (allow signal process-info* (target same-sandbox))
+            (allow sysctl-read)
+            (allow pseudo-tty)
+            (allow ipc-posix-shm ipc-posix-sem)
+            (allow file-read*)
+            (allow file-write* (literal "/dev/null"))
+            (allow file-write* (literal "/dev/zero"))
+            (allow file-write* (literal "/dev/tty"))
+            (allow file-write* (literal "/dev/dtracehelper"))
+            (allow file-read* file-write* file-ioctl (regex #"^/dev/(ptmx|ttys[0-9]+)$"))
+            (allow file-write* (subpath "/p"))
+            (allow file-write* (subpath "/t/s"))
+            (deny file-write* (subpath "/p/.git/hooks"))
+            (deny file-write-unlink (literal "/p/.git"))
+            (deny file-write-unlink (literal "/p"))
+            (deny file-write* (subpath "/p/.git/config"))
+            (deny file-write* (subpath "/p/.mcp.json"))
+            (allow file-write* (subpath "/p/.claude/worktrees"))
+            (deny file-read* file-write* (subpath "/home/a\"b"))
+            (deny file-read* file-write* (subpath "/home/c"))
+            (allow file-read* (subpath "/home/c/shown"))
+            (allow network-outbound (remote ip "localhost:3128"))
+            (allow network-outbound (remote ip "localhost:1080"))
+            (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
+            (allow mach-lookup (global-name "com.apple.system.logger"))
+            (allow mach-lookup (global-name "com.apple.SystemConfiguration.configd"))
+            (allow mach-lookup (global-name "com.apple.CoreServices.coreservicesd"))
+        "#]]
+        .assert_eq(&profile(Some(&files), &[3128, 1080]));
+    }
+
+    #[test]
+    fn without_rules_for_files_only_the_network_is_held() {
+        let text = profile(None, &[]);
+        assert!(text.contains("(allow file-write*)\n") && !text.contains("network-outbound"), "{text}");
     }
 }

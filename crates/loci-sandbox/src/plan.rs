@@ -8,10 +8,16 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use crate::policy::{FileRules, absent_git_paths, is_file_placeholder, is_left_alone, is_mixed, is_public};
+use crate::policy::{
+    FileRules, absent_git_paths, git_paths, is_bare_name, is_file_placeholder, is_mixed, is_public,
+};
 
 /// How many symlinks are followed on the way to what is shut.
 const MOST_LINKS: usize = 16;
+
+/// How deep, and how many of, symlinks inside what is shut are looked for: `.claude/skills/NAME` is as deep as settings go.
+const LINK_DEPTH: usize = 2;
+const MOST_INNER_LINKS: usize = 200;
 
 /// The disk, as far as a plan looks at it.
 pub trait Disk {
@@ -103,13 +109,19 @@ impl Plan {
         plan.hide(rules, disk);
         let existing = rules.roots.iter().chain(&rules.reopened);
         plan.mounts.extend(existing.filter(|it| is_there(disk, it)).cloned().map(MountStep::Open));
-        for path in &rules.shut {
-            plan.shut(rules, disk, path);
+        let bare: Vec<&Path> =
+            rules.roots.iter().map(PathBuf::as_path).filter(|root| is_bare_repository(disk, root)).collect();
+        for path in rules.shut.iter().cloned().chain(bare.iter().flat_map(|root| git_paths(root))) {
+            plan.shut(rules, disk, &path);
+            // What a shut directory leads to is not shut with it.
+            let mut links = Vec::new();
+            links_in(disk, &path, LINK_DEPTH, &mut links);
+            links.iter().for_each(|target| plan.shut(rules, disk, target));
         }
-        let git_dirs =
-            rules.shut.iter().filter(|path| path.ends_with("config")).filter_map(|path| path.parent());
+        let configs = rules.shut.iter().filter(|path| path.ends_with("config"));
+        let git_dirs = configs.filter_map(|path| path.parent()).chain(bare);
         let absent = git_dirs.filter(|dir| disk.kind(dir) == PathKind::Dir).flat_map(absent_git_paths);
-        plan.absent = absent.filter(|path| disk.kind(path) == PathKind::Missing).collect();
+        plan.absent.extend(absent.filter(|path| disk.kind(path) == PathKind::Missing));
         plan.in_order()
     }
 
@@ -128,6 +140,8 @@ impl Plan {
         self.mounts.retain(|step| !matches!(step, MountStep::Pin(path) if mounted.contains(path)));
         self.placeholders.sort_by(|a, b| a.path.cmp(&b.path));
         self.placeholders.dedup();
+        self.absent.sort();
+        self.absent.dedup();
         self
     }
 
@@ -181,6 +195,10 @@ impl Plan {
             at.push(part);
             let is_last = idx + 1 == parts.len();
             match disk.kind(&at) {
+                PathKind::Missing if is_last && is_removed_afterwards(disk, root, &at) => {
+                    self.absent.push(at);
+                    return None;
+                }
                 PathKind::Missing => {
                     let is_file = is_last && is_file_placeholder(&at);
                     self.placeholders.push(Placeholder { path: at.clone(), is_file });
@@ -193,7 +211,7 @@ impl Plan {
                     let target = at.parent().unwrap_or(root).join(target);
                     return Some(loci_core::path::normalise(Path::new("/"), &target.join(rest)));
                 }
-                PathKind::Dir if is_last && is_left_alone(&at) => return None,
+                PathKind::Dir if is_last && is_bare_name(&at) => return None,
                 PathKind::Dir | PathKind::File if is_last => self.mounts.push(MountStep::Shut(at.clone())),
                 PathKind::Dir => self.mounts.push(MountStep::Pin(at.clone())),
                 // A file where a directory would have to be, such as the `.git` of a worktree: it is what must stay.
@@ -216,6 +234,40 @@ impl Plan {
         self.mounts.extend(
             parents.filter(|it| disk.kind(it) == PathKind::Dir).map(|it| MountStep::Pin(it.to_owned())),
         );
+    }
+}
+
+/// Tells whether a directory is a repository without a `.git`: what git runs lies in it.
+fn is_bare_repository(disk: &dyn Disk, dir: &Path) -> bool {
+    disk.kind(&dir.join("HEAD")) == PathKind::File && has_bare_dirs(disk, dir)
+}
+
+fn has_bare_dirs(disk: &dyn Disk, dir: &Path) -> bool {
+    ["objects", "refs"].iter().all(|name| disk.kind(&dir.join(name)) == PathKind::Dir)
+}
+
+/// Tells whether a missing path is removed after the command rather than held during it: a `HEAD` in the working directory
+/// of a repository, whatever it is, makes `git log HEAD` ambiguous. What else a repository in disguise needs is held.
+fn is_removed_afterwards(disk: &dyn Disk, root: &Path, path: &Path) -> bool {
+    let is_head = path.parent() == Some(root) && path.ends_with("HEAD");
+    let is_in_repository = || root.ancestors().any(|dir| disk.kind(&dir.join(".git")) != PathKind::Missing);
+    is_head && is_in_repository() && !has_bare_dirs(disk, root)
+}
+
+/// Collects what symlinks in a directory lead to.
+fn links_in(disk: &dyn Disk, dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if disk.kind(dir) != PathKind::Dir {
+        return;
+    }
+    for path in disk.names(dir).into_iter().map(|name| dir.join(name)) {
+        match disk.kind(&path) {
+            _ if found.len() == MOST_INNER_LINKS => return,
+            PathKind::Link(target) => {
+                found.push(loci_core::path::normalise(Path::new("/"), &dir.join(target)));
+            }
+            PathKind::Dir if depth > 1 => links_in(disk, &path, depth - 1, found),
+            PathKind::Dir | PathKind::File | PathKind::Missing => {}
+        }
     }
 }
 
@@ -243,7 +295,11 @@ fn outermost(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// Follows symlinks; returns what lies at the end, if anything does.
-fn resolve(disk: &dyn Disk, path: &Path) -> Option<(PathBuf, PathKind)> {
+pub(crate) fn resolve(disk: &dyn Disk, path: &Path) -> Option<(PathBuf, PathKind)> {
+    // Most of what is looked for is not there.
+    if disk.kind(path) == PathKind::Missing {
+        return None;
+    }
     let mut path = path.to_owned();
     'links: for _ in 0..MOST_LINKS {
         let mut at = PathBuf::new();
@@ -287,17 +343,32 @@ impl Disk for RealDisk {
     }
 }
 
+/// Returns the permissions of a placeholder.
+pub(crate) fn placeholder_mode(placeholder: &Placeholder) -> u32 {
+    match placeholder.is_file || is_bare_name(&placeholder.path) {
+        true => PLACEHOLDER_FILE,
+        false => PLACEHOLDER_DIR,
+    }
+}
+
 /// The permissions that mark placeholders; nobody has a reason to give them to anything else.
 pub(crate) const PLACEHOLDER_DIR: u32 = 0o1555;
-/// Those of files.
+/// Those of files, and of directories that git must not take for its own: it asks whether it may enter them.
 pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
 /// Tells whether this is a placeholder, of a command that runs beside this one or that was killed.
 pub(crate) fn is_placeholder(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let mode = found.mode() & 0o7777;
-    (found.is_dir() && mode == PLACEHOLDER_DIR)
-        || (found.is_file() && mode == PLACEHOLDER_FILE && found.len() == 0)
+    (found.is_dir() || found.is_file()) && is_placeholder_mode(found.mode(), found.is_dir(), found.len() == 0)
+}
+
+/// Tells the same of a directory, or a file, by what the system says of it.
+pub(crate) fn is_placeholder_mode(mode: u32, is_dir: bool, is_empty: bool) -> bool {
+    match (mode & 0o7777, is_dir) {
+        (PLACEHOLDER_DIR, true) => true,
+        (PLACEHOLDER_FILE, _) => is_dir || is_empty,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

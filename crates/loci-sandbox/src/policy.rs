@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use protected::{absent_git_paths, is_file_placeholder, is_left_alone};
+pub(crate) use protected::{absent_git_paths, git_paths, is_bare_name, is_file_placeholder};
 pub use protected::{protected_paths, steers_tools};
 pub use secrets::secret_paths;
 pub(crate) use secrets::{is_mixed, is_public};
@@ -117,6 +117,24 @@ pub struct PathSettings {
     pub allow_read: Vec<PathBuf>,
     /// May not be read.
     pub deny_read: Vec<PathBuf>,
+    /// Which setting of which file says so, of what is forbidden; for words to people.
+    pub sources: Vec<PathSource>,
+}
+
+/// Where it is said that a path is forbidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathSource {
+    /// The path.
+    pub path: PathBuf,
+    /// Setting, file and line.
+    pub text: String,
+}
+
+impl PathSettings {
+    /// Returns the setting that forbids a path; none where nobody's setting does.
+    pub fn source(&self, path: &Path) -> Option<&str> {
+        self.sources.iter().find(|it| it.path == path).map(|it| it.text.as_str())
+    }
 }
 
 impl FileRules {
@@ -131,7 +149,8 @@ impl FileRules {
         let mut shut: Vec<PathBuf> = Vec::new();
         let guarded = places.dirs.iter().chain(&settings.allow_write);
         shut.extend(guarded.flat_map(|dir| protected_paths(dir)));
-        shut.extend(places.git_dirs.iter().flat_map(|dir| protected::git_paths(dir)));
+        shut.extend(places.dirs.iter().flat_map(|dir| protected::paths_above(dir)));
+        shut.extend(places.git_dirs.iter().flat_map(|dir| git_paths(dir)));
         shut.extend(protected::own_state(&places.config_home, &places.home));
         shut.extend(settings.deny_write.iter().cloned());
         let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::normalise;
 
-use crate::policy::{FileRules, WriteRefusal};
+use crate::policy::{FileRules, PathSettings, WriteRefusal};
 
 /// What programs say of a refusal.
 const SIGNS: &[&str] = &[
@@ -23,8 +23,13 @@ const SIGNS: &[&str] = &[
 /// How many refusals are told.
 const MOST: usize = 5;
 
-/// Returns what may have been refused, in words, each path once.
-pub fn refused_paths(output: &str, cwd: &Path, files: &FileRules) -> Vec<String> {
+/// Returns what may have been refused, in words, each path once, and by which setting of which file.
+pub(crate) fn refused_paths(
+    output: &str,
+    cwd: &Path,
+    files: &FileRules,
+    settings: &PathSettings,
+) -> Vec<String> {
     let lines = output.lines().filter(|line| {
         let lower = line.to_ascii_lowercase();
         SIGNS.iter().any(|sign| lower.contains(sign))
@@ -35,7 +40,7 @@ pub fn refused_paths(output: &str, cwd: &Path, files: &FileRules) -> Vec<String>
         if told.contains(&path) || words.len() == MOST {
             continue;
         }
-        if let Some(why) = refusal(&path, files) {
+        if let Some(why) = refusal(&path, files, settings) {
             words.push(why);
             told.push(path);
         }
@@ -43,12 +48,17 @@ pub fn refused_paths(output: &str, cwd: &Path, files: &FileRules) -> Vec<String>
     words
 }
 
-fn refusal(path: &Path, files: &FileRules) -> Option<String> {
+fn refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<String> {
     let shown = path.display();
+    let said = |rule: &Path, otherwise: &str| match settings.source(rule) {
+        Some(source) => format!(" by {source}"),
+        None => format!(", {otherwise}"),
+    };
     if let Some(rule) = files.read_refusal(path) {
         return Some(format!(
-            "`{shown}` may have been refused: `{}` cannot be read in the sandbox; sandbox.filesystem.allowRead would allow it",
-            rule.display()
+            "`{shown}` may have been refused: `{}` cannot be read in the sandbox{}; sandbox.filesystem.allowRead would allow it",
+            rule.display(),
+            said(rule, "as one of the credentials that are hidden unless settings show them")
         ));
     }
     match files.write_refusal(path)? {
@@ -57,8 +67,9 @@ fn refusal(path: &Path, files: &FileRules) -> Option<String> {
              sandbox.filesystem.allowWrite or --add-dir would allow it"
         )),
         WriteRefusal::Shut(rule) => Some(format!(
-            "writing `{shown}` may have been refused: `{}` stays shut in the sandbox, since what is in it runs outside",
-            rule.display()
+            "writing `{shown}` may have been refused: `{}` stays shut in the sandbox{}",
+            rule.display(),
+            said(&rule, "since what is in it runs outside")
         )),
     }
 }
@@ -76,7 +87,7 @@ fn paths_in(line: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{PathSettings, SessionPlaces};
+    use crate::policy::{PathSource, SessionPlaces};
 
     #[test]
     fn paths_beside_a_refusal_are_held_against_the_policy() {
@@ -87,7 +98,30 @@ mod tests {
             config_home: "/h/.claude".into(),
             ..SessionPlaces::default()
         };
-        let files = FileRules::new(&places, &PathSettings::default());
+        let settings = PathSettings {
+            deny_write: vec!["/h/p/kept".into()],
+            deny_read: vec!["/h/hidden".into()],
+            sources: vec![
+                PathSource {
+                    path: "/h/p/kept".into(),
+                    text: "`sandbox.filesystem.denyWrite` in s.json:3".into(),
+                },
+                PathSource { path: "/h/hidden".into(), text: "`Read(~/hidden)` in s.json:7".into() },
+            ],
+            ..PathSettings::default()
+        };
+        let files = FileRules::new(&places, &settings);
+        for (line, said) in [
+            (
+                "cp: cannot create '/h/p/kept/x': Read-only file system",
+                "by `sandbox.filesystem.denyWrite` in s.json:3",
+            ),
+            ("cat: /h/hidden/x: Permission denied", "by `Read(~/hidden)` in s.json:7"),
+            ("cat: /h/.netrc: Permission denied", "as one of the credentials"),
+        ] {
+            let found = refused_paths(line, Path::new("/h/p"), &files, &settings).join("\n");
+            assert!(found.contains(said), "{line}: {found}");
+        }
         for (line, expected) in [
             ("touch: cannot touch '/etc/x': Read-only file system", "/etc/x"),
             ("sh: 1: cannot create ../out: Read-only file system", "/h/out"),
@@ -97,11 +131,11 @@ mod tests {
             ("/h/p/src/x: Permission denied", ""),
             ("nothing to see at /etc/x", ""),
         ] {
-            let found = refused_paths(line, Path::new("/h/p"), &files).join("\n");
+            let found = refused_paths(line, Path::new("/h/p"), &files, &settings).join("\n");
             assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{line}: {found}");
         }
         let many: String = (0..50).map(|n| format!("/etc/{n}: Permission denied\n")).collect();
-        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files).len(), MOST);
+        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files, &settings).len(), MOST);
     }
 }

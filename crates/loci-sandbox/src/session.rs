@@ -11,6 +11,7 @@ use crate::egress::Egress;
 use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, SessionPlaces};
+use crate::refusals::refused_paths;
 
 /// What a session starts commands in.
 #[derive(Clone)]
@@ -89,6 +90,10 @@ impl Sandbox {
         added.push(("SANDBOX_RUNTIME".to_owned(), "1".to_owned()));
         if self.has_network() {
             added.extend(proxy_variables());
+            let is_said = |name: &str| env.iter().any(|(it, _)| it == name);
+            if !is_said("GIT_SSH_COMMAND") && !is_said("GIT_SSH") {
+                added.extend(ssh_command().map(|command| ("GIT_SSH_COMMAND".to_owned(), command)));
+            }
         }
         let is_kept = |name: &str| {
             !self.hidden_env.iter().any(|hidden| hidden == name) && !added.iter().any(|(it, _)| it == name)
@@ -115,6 +120,13 @@ impl Sandbox {
         Ok(self.scratch.clone())
     }
 
+    /// Returns which paths a command may have been refused, in words, guessed from what it printed.
+    pub fn refused_paths(&self, dirs: &[PathBuf], printed: &str, cwd: &Path) -> Vec<String> {
+        let files = self.policy(dirs).files;
+        let found = files.zip(self.paths.as_ref());
+        found.map(|(files, paths)| refused_paths(printed, cwd, &files, paths)).unwrap_or_default()
+    }
+
     /// Returns which hosts were refused since the last time, in words.
     pub fn take_refused_hosts(&self) -> Vec<String> {
         std::mem::take(&mut self.refused_hosts.lock().unwrap_or_else(PoisonError::into_inner))
@@ -129,6 +141,13 @@ impl Sandbox {
 fn make_private_dir(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Returns how git is to call ssh, which knows no proxy: by way of this program. None where its path cannot be quoted.
+fn ssh_command() -> Option<String> {
+    let own = std::fs::read_link(crate::own_helper()).ok().filter(|it| it.is_file())?;
+    let own = own.to_str().filter(|it| !it.contains(['\'', '"', '%', '\\', '$', '`']))?;
+    Some(format!("ssh -o 'ProxyCommand=\"{own}\" sandbox connect %h %p'"))
 }
 
 /// Returns the variables that lead programs to the proxy.

@@ -29,6 +29,14 @@ enum Verb {
     },
     /// Run a command in the sandbox that a session in this directory would have, whether settings turn it on or not.
     Run(RunArgs),
+    /// Connect through the proxy of the sandbox that this runs in; for ssh.
+    #[command(hide = true)]
+    Connect {
+        /// The host.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -46,10 +54,13 @@ struct RunArgs {
 
 /// Runs the verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &SandboxArgs) -> Result<u8, UserError> {
-    let ctx = SettingsContext::new(env);
     match &args.verb {
-        Verb::Check { json } => check(&ctx, *json),
-        Verb::Run(args) => run_command(&ctx, args),
+        Verb::Check { json } => check(&SettingsContext::new(env), *json),
+        Verb::Run(args) => run_command(&SettingsContext::new(env), args),
+        Verb::Connect { host, port } => {
+            let connected = loci_sandbox::connect_through_proxy(host, *port);
+            connected.map(|()| 0).map_err(|error| UserError::new(error.to_string()))
+        }
     }
 }
 

@@ -50,8 +50,9 @@ fn domain_rules(network: &NetworkSettings, permissions: &PermissionSettings) -> 
             warnings.push(format!("Settings: {}:{}: {why}", source.origin.name, source.line));
         }
     };
+    let place = |source: &Sourced| format!("{}:{}", source.origin.name, source.line);
     for host in &network.denied {
-        said(host, rules.deny(&host.text));
+        said(host, rules.deny_by(&host.text, Some(&place(host))));
     }
     for host in &network.allowed {
         said(host, rules.allow(&host.text));
@@ -60,7 +61,7 @@ fn domain_rules(network: &NetworkSettings, permissions: &PermissionSettings) -> 
         rules.iter().filter_map(|rule| Some((rule.clone(), fetched_host(&rule.text)?.to_owned()))).collect()
     };
     for (rule, host) in fetched(&permissions.deny) {
-        said(&rule, rules.deny(&host));
+        said(&rule, rules.deny_by(&host, Some(&place(&rule))));
     }
     let counts = |rule: &Sourced| {
         !(network.managed_only || permissions.managed_rules_only) || rule.origin.scope == Scope::Managed

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::normalise;
 use loci_core::permission::{RuleList, RuleOrigin, RuleSource, Rulebook};
-use loci_sandbox::policy::PathSettings;
+use loci_sandbox::policy::{PathSettings, PathSource};
 use loci_settings::{Scope, Settings, Sourced};
 use loci_tools::real_path;
 
@@ -22,14 +22,17 @@ const DEEPEST: usize = 12;
 
 /// Returns what settings and rules say of paths, and what the user should know.
 pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSettings, Vec<String>) {
-    let mut found = Found { world, warnings: Vec::new() };
+    let mut found = Found { world, warnings: Vec::new(), sources: Vec::new() };
     let sandbox = &settings.sandbox;
-    let mut deny_read = found.lexical_all(&sandbox.deny_read);
-    deny_read.extend(sandbox.secret_files.iter().map(|text| found.lexical(text, &world.env.cwd)));
-    let mut deny_write = found.lexical_all(&sandbox.deny_write);
+    let mut deny_read = found.forbidden("sandbox.filesystem.denyRead", &sandbox.deny_read);
+    deny_read.extend(sandbox.secret_files.iter().map(|text| {
+        let path = found.lexical(text, &world.env.cwd);
+        Forbidden { path, source: "`sandbox.credentials.files`".to_owned() }
+    }));
+    let mut deny_write = found.forbidden("sandbox.filesystem.denyWrite", &sandbox.deny_write);
     for rule in &settings.permissions.deny {
-        deny_read.extend(found.rule_path("Read", rule));
-        deny_write.extend(found.rule_path("Edit", rule));
+        deny_read.extend(found.forbidden_by("Read", rule));
+        deny_write.extend(found.forbidden_by("Edit", rule));
     }
     let mut allow_write = found.lexical_all(&sandbox.allow_write);
     allow_write.extend(settings.permissions.allow.iter().filter_map(|rule| found.allowed_dir(rule)));
@@ -39,18 +42,40 @@ pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSett
         allow_read: found.literal("sandbox.filesystem.allowRead", allow_read),
         deny_write: found.matched(deny_write),
         deny_read: found.matched(deny_read),
+        sources: std::mem::take(&mut found.sources),
     };
     (paths, found.warnings)
+}
+
+/// A path, or a pattern, that is forbidden, and by what.
+struct Forbidden {
+    path: PathBuf,
+    source: String,
 }
 
 struct Found<'a> {
     world: &'a SandboxWorld<'a>,
     warnings: Vec<String>,
+    sources: Vec<PathSource>,
 }
 
 impl Found<'_> {
     fn lexical_all(&self, texts: &[Sourced]) -> Vec<PathBuf> {
         texts.iter().map(|it| self.lexical(&it.text, &self.base(it))).collect()
+    }
+
+    fn forbidden(&self, key: &str, texts: &[Sourced]) -> Vec<Forbidden> {
+        let source = |it: &Sourced| format!("`{key}` in {}:{}", it.origin.name, it.line);
+        texts
+            .iter()
+            .zip(self.lexical_all(texts))
+            .map(|(it, path)| Forbidden { path, source: source(it) })
+            .collect()
+    }
+
+    fn forbidden_by(&self, tool: &str, rule: &Sourced) -> Option<Forbidden> {
+        let source = format!("`{}` in {}:{}", rule.text.trim(), rule.origin.name, rule.line);
+        Some(Forbidden { path: self.rule_path(tool, rule)?, source })
     }
 
     /// Returns where relative paths of a file start.
@@ -99,34 +124,44 @@ impl Found<'_> {
     }
 
     /// Resolves paths that forbid, in both spellings, and patterns to what they match now.
-    fn matched(&mut self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
-        let (patterns, paths): (Vec<PathBuf>, Vec<PathBuf>) =
-            paths.into_iter().partition(|it| is_pattern(it));
-        let mut all: Vec<PathBuf> = paths.into_iter().flat_map(|path| [real_path(&path), path]).collect();
-        all.extend(self.look_up(&patterns));
+    fn matched(&mut self, forbidden: Vec<Forbidden>) -> Vec<PathBuf> {
+        let (patterns, paths): (Vec<Forbidden>, Vec<Forbidden>) =
+            forbidden.into_iter().partition(|it| is_pattern(&it.path));
+        let mut all = Vec::new();
+        for Forbidden { path, source } in paths {
+            for path in [real_path(&path), path] {
+                self.sources.push(PathSource { path: path.clone(), text: source.clone() });
+                all.push(path);
+            }
+        }
+        all.extend(self.look_up(&patterns, MOST_NAMES));
         all.dedup();
         all
     }
 
-    fn look_up(&mut self, patterns: &[PathBuf]) -> Vec<PathBuf> {
+    /// Looks patterns up in the session's directories, among so many names at most.
+    fn look_up(&mut self, patterns: &[Forbidden], most_names: usize) -> Vec<PathBuf> {
         if patterns.is_empty() {
             return Vec::new();
         }
         let mut book = Rulebook { home: self.world.env.home.clone(), ..Rulebook::default() };
         let origin = RuleOrigin::new(RuleSource::CommandLine, Path::new("/"));
-        for pattern in patterns {
-            if let Some(problem) = book.add(RuleList::Deny, &format!("Read(/{})", pattern.display()), &origin)
-            {
-                self.warnings.push(format!("Sandbox: `{}`: {problem}", pattern.display()));
+        for Forbidden { path, .. } in patterns {
+            if let Some(problem) = book.add(RuleList::Deny, &format!("Read(/{})", path.display()), &origin) {
+                self.warnings.push(format!("Sandbox: `{}`: {problem}", path.display()));
             }
         }
-        let mut walk = Walk { book: &book, n_left: MOST_NAMES, found: Vec::new() };
+        let mut walk = Walk { book: &book, n_left: most_names, found: Vec::new() };
         self.world.dirs.iter().for_each(|dir| walk.search(dir, DEEPEST));
         if walk.n_left == 0 {
             self.warnings.push(format!(
-                "Sandbox: patterns were looked up among the first {MOST_NAMES} names only; name directories to be sure"
+                "Sandbox: patterns were looked up among the first {most_names} names only; name directories to be sure"
             ));
         }
+        let texts: Vec<&str> = patterns.iter().map(|it| it.source.as_str()).collect();
+        let text = texts.join(" or ");
+        self.sources
+            .extend(walk.found.iter().map(|path| PathSource { path: path.clone(), text: text.clone() }));
         walk.found
     }
 }
@@ -171,6 +206,28 @@ mod tests {
     }
 
     #[test]
+    fn patterns_over_a_huge_tree_are_bounded_and_that_is_said() {
+        let home = loci_testkit::TestHome::new();
+        for n in 0..60 {
+            home.write(&format!("many/{n}/.env"), "x");
+        }
+        let project = home.project().canonicalize().unwrap();
+        let env = Env::for_test(home.home(), &project);
+        let world = SandboxWorld {
+            env: &env,
+            config_home: "/cfg".into(),
+            scratch: "/t".into(),
+            dirs: vec![project.clone()],
+        };
+        let mut found = Found { world: &world, warnings: Vec::new(), sources: Vec::new() };
+        let pattern = Forbidden { path: project.join("**/.env"), source: "s".to_owned() };
+        assert_eq!(found.look_up(std::slice::from_ref(&pattern), 1000).len(), 60);
+        assert!(found.warnings.is_empty());
+        assert!(found.look_up(&[pattern], 50).len() < 50);
+        assert!(found.warnings[0].contains("the first 50 names only"), "{:?}", found.warnings);
+    }
+
+    #[test]
     fn paths_start_where_their_file_says_and_patterns_are_looked_up() {
         let home = loci_testkit::TestHome::new();
         home.write("deep/er/.env", "x");
@@ -206,6 +263,8 @@ mod tests {
             assert!(paths.deny_read.contains(&path), "{} in {:?}", path.display(), paths.deny_read);
         }
         assert_eq!(paths.deny_write, [PathBuf::from("/opt/x"), "/opt/x".into()][..1]);
+        assert_eq!(paths.source(&below("secret")), Some("`sandbox.filesystem.denyRead` in s.json:1"));
+        assert_eq!(paths.source(Path::new("/opt/x")), Some("`Edit(//opt/x/**)` in s.json:1"));
         assert_eq!(paths.allow_write, [PathBuf::from("/data"), "/opt/y".into()]);
         assert_eq!(
             warnings,

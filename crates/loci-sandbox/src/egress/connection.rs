@@ -2,29 +2,32 @@
 
 use std::io;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, copy_buf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::dial::{Dialled, dial};
+use super::dial::{DialError, Dialled, dial};
 use super::http::{self, Request};
+use super::relay::{carry, copy, read, write_all};
 use super::target::{Host, Target};
 use super::tls::{self, Greeting};
 use super::{Egress, socks};
 use crate::control::ProxyPort;
 
-/// How much is carried at once.
-const BUFFER: usize = 64 << 10;
+/// Who is served: the proxy that decides, and the command behind the connection where it is known.
+pub(super) struct Client<'a> {
+    pub(super) egress: &'a Egress,
+    pub(super) command: Option<&'a str>,
+}
 
 /// Serves a connection to one of the ports.
-pub(super) async fn serve(egress: &Egress, port: ProxyPort, stream: TcpStream) -> io::Result<()> {
+pub(super) async fn serve(who: &Client<'_>, port: ProxyPort, stream: TcpStream) -> io::Result<()> {
     match port {
-        ProxyPort::Http => serve_http(egress, stream).await,
-        ProxyPort::Socks => serve_socks(egress, stream).await,
+        ProxyPort::Http => serve_http(who, stream).await,
+        ProxyPort::Socks => serve_socks(who, stream).await,
     }
 }
 
-async fn serve_http(egress: &Egress, mut client: TcpStream) -> io::Result<()> {
+async fn serve_http(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
     let mut bytes = Vec::new();
     let length = loop {
         if let Some(length) = http::head_length(&bytes) {
@@ -42,7 +45,7 @@ async fn serve_http(egress: &Egress, mut client: TcpStream) -> io::Result<()> {
     let (Request::Connect(target) | Request::Plain { target, .. }) = &request;
     let is_tunnel = matches!(request, Request::Connect(_));
     let reached = tokio::select! {
-        reached = reach(egress, target, is_tunnel) => reached,
+        reached = reach(who, target, is_tunnel) => reached,
         // Nobody need be asked about what nobody waits for.
         () = gone(&client), if rest.is_empty() => return Ok(()),
     };
@@ -53,7 +56,7 @@ async fn serve_http(egress: &Egress, mut client: TcpStream) -> io::Result<()> {
     match request {
         Request::Connect(target) => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-            tunnel(egress, &target, client, stream, rest).await
+            tunnel(who.egress, &target, client, stream, rest).await
         }
         Request::Plain { head, proxied, body, .. } => {
             stream.write_all(if is_proxy { &proxied } else { &head }).await?;
@@ -62,16 +65,16 @@ async fn serve_http(egress: &Egress, mut client: TcpStream) -> io::Result<()> {
     }
 }
 
-async fn serve_socks(egress: &Egress, mut client: TcpStream) -> io::Result<()> {
+async fn serve_socks(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
     let target = socks::request(&mut client).await?;
     let reached = tokio::select! {
-        reached = reach(egress, &target, true) => reached,
+        reached = reach(who, &target, true) => reached,
         () = gone(&client) => return Ok(()),
     };
     match reached {
         Ok(Dialled { stream, .. }) => {
             socks::answer(&mut client, socks::GRANTED).await?;
-            tunnel(egress, &target, client, stream, Vec::new()).await
+            tunnel(who.egress, &target, client, stream, Vec::new()).await
         }
         Err((status, why)) => {
             socks::answer(&mut client, if status == 403 { socks::NOT_ALLOWED } else { socks::FAILED })
@@ -90,11 +93,20 @@ async fn gone(client: &TcpStream) {
 }
 
 /// Decides and connects; the error has a status for the client.
-async fn reach(egress: &Egress, target: &Target, wants_tunnel: bool) -> Result<Dialled, (u16, String)> {
-    egress.decide(target).await.map_err(|why| (403, why))?;
-    dial(egress, target, wants_tunnel).await.map_err(|why| {
-        egress.note(target, &why);
-        (502, why)
+async fn reach(who: &Client<'_>, target: &Target, wants_tunnel: bool) -> Result<Dialled, (u16, String)> {
+    let Client { egress, command } = who;
+    egress.decide(target, *command).await.map_err(|why| (403, why))?;
+    dial(egress, target, wants_tunnel).await.map_err(|error| match error {
+        DialError::NotPublic(why) => {
+            egress.note(format!(
+                "`{target}` was refused: {why}; that address itself under sandbox.network.allowedDomains would allow it"
+            ));
+            (403, why)
+        }
+        DialError::Failed(why) => {
+            egress.note(format!("`{target}` could not be reached: {why}"));
+            (502, why)
+        }
     })
 }
 
@@ -111,22 +123,20 @@ async fn tunnel(
     server: TcpStream,
     first: Vec<u8>,
 ) -> io::Result<()> {
-    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let upwards = async {
-        let (mut from_client, mut to_server) = (from_client, to_server);
-        let first = checked_greeting(egress, target, &mut from_client, first).await?;
-        to_server.write_all(&first).await?;
-        carry(from_client, to_server).await
+        let first = checked_greeting(egress, target, &client, first).await?;
+        write_all(&server, &first).await?;
+        carry(&client, &server).await
     };
     // A server may speak first, so that neither waits for the other.
-    tokio::try_join!(upwards, carry(from_server, to_client)).map(|_| ())
+    tokio::try_join!(upwards, carry(&server, &client)).map(|_| ())
 }
 
 /// Reads the first bytes until it is certain that they lead nowhere else.
 async fn checked_greeting(
     egress: &Egress,
     target: &Target,
-    client: &mut OwnedReadHalf,
+    client: &TcpStream,
     mut first: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
     loop {
@@ -138,30 +148,26 @@ async fn checked_greeting(
             Greeting::Tls(Some(_)) => "its TLS greeting names another host",
             Greeting::Broken => "its TLS greeting cannot be read",
             Greeting::Incomplete => {
-                if client.read_buf(&mut first).await? == 0 {
+                let mut more = [0; 4096];
+                let n = read(client, &mut more).await?;
+                if n == 0 {
                     return Ok(first);
                 }
+                first.extend_from_slice(&more[..n]);
                 continue;
             }
         };
-        egress.note(target, why);
+        egress.note(format!("`{target}` was refused: {why}"));
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
 }
 
-async fn carry(from: OwnedReadHalf, mut to: OwnedWriteHalf) -> io::Result<()> {
-    copy_buf(&mut BufReader::with_capacity(BUFFER, from), &mut to).await?;
-    to.shutdown().await
-}
-
 /// Sends the body of a plain request, and no more than that, and carries the answer back.
 async fn exchange(client: TcpStream, server: TcpStream, first: Vec<u8>, body: u64) -> io::Result<()> {
-    let ((from_client, to_client), (from_server, mut to_server)) = (client.into_split(), server.into_split());
     let upwards = async {
         let n_first = usize::try_from(body).unwrap_or(usize::MAX).min(first.len());
-        to_server.write_all(&first[..n_first]).await?;
-        let left = body - n_first as u64;
-        copy_buf(&mut BufReader::with_capacity(BUFFER, from_client.take(left)), &mut to_server).await
+        write_all(&server, &first[..n_first]).await?;
+        copy(&client, &server, body - n_first as u64).await
     };
-    tokio::try_join!(upwards, carry(from_server, to_client)).map(|_| ())
+    tokio::try_join!(upwards, carry(&server, &client)).map(|_| ())
 }

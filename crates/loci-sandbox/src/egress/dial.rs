@@ -58,16 +58,26 @@ pub(super) struct Dialled {
     pub(super) is_proxy: bool,
 }
 
-/// Connects to a target; a tunnel is asked of the machine's proxy where there is one. The error is for people.
-pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -> Result<Dialled, String> {
+/// Why there is no connection, for people.
+pub(super) enum DialError {
+    /// It would lead to this machine, its network, or nowhere.
+    NotPublic(String),
+    /// It could not be made.
+    Failed(String),
+}
+
+/// Connects to a target; a tunnel is asked of the machine's proxy where there is one.
+pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -> Result<Dialled, DialError> {
     if let Host::Ip(address) = target.host
         && !may_reach(egress, address)
     {
-        return Err("it is no public address, and not allowed by its number".to_owned());
+        let why = "it is no public address, and not allowed by its number";
+        return Err(DialError::NotPublic(why.to_owned()));
     }
     match egress.upstream.as_ref().filter(|proxy| proxy.serves(&target.host)) {
         Some(proxy) => {
-            through(proxy, target, wants_tunnel).await.map_err(|error| format!("the proxy: {error}"))
+            let through = through(proxy, target, wants_tunnel).await;
+            through.map_err(|error| DialError::Failed(format!("the proxy: {error}")))
         }
         None => {
             let stream = direct(egress, target).await?;
@@ -77,22 +87,22 @@ pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -
 }
 
 fn may_reach(egress: &Egress, address: IpAddr) -> bool {
-    is_public(address) || egress.rules.names_address(address)
+    is_public(address) || egress.names_address(address)
 }
 
-async fn direct(egress: &Egress, target: &Target) -> Result<TcpStream, String> {
+async fn direct(egress: &Egress, target: &Target) -> Result<TcpStream, DialError> {
     let addresses: Vec<SocketAddr> = match &target.host {
         Host::Ip(address) => vec![SocketAddr::new(*address, target.port)],
         Host::Name(name) => {
             let found = egress.resolve(name, target.port).await;
-            found.map_err(|error| format!("its name could not be resolved: {error}"))?
+            found.map_err(|error| DialError::Failed(format!("its name could not be resolved: {error}")))?
         }
     };
     let is_known = !addresses.is_empty();
     let reachable = addresses.into_iter().filter(|it| may_reach(egress, it.ip()));
     let mut last = match is_known {
-        true => "its name leads to no public address".to_owned(),
-        false => "its name has no address".to_owned(),
+        true => DialError::NotPublic("its name leads to no public address".to_owned()),
+        false => DialError::Failed("its name has no address".to_owned()),
     };
     for address in reachable {
         match timeout(PATIENCE, TcpStream::connect(address)).await {
@@ -101,8 +111,8 @@ async fn direct(egress: &Egress, target: &Target) -> Result<TcpStream, String> {
                 drop(stream.set_nodelay(true));
                 return Ok(stream);
             }
-            Ok(Err(error)) => last = format!("it could not be reached: {error}"),
-            Err(_) => last = "it did not answer in time".to_owned(),
+            Ok(Err(error)) => last = DialError::Failed(error.to_string()),
+            Err(_) => last = DialError::Failed("it did not answer in time".to_owned()),
         }
     }
     Err(last)

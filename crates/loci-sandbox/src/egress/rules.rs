@@ -17,6 +17,8 @@ pub struct DomainRules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DomainPattern {
     text: String,
+    /// File and line that say so, where they are known.
+    source: Option<String>,
     host: HostPattern,
     port: Option<u16>,
 }
@@ -61,7 +63,13 @@ impl DomainRules {
 
     /// Adds a host that may not be reached; an ambiguous one is refused in every reading.
     pub fn deny(&mut self, text: &str) -> Result<(), String> {
-        let found = readings(text);
+        self.deny_by(text, None)
+    }
+
+    /// Does the same, and remembers the file and the line that say so.
+    pub fn deny_by(&mut self, text: &str, source: Option<&str>) -> Result<(), String> {
+        let mut found = readings(text);
+        found.iter_mut().for_each(|it| it.source = source.map(str::to_owned));
         let problem = match found.len() {
             0 => Some(format!("`{text}` is no host")),
             1 => None,
@@ -73,16 +81,23 @@ impl DomainRules {
 
     /// Decides; what is denied wins.
     pub fn verdict(&self, target: &Target) -> HostVerdict {
-        let find =
-            |list: &'_ [DomainPattern]| list.iter().find(|it| it.matches(target)).map(|it| it.text.clone());
+        let find = |list: &'_ [DomainPattern]| list.iter().find(|it| it.matches(target)).cloned();
         match (find(&self.denied), find(&self.allowed), self.is_strict) {
-            (Some(rule), ..) => HostVerdict::Deny(format!("`{rule}` is denied")),
+            (Some(DomainPattern { text, source, .. }), ..) => {
+                let source = source.map(|it| format!(" ({it})")).unwrap_or_default();
+                HostVerdict::Deny(format!("`{text}` is denied{source}"))
+            }
             (None, Some(_), _) => HostVerdict::Allow,
             (None, None, true) => {
                 HostVerdict::Deny("it is on no list, and other hosts are not asked about".to_owned())
             }
             (None, None, false) => HostVerdict::Ask,
         }
+    }
+
+    /// Tells whether a rule denies a target, so that nothing can allow it.
+    pub fn is_denied(&self, target: &Target) -> bool {
+        self.denied.iter().any(|it| it.matches(target))
     }
 
     /// Tells whether an address is allowed by name, so that it need not be a public one.
@@ -109,7 +124,7 @@ impl DomainPattern {
 /// Returns every way to read a rule.
 fn readings(text: &str) -> Vec<DomainPattern> {
     let text = text.trim();
-    let pattern = |host, port| DomainPattern { text: text.to_owned(), host, port };
+    let pattern = |host, port| DomainPattern { text: text.to_owned(), source: None, host, port };
     if text == "*" {
         return vec![pattern(HostPattern::Any, None)];
     }

@@ -82,7 +82,7 @@ fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::R
     let mut plan = policy.files.as_ref().map(|files| Plan::new(files, &RealDisk)).unwrap_or_default();
     let code = run_with_placeholders(policy, &mut plan, launch, &cwd, control);
     if let Some(files) = &policy.files {
-        placeholders::sweep(files);
+        placeholders::sweep(files, &plan);
     }
     remove_absent(&plan.absent, control);
     code
@@ -135,8 +135,7 @@ fn run_with_placeholders(
 /// Removes what a command made although it must not be there, and says so.
 fn remove_absent(paths: &[PathBuf], control: &OwnedFd) {
     for path in paths.iter().filter(|path| path.symlink_metadata().is_ok()) {
-        let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_dir_all(path));
-        let text = match removed {
+        let text = match placeholders::remove_made(path) {
             Ok(()) => format!("`{}` was removed: it would lead git to another configuration", path.display()),
             Err(error) => format!("`{}` must not be there and could not be removed: {error}", path.display()),
         };

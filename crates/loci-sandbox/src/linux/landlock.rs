@@ -3,16 +3,17 @@
 //! Landlock cannot take away below what it gave. What may not be read is therefore left out by naming everything beside
 //! it; what is shut inside a root stays writable here, and only mounts keep it shut.
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use crate::plan::{Disk, PathKind, RealDisk};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+
+use crate::plan::{Disk, PathKind, RealDisk, resolve};
 use crate::policy::{FileRules, is_mixed, is_public};
 
 /// What write rights need: without them nothing runs.
@@ -70,8 +71,10 @@ fn add(
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
     // What has gone meanwhile, or cannot be opened, is not given.
-    let Ok(fd) = PathFd::new(path) else { return Ok(created) };
-    let access = if path.is_dir() { access } else { access & AccessFs::from_file(WANTED) };
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(fd) = openat(CWD, path, flags, Mode::empty()) else { return Ok(created) };
+    let is_dir = fstat(&fd).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory);
+    let access = if is_dir { access } else { access & AccessFs::from_file(WANTED) };
     created.add_rule(PathBeneath::new(fd, access).set_compatibility(CompatLevel::BestEffort))
 }
 
@@ -104,8 +107,10 @@ impl Grant {
 /// Returns what rules give, path by path.
 pub(super) fn grants(files: &FileRules, has_mounts: bool, disk: &dyn Disk) -> Vec<(PathBuf, Grant)> {
     let mut grants = vec![(PathBuf::from("/"), Grant::List)];
-    let hidden: Vec<PathBuf> =
-        files.unreadable.iter().filter(|it| disk.kind(it) != PathKind::Missing).cloned().collect();
+    // A symlink is given by the name of what it leads to.
+    let hidden =
+        files.unreadable.iter().flat_map(|path| [Some(path.clone()), resolve(disk, path).map(|it| it.0)]);
+    let hidden: Vec<PathBuf> = hidden.flatten().filter(|it| disk.kind(it) != PathKind::Missing).collect();
     readable_below(Path::new("/"), &hidden, disk, &mut grants);
     grants.extend(files.readable.iter().cloned().map(|path| (path, Grant::Read)));
     grants.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Grant::Device)));
@@ -133,15 +138,14 @@ fn readable_below(dir: &Path, hidden: &[PathBuf], disk: &dyn Disk, grants: &mut 
     }
     let mut names = disk.names(dir);
     names.sort();
-    let is_on_the_way = |name: &OsStr| below.iter().any(|it| it.starts_with(dir.join(name)));
     for name in names {
         let path = dir.join(&name);
-        match disk.kind(&path) {
-            PathKind::Dir if is_on_the_way(&name) => readable_below(&path, &below, disk, grants),
-            // What it leads to is given, or not, by its own name.
-            PathKind::Link(_) | PathKind::Missing => {}
-            PathKind::File if is_on_the_way(&name) => {}
-            PathKind::Dir | PathKind::File => grants.push((path, Grant::Read)),
+        let is_on_the_way = below.iter().any(|it| it.starts_with(&path));
+        match is_on_the_way {
+            // A symlink, once opened, gives nothing: what it leads to is given, or not, by its own name.
+            false => grants.push((path, Grant::Read)),
+            true if disk.kind(&path) == PathKind::Dir => readable_below(&path, &below, disk, grants),
+            true => {}
         }
     }
 }

@@ -17,6 +17,7 @@ use rustix::mount::{
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
 };
 
+use super::restrict::MOST_PROCESSES;
 use super::sys::set_mount;
 use crate::plan::MountStep;
 
@@ -146,7 +147,24 @@ pub(super) fn make_devices() -> io::Result<()> {
 pub(super) fn make_proc() -> io::Result<()> {
     let proc = new_filesystem("proc", &[])?;
     attach(&proc, &open_path(Path::new("/proc"))?)?;
+    limit_processes();
     shut_proc()
+}
+
+/// Bounds the processes of this namespace, for root too, whom the limit of a user's processes does not bind.
+///
+/// Only where the kernel has a bound for each namespace (6.14): before that the machine's own would be changed.
+fn limit_processes() {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    if has_pid_bounds(&release) {
+        // What remains is the limit of the user's processes.
+        fs::write("/proc/sys/kernel/pid_max", MOST_PROCESSES.to_string()).ok();
+    }
+}
+
+fn has_pid_bounds(release: &str) -> bool {
+    let mut numbers = release.split(['.', '-']).map_while(|it| it.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
 
 /// Shuts what of `/proc` belongs to the machine.
@@ -241,7 +259,7 @@ fn reduce(dir: &Path, kept: &[PathBuf]) -> io::Result<()> {
 }
 
 /// Opens a path for mounting; no part of it may be a symlink but the last.
-fn open_path(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_path(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
 }
@@ -293,6 +311,20 @@ fn new_filesystem(kind: &str, options: &[(&str, &str)]) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_a_namespace_are_told_by_the_kernel_s_release() {
+        for (release, expected) in [
+            ("6.18.44-fc-v490\n", true),
+            ("6.14.0", true),
+            ("7.0-rc1", true),
+            ("6.13.9", false),
+            ("5.15.167.4-microsoft-standard-WSL2", false),
+            ("", false),
+        ] {
+            assert_eq!(has_pid_bounds(release), expected, "{release}");
+        }
+    }
 
     #[test]
     fn mount_table_is_read_with_its_escapes() {

@@ -10,7 +10,7 @@ use super::{landlock, seccomp, sys};
 use crate::policy::{HelperStep, Network, Policy};
 
 /// How many processes a sandbox may have, in a user namespace of its own.
-const MOST_PROCESSES: u64 = 4096;
+pub(super) const MOST_PROCESSES: u64 = 4096;
 /// How large a file may get.
 const LARGEST_FILE: u64 = 64 << 30;
 

@@ -92,8 +92,8 @@ fn repository_is_opened_and_what_steers_tools_is_shut() {
         "/h/p/.git/hooks/ /h/p/.git/config /h/p/.claude/settings.json /h/p/.claude/worktrees/w/ /h/p/objects/ /t/s/",
         &PathSettings::default(),
         &expect![[r#"
-            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/refs
-            absent: /h/p/.git/commondir
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/refs
+            absent: /h/p/.git/commondir /h/p/HEAD
             open /h/p
             open /t/s
             shut /h/p/.claude
@@ -110,8 +110,8 @@ fn symlinks_are_pinned_and_what_they_lead_to_is_shut() {
         "/h/p/conf/hooks/ /h/p/.git/config /h/p/.git/hooks->../conf/hooks /h/p/.claude->/elsewhere /h/p/.mcp.json->conf/mcp.json /t/s/ /elsewhere/",
         &PathSettings::default(),
         &expect![[r#"
-            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/conf/mcp.json /h/p/objects /h/p/refs
-            absent: /h/p/.git/commondir
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.envrc /h/p/.git/config.worktree (file) /h/p/.git/modules /h/p/.gitconfig /h/p/.idea /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/conf/mcp.json /h/p/objects /h/p/refs
+            absent: /h/p/.git/commondir /h/p/HEAD
             open /h/p
             open /t/s
             pin /h/p/.claude
@@ -130,11 +130,11 @@ fn a_worktree_keeps_the_file_that_names_its_repository() {
         "/h/p/.git /t/s/",
         &PathSettings::default(),
         &expect![[r#"
-        placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
-        absent: 
-        open /h/p
-        open /t/s
-        shut /h/p/.git"#]],
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/objects /h/p/refs
+            absent: /h/p/HEAD
+            open /h/p
+            open /t/s
+            shut /h/p/.git"#]],
     );
 }
 

@@ -45,8 +45,13 @@ pub fn protected_paths(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// Returns what stays shut above a directory of the session: servers are read from every parent.
+pub(super) fn paths_above(dir: &Path) -> Vec<PathBuf> {
+    dir.ancestors().skip(1).map(|above| above.join(".mcp.json")).collect()
+}
+
 /// Returns what stays shut in a directory of git.
-pub(super) fn git_paths(git: &Path) -> Vec<PathBuf> {
+pub(crate) fn git_paths(git: &Path) -> Vec<PathBuf> {
     GIT.iter().map(|name| git.join(name)).collect()
 }
 
@@ -73,8 +78,8 @@ pub fn steers_tools(path: &Path, root: &Path) -> bool {
     protected_paths(root).iter().any(|it| path.starts_with(it))
 }
 
-/// Tells whether a shut path that exists as a directory is left as it is.
-pub(crate) fn is_left_alone(path: &Path) -> bool {
+/// Tells whether a path is named as a directory of a repository without a `.git`.
+pub(crate) fn is_bare_name(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BARE.contains(&name))
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use loci_sandbox::ProxyPort;
 use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, UpstreamProxy, connections};
+use loci_sandbox::{ProxyConnection, ProxyPort};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -32,7 +32,8 @@ async fn client(egress: &Arc<Egress>, port: ProxyPort) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
-    connections(Arc::clone(egress))(port, accepted.into_std().unwrap());
+    let stream = accepted.into_std().unwrap();
+    connections(Arc::clone(egress))(ProxyConnection { port, stream, command: None });
     client
 }
 
@@ -100,14 +101,14 @@ async fn allowed_name_that_leads_to_a_private_address_is_refused() {
         egress.resolver = Some(Arc::new(move |_| vec![address]));
         let text =
             say_text(&Arc::new(egress), ProxyPort::Http, b"CONNECT good.com:80 HTTP/1.1\r\n\r\n").await;
-        assert!(text.starts_with("HTTP/1.1 502") && text.contains("no public address"), "{address}: {text}");
+        assert!(text.starts_with("HTTP/1.1 403") && text.contains("no public address"), "{address}: {text}");
     }
     // Named by its number in no rule.
     let egress = Arc::new(egress(&["*"], &[]));
     for target in ["127.0.0.1:80", "2130706433:80", "[::ffff:127.0.0.1]:80", "0x7f.1:80"] {
         let text =
             say_text(&egress, ProxyPort::Http, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes()).await;
-        assert!(text.starts_with("HTTP/1.1 502"), "{target}: {text}");
+        assert!(text.starts_with("HTTP/1.1 403"), "{target}: {text}");
     }
 }
 
@@ -230,7 +231,7 @@ async fn one_question_is_asked_about_a_host_and_its_answer_kept() {
     let n_asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&n_asked);
     let egress = egress(&["127.0.0.1"], &[]);
-    egress.set_asker(Arc::new(move |target| {
+    egress.set_asker(Arc::new(move |target, _| {
         counted.fetch_add(1, Ordering::SeqCst);
         let answer = target.host.to_string() == "yes.com";
         Box::pin(async move {
@@ -241,9 +242,12 @@ async fn one_question_is_asked_about_a_host_and_its_answer_kept() {
     let egress = Arc::new(egress);
     let target = |text: &str| loci_sandbox::egress::target::Target::parse(text).unwrap();
     let (yes, no) = (target("yes.com:443"), target("no.com:443"));
-    let (a, b, c) = tokio::join!(egress.decide(&yes), egress.decide(&yes), egress.decide(&no));
+    let (a, b, c) =
+        tokio::join!(egress.decide(&yes, None), egress.decide(&yes, None), egress.decide(&no, None));
     assert!(a.is_ok() && b.is_ok() && c.is_err());
-    assert!(egress.decide(&no).await.is_err() && egress.decide(&target("yes.com:80")).await.is_ok());
+    assert!(
+        egress.decide(&no, None).await.is_err() && egress.decide(&target("yes.com:80"), None).await.is_ok()
+    );
     assert_eq!(n_asked.load(Ordering::SeqCst), 2, "once for each host");
 }
 

@@ -11,11 +11,12 @@ use loci_sandbox::{Policy, SandboxReport, launch};
 pub(crate) const PROBE: &str = env!("CARGO_BIN_EXE_sandbox-probe");
 
 /// The layers alone and together.
-pub(crate) const LAYERINGS: [(&str, Layers); 4] = [
+pub(crate) const LAYERINGS: [(&str, Layers); 5] = [
     ("landlock", Layers { namespaces: Namespaces::None, landlock: true, seccomp: false }),
     ("namespaces", Layers { namespaces: Namespaces::Full, landlock: false, seccomp: false }),
     ("seccomp", Layers { namespaces: Namespaces::None, landlock: false, seccomp: true }),
     ("full", Layers::FULL),
+    ("weak", Layers::WEAK),
 ];
 
 /// A world: `home`, the project `home/p`, `outside` of everything, and a scratch directory.
@@ -118,7 +119,7 @@ impl World {
         command.output().unwrap()
     }
 
-    fn env(&self) -> Vec<(String, String)> {
+    pub(crate) fn env(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap_or_default();
         vec![
             ("PATH".to_owned(), path),

@@ -11,5 +11,8 @@
 mod egress;
 mod faults;
 mod kit;
+mod probe_table;
 mod probes;
 mod programs;
+mod proxied;
+mod regressions;

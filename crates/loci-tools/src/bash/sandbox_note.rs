@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use loci_sandbox::{SandboxReport, refused_paths};
+use loci_sandbox::SandboxReport;
 
 use super::result::join;
 use super::shell::SandboxPlace;
@@ -20,8 +20,7 @@ pub(super) fn not_run(why: &str) -> String {
 /// Returns what may have been refused, where anything may.
 pub(super) fn refusals(printed: &str, cwd: &Path, place: &SandboxPlace) -> Option<String> {
     let SandboxPlace { sandbox, dirs } = place;
-    let files = sandbox.policy(dirs).files;
-    let mut words = files.map(|files| refused_paths(printed, cwd, &files)).unwrap_or_default();
+    let mut words = sandbox.refused_paths(dirs, printed, cwd);
     words.extend(sandbox.take_refused_hosts());
     if words.is_empty() {
         return None;

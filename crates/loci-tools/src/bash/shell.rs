@@ -80,6 +80,7 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     drop(command);
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
     let tree = ProcessTree::new(child.id(), mark).watched(watched);
+    let supervisor = supervisor.map(|it| it.of_command(launch.command));
     let sandboxed = follow(launch.sandbox, supervisor)?;
     Ok(Running::new(child, tree, launch.cwd_file).sandboxed(sandboxed))
 }

@@ -1,5 +1,9 @@
 //! Sessions whose commands run in the sandbox: what runs unasked, what is refused, what the model is told.
 
+mod hosts;
+mod levels;
+mod regressions;
+
 use crate::support::{World, assert_fine, loci, watched};
 use loci_testkit::Step;
 use serde_json::{Value, json};

@@ -1,0 +1,237 @@
+//! What went wrong elsewhere, or here, each with its name.
+
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loci_sandbox::policy::Layers;
+
+use super::kit::{PROBE, World, has_full};
+
+/// What a shell prints inside, with its complaints, whatever comes of it.
+fn shell(world: &World, script: &str) -> String {
+    let (output, report) = world.run(&world.policy(Layers::FULL), "sh", &["-c", script]);
+    assert_eq!(report.why_not_run(), None, "{script}");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn head_is_not_ambiguous_and_one_that_a_command_makes_is_removed() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    world.repository();
+    let script = "git add file && git commit -qm one && git log --oneline HEAD | wc -l && git diff HEAD && git rev-parse -q --verify HEAD >/dev/null && echo fine";
+    assert_eq!(shell(&world, script), "1\nfine\n");
+    let (_, report) =
+        world.run(&world.policy(Layers::FULL), "sh", &["-c", "echo 'ref: refs/heads/x' > HEAD"]);
+    assert!(report.removed.iter().any(|it| it.contains("HEAD")), "{report:?}");
+    assert!(!world.path("home/p/HEAD").exists());
+    // A `HEAD` that was there is the project's own.
+    world.write("home/p/HEAD", "mine");
+    assert!(shell(&world, "echo x > HEAD").contains("Read-only"));
+    assert_eq!(std::fs::read_to_string(world.path("home/p/HEAD")).unwrap(), "mine");
+}
+
+/// Probe 22.
+#[test]
+fn repository_in_disguise_is_not_made() {
+    if !has_full() {
+        return;
+    }
+    let script = "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = \"touch pwned; false\"\\n' > config";
+    for is_repository in [true, false] {
+        let world = World::new();
+        if is_repository {
+            // The session is in a directory of a repository, where git looks at the directory itself first.
+            std::fs::create_dir(world.path("home/.git")).unwrap();
+            assert!(world.outside("git", &["init", "-q", ".."]).status.success());
+        }
+        shell(&world, script);
+        world.outside("git", &["status"]);
+        assert!(!world.path("home/p/pwned").exists());
+        assert!(
+            !world.path("home/p/HEAD").exists() && !world.path("home/p/refs").exists(),
+            "{is_repository}"
+        );
+    }
+}
+
+#[test]
+fn repository_without_a_git_directory_keeps_its_hooks_and_configuration() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    assert!(world.outside("git", &["init", "-q", "--bare", "."]).status.success());
+    let script = "echo x > hooks/post-update; echo x >> config; echo x > config.worktree; git symbolic-ref HEAD; git hash-object -w file >/dev/null && echo stored";
+    let printed = shell(&world, script);
+    assert!(printed.contains("refs/heads/") && printed.contains("stored"), "{printed}");
+    assert!(!world.path("home/p/hooks/post-update").exists());
+    assert!(!std::fs::read_to_string(world.path("home/p/config")).unwrap().contains("x\n"));
+    assert!(!world.path("home/p/config.worktree").exists(), "the placeholder is gone");
+}
+
+#[test]
+fn symlinks_in_the_place_of_settings_do_not_stop_commands_and_stay_shut() {
+    if !has_full() {
+        return;
+    }
+    for (link, target) in [
+        (".claude/skills", "../shared-skills"),
+        (".claude/commands", "@/home/p/shared-skills"),
+        (".claude/hooks", "@/outside"),
+        (".claude/settings.json", "@/home/p/shared-skills/settings.json"),
+        (".mcp.json", "shared-skills/missing.json"),
+        (".git/hooks", "../shared-skills"),
+    ] {
+        let world = World::new();
+        world.write("home/p/shared-skills/settings.json", "{}");
+        world.write("home/p/.git/config", "");
+        std::fs::create_dir_all(world.path("home/p/.claude")).unwrap();
+        let target = target.replace('@', world.text("").trim_end_matches('/'));
+        symlink(&target, world.path(&format!("home/p/{link}"))).unwrap();
+        let names = world.names();
+        let script = format!(
+            "echo ran; echo x 2>/dev/null > {link}/new || echo x 2>/dev/null > {link} || echo shut; rm -f {link} 2>/dev/null; test -L {link} && echo kept"
+        );
+        assert_eq!(
+            shell(&world, &script).lines().filter(|it| !it.contains(": ")).collect::<Vec<_>>(),
+            ["ran", "shut", "kept"],
+            "{link}"
+        );
+        assert_eq!(world.names(), names, "{link}");
+        assert!(!world.path("home/p/shared-skills/missing.json").exists(), "{link}: the placeholder is gone");
+    }
+}
+
+#[test]
+fn working_directory_that_may_not_be_written_is_no_obstacle() {
+    if !has_full() {
+        return;
+    }
+    for deny in ["home/p", "home", ""] {
+        let mut world = World::new();
+        world.settings.deny_write = vec![world.path(deny)];
+        let printed = shell(
+            &world,
+            "pwd >/dev/null && echo ran; echo x > new; f=$(mktemp) && echo x > $f && echo temporary",
+        );
+        assert!(printed.starts_with("ran\ntemporary\n"), "{deny}: {printed}");
+        assert!(!world.path("home/p/new").exists(), "{deny}");
+    }
+}
+
+#[test]
+fn working_directory_that_is_gone_runs_nothing_and_says_so() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    // The shell removes its directory and starts the helper there.
+    std::fs::create_dir(world.path("home/p/gone")).unwrap();
+    let policy = world.policy(Layers::FULL);
+    let (mut command, supervisor) =
+        loci_sandbox::launch(PROBE.as_ref(), &policy, "echo".as_ref(), ["ran"]).unwrap();
+    let gone = world.path("home/p/gone");
+    command.current_dir(&gone).env_clear().envs(world.env());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    std::fs::remove_dir(&gone).unwrap();
+    match command.spawn() {
+        // The system says it before the helper could.
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
+        Ok(child) => {
+            drop(command);
+            let output = child.wait_with_output().unwrap();
+            assert!(output.stdout.is_empty() && !output.status.success());
+            assert!(supervisor.wait().unwrap().why_not_run().is_some());
+        }
+    }
+}
+
+#[test]
+fn pipes_end_when_their_programs_do() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    (0..200).for_each(|n| world.write(&format!("home/p/many/{n}"), "needle\n"));
+    assert_eq!(shell(&world, "grep -r needle many | wc -l").trim(), "200");
+    assert_eq!(shell(&world, "grep -r needle . 2>/dev/null | head -1 | wc -l").trim(), "1");
+    assert_eq!(shell(&world, "cat < /dev/null | cat | wc -c").trim(), "0");
+}
+
+#[test]
+fn placeholder_behind_a_symlink_that_appears_is_not_made_elsewhere() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    let policy = world.policy(Layers::FULL);
+    std::fs::rename(world.path("home/p"), world.path("home/q")).unwrap();
+    symlink(world.path("outside"), world.path("home/p")).unwrap();
+    world.run(&policy, "sh", &["-c", "echo x > file; echo x > new"]);
+    let names: Vec<_> =
+        std::fs::read_dir(world.path("outside")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["file"], "nothing was made behind the symlink");
+    assert_eq!(std::fs::read_to_string(world.path("outside/file")).unwrap(), "outside");
+}
+
+/// Probe 20: a directory is swapped for a symlink again and again while commands start.
+#[test]
+fn swapped_directory_never_leads_out() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    world.write("home/p/.git/config", "");
+    world.write("home/p/sub/file", "inside");
+    let [sub, real, link] = ["home/p/sub", "home/p/real", "home/p/link"].map(|it| world.path(it));
+    symlink(world.path("outside"), &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // Each may fail where the other has just been; all that counts is that something moves.
+                std::fs::rename(&sub, &real).ok();
+                std::fs::rename(&link, &sub).ok();
+                std::fs::rename(&sub, &link).ok();
+                std::fs::rename(&real, &sub).ok();
+            }
+        });
+        let starters: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..N_SWAPPED / 2 {
+                        let (_, report) = world.run(
+                            &world.policy(Layers::FULL),
+                            "sh",
+                            &["-c", "echo x > sub/file; echo x > sub/new"],
+                        );
+                        assert_eq!(report.why_not_run(), None);
+                    }
+                })
+            })
+            .collect();
+        let done: Vec<_> = starters.into_iter().map(|it| it.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        done.into_iter().for_each(|it| it.unwrap());
+    });
+    assert_eq!(std::fs::read_to_string(world.path("outside/file")).unwrap(), "outside");
+    assert!(!world.path("outside/new").exists());
+}
+
+/// How many commands start meanwhile.
+const N_SWAPPED: usize = 1000;
+
+/// Probe 24.
+#[test]
+fn fork_bomb_is_stopped_and_everybody_else_lives() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    let found = world.probe(&world.policy(Layers::FULL), &["fork-bomb".to_owned(), "fork".to_owned()]);
+    assert_eq!(found[0], "stopped");
+    assert!(found[1].starts_with("ok"), "{found:?}");
+}
