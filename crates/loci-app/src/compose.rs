@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use loci_context::PromptParts;
 use loci_core::hooks::{HookConfig, HookEvent};
-use loci_core::model::facts;
+use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
 use loci_engine::{
     BackgroundConfig, CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig,
@@ -158,7 +158,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     compaction.window = match is_named {
         // A window of the whole session would count for its other models, too.
         true => compaction.window.filter(|window| Some(*window) != declared_window(&run)),
-        false => compaction.window.or_else(|| server_window(&run.env, &provider.client, &model.main)),
+        false => compaction
+            .window
+            .or_else(|| server_window(&run.env, &provider.client, &model.catalog, &model.main)),
     };
     compaction.window = options.compact_window.or(compaction.window);
     let (mcp, problems) =
@@ -473,8 +475,8 @@ fn max_objections(env: &Env) -> u32 {
 }
 
 /// Asks a local server how much a model can read of which we know nothing; where it does not say, that is assumed.
-fn server_window(env: &Env, client: &Client, model: &str) -> Option<u64> {
-    if facts(model).is_known || env.vars.non_empty("ANTHROPIC_BASE_URL").is_none() {
+fn server_window(env: &Env, client: &Client, catalog: &ModelCatalog, model: &str) -> Option<u64> {
+    if catalog.facts(model).is_known || env.vars.non_empty("ANTHROPIC_BASE_URL").is_none() {
         return None;
     }
     let (client, model) = (client.clone(), model.to_owned());

@@ -94,6 +94,8 @@ pub struct ModelFacts {
     pub price: Option<Price>,
     /// Whether a provider that settings name has it.
     pub is_named: bool,
+    /// Whether settings say something of it over what the table says.
+    pub is_described: bool,
 }
 
 /// The levels of effort, the least first.
@@ -201,6 +203,7 @@ pub fn facts(name: &str) -> ModelFacts {
             default_effort: row.default_effort.as_deref().unwrap_or(USUAL_EFFORT),
             price: row.price.map(Price::from_quote),
             is_named: false,
+            is_described: false,
         },
         None => ModelFacts {
             id: id.to_owned(),
@@ -215,6 +218,7 @@ pub fn facts(name: &str) -> ModelFacts {
             default_effort: USUAL_EFFORT,
             price: None,
             is_named: false,
+            is_described: false,
         },
     }
 }

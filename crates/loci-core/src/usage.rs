@@ -153,7 +153,7 @@ impl ModelUsage {
 
     /// Keeps the facts about a model that nobody could look up later.
     pub fn keep_facts(&mut self, facts: &ModelFacts) {
-        if facts.is_named {
+        if facts.is_named || facts.is_described {
             self.context_window = Some(facts.window);
             self.max_output_tokens = Some(facts.default_output);
             self.price_unknown = Some(facts.price.is_none()).filter(|is_unknown| *is_unknown);

@@ -15,7 +15,7 @@ mod socks;
 pub mod target;
 mod tls;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -52,6 +52,8 @@ pub struct Egress {
     /// What was answered for each host; held while one is looked up. The inner lock is held while somebody is asked, so
     /// that one question at a time is asked about a host.
     answers: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<bool>>>>>,
+    /// Addresses that somebody has allowed by their number; held to add one or to look.
+    allowed_addresses: Mutex<HashSet<IpAddr>>,
 }
 
 impl Egress {
@@ -64,6 +66,7 @@ impl Egress {
             refused: Arc::default(),
             resolver: None,
             answers: Mutex::default(),
+            allowed_addresses: Mutex::default(),
         }
     }
 
@@ -103,11 +106,8 @@ impl Egress {
     /// Tells whether an address may be reached although it is not public: a rule names it, or somebody who was asked about
     /// the address itself has said yes.
     pub(crate) fn names_address(&self, address: IpAddr) -> bool {
-        let host = target::Host::from_ip(address).to_string();
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_allowed =
-            |known: &tokio::sync::Mutex<Option<bool>>| known.try_lock().is_ok_and(|it| *it == Some(true));
-        self.rules.names_address(address) || answers.get(&host).is_some_and(|known| is_allowed(known))
+        let allowed = self.allowed_addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rules.names_address(address) || allowed.contains(&address)
     }
 
     async fn answer(&self, target: &Target, command: Option<&str>) -> bool {
@@ -118,10 +118,16 @@ impl Egress {
             Arc::clone(answers.entry(host).or_default())
         };
         let mut known = known.lock().await;
-        match *known {
-            Some(answer) => answer,
-            None => *known.insert(asker(target, command).await),
+        if let Some(answer) = *known {
+            return answer;
         }
+        let answer = *known.insert(asker(target, command).await);
+        if let target::Host::Ip(address) = target.host
+            && answer
+        {
+            self.allowed_addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
+        }
+        answer
     }
 
     /// Remembers a refusal, in words; a program that tries again and again is told of once.

@@ -122,6 +122,7 @@ fn facts(
         default_effort: "",
         price: row.price,
         is_named: true,
+        is_described: false,
     }
 }
 

@@ -209,7 +209,7 @@ mod tests {
     fn patterns_over_a_huge_tree_are_bounded_and_that_is_said() {
         let home = loci_testkit::TestHome::new();
         for n in 0..60 {
-            home.write(&format!("many/{n}/.env"), "x");
+            home.write(format!("many/{n}/.env"), "x");
         }
         let project = home.project().canonicalize().unwrap();
         let env = Env::for_test(home.home(), &project);

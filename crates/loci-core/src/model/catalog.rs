@@ -45,6 +45,7 @@ impl ModelDescription {
             max_output: most,
             default_output: facts.default_output.min(most),
             price: self.price.or(facts.price),
+            is_described: true,
             ..facts
         }
     }

@@ -13,6 +13,8 @@ struct Case {
     variables: &'static [(&'static str, &'static str)],
     files: &'static [(&'static str, &'static str)],
     secrets: &'static [&'static str],
+    /// Those that the model's server gets to see, and says again.
+    sent: &'static [&'static str],
 }
 
 const CASES: &[Case] = &[
@@ -27,6 +29,7 @@ const CASES: &[Case] = &[
         ],
         files: &[],
         secrets: &["aws-secret-of-variables", "aws-session-of-variables"],
+        sent: &["aws-session-of-variables"],
     },
     Case {
         name: "a role",
@@ -44,6 +47,7 @@ const CASES: &[Case] = &[
             ),
         ],
         secrets: &["secret-of-the-source", "lent-secret-key", "lent-session-token"],
+        sent: &["lent-session-token"],
     },
     Case {
         name: "a bearer token of Bedrock",
@@ -54,6 +58,7 @@ const CASES: &[Case] = &[
         ],
         files: &[],
         secrets: &["bedrock-bearer-token"],
+        sent: &["bedrock-bearer-token"],
     },
     Case {
         name: "a login at Google",
@@ -67,6 +72,7 @@ const CASES: &[Case] = &[
             r#"{"type":"authorized_user","client_id":"c","client_secret":"google-client-secret","refresh_token":"google-refresh-token","token_uri":"{tokens}/token"}"#,
         )],
         secrets: &["google-client-secret", "google-refresh-token", "token-of-the-service"],
+        sent: &["token-of-the-service"],
     },
     Case {
         name: "a key of Foundry",
@@ -77,6 +83,7 @@ const CASES: &[Case] = &[
         ],
         files: &[],
         secrets: &["foundry-key-secret"],
+        sent: &["foundry-key-secret"],
     },
     Case {
         name: "a client at Entra",
@@ -90,13 +97,14 @@ const CASES: &[Case] = &[
         ],
         files: &[],
         secrets: &["entra-client-secret", "token-of-the-service"],
+        sent: &["token-of-the-service"],
     },
 ];
 
 #[tokio::test]
 async fn no_secret_of_a_cloud_is_said_anywhere() {
     for case in CASES {
-        let echo = json!({"message": format!("refused: {}", case.secrets.join(" "))}).to_string();
+        let echo = json!({"message": format!("refused: {}", case.sent.join(" "))}).to_string();
         let refusal = Step::status(400).raw_body("application/json", &echo);
         let run_env = Step::call("Bash", json!({"command": "env", "description": "Show variables"}));
         let world = World::new([run_env, refusal]).await;

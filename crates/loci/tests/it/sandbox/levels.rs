@@ -29,7 +29,12 @@ fn without<T: Send>(calls: &[i64], act: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Has the model make calls on such a machine; returns their results and the run.
-async fn session(calls: &[i64], settings: Value, commands: &[&str]) -> Option<(Vec<String>, Output, World)> {
+async fn session(
+    calls: &[i64],
+    settings: Value,
+    flags: &[&str],
+    commands: &[&str],
+) -> Option<(Vec<String>, Output, World)> {
     let world = World::new([]).await;
     if !has_full(&world) {
         return None;
@@ -38,7 +43,8 @@ async fn session(calls: &[i64], settings: Value, commands: &[&str]) -> Option<(V
     world.home.write_home("outside.txt", "outside\n");
     let steps = commands.iter().map(|command| Step::call("Bash", bash(command)));
     let world = world.then(steps.chain([Step::text("I see.")]).collect::<Vec<_>>()).await;
-    let output = without(calls, || world.run(&watched(["hi"])));
+    let output =
+        without(calls, || world.run(&watched(["hi"]).args(flags.iter().copied()).env("IS_SANDBOX", "1")));
     let texts =
         world.model.main_requests().iter().flat_map(|it| it.tool_results()).map(|it| it.text).collect();
     Some((texts, output, world))
@@ -52,8 +58,8 @@ fn with_rules(rest: Value) -> Value {
 
 #[tokio::test]
 async fn weak_level_holds_what_it_can_says_what_is_open_and_asks_as_usual() {
-    let commands = ["mkdir unasked", "touch made", "touch ../home/new", "touch .envrc", "cat ~/.netrc"];
-    let Some((texts, output, world)) = session(CONTAINER, with_rules(json!({})), &commands).await else {
+    let commands = ["mkdir unasked", "touch made"];
+    let Some((texts, output, world)) = session(CONTAINER, with_rules(json!({})), &[], &commands).await else {
         return;
     };
     assert_eq!(output.code, Some(0), "{output:?}");
@@ -65,13 +71,14 @@ async fn weak_level_holds_what_it_can_says_what_is_open_and_asks_as_usual() {
     }
     assert!(texts[0].contains("was not granted"), "nothing runs unasked in it: {}", texts[0]);
     assert!(world.home.project().join("made").exists(), "{}", texts[1]);
-    assert!(
-        texts[2].contains("Permission denied") && texts[2].contains("[sandbox]"),
-        "Landlock holds: {}",
-        texts[2]
-    );
+    // What runs, asked about or not, is held by Landlock and the filter.
+    let commands = ["touch ../home/new", "touch .envrc", "exec 3<>/dev/tcp/127.0.0.1/3128"];
+    let bypass = ["--dangerously-skip-permissions"];
+    let (texts, _, world) = session(CONTAINER, with_rules(json!({})), &bypass, &commands).await.unwrap();
+    assert!(texts[0].contains("Permission denied") && texts[0].contains("[sandbox]"), "{}", texts[0]);
     assert!(!world.home.home().join("new").exists());
-    assert!(world.home.project().join(".envrc").exists(), "which is why it is said to be open: {}", texts[3]);
+    assert!(world.home.project().join(".envrc").exists(), "which is why it is said to be open: {}", texts[1]);
+    assert!(texts[2].contains("not permitted"), "{}", texts[2]);
 }
 
 #[tokio::test]
@@ -113,7 +120,7 @@ async fn doctor_and_check_list_what_is_open_in_the_weak_level() {
 async fn run_that_needs_the_full_sandbox_does_not_start_below_it() {
     for (calls, starts) in [(CONTAINER, false), (OLD_KERNEL, false), (&[][..], true)] {
         let settings = with_rules(json!({"failIfUnavailable": true}));
-        let Some((_, output, world)) = session(calls, settings, &["touch made"]).await else { return };
+        let Some((_, output, world)) = session(calls, settings, &[], &["touch made"]).await else { return };
         assert_eq!(output.code == Some(0), starts, "{output:?}");
         assert_eq!(world.home.project().join("made").exists(), starts);
         assert_eq!(world.model.main_requests().is_empty(), !starts, "nothing is sent either");
@@ -124,7 +131,8 @@ async fn run_that_needs_the_full_sandbox_does_not_start_below_it() {
 #[tokio::test]
 async fn without_any_sandbox_people_are_told_and_asked() {
     let commands = ["mkdir unasked", "touch ../home/new"];
-    let Some((texts, output, world)) = session(OLD_KERNEL, with_rules(json!({})), &commands).await else {
+    let Some((texts, output, world)) = session(OLD_KERNEL, with_rules(json!({})), &[], &commands).await
+    else {
         return;
     };
     assert!(output.stderr.contains("settings ask for it and it cannot be had here"), "{}", output.stderr);

@@ -33,15 +33,16 @@ async fn expansions_run_unasked_and_temporary_files_have_a_place() {
         bash("X=made; touch $X && echo $(ls $X)"),
         bash("f=$(mktemp) && echo hi > $f && cat $f && dirname $f"),
         bash("mkdir sub && cd sub"),
-        bash("rmdir ../sub; pwd"),
+        bash("python3 -c 'import os; os.rmdir(\"../sub\")'"),
         bash("pwd && touch again"),
         bash("git --version | wc -l; seq 1000 | grep 7 | wc -l"),
     ];
     let Some((texts, _, world)) = results(on(), &[], &calls).await else { return };
     assert_eq!(texts[0], "made");
     assert!(texts[1].starts_with("hi\n") && texts[1].contains("/sandbox"), "{}", texts[1]);
+    assert!(!world.home.project().join("sub").exists(), "{}", texts[3]);
     assert!(texts[4].contains(&world.home.project().display().to_string()), "{}", texts[4]);
-    assert!(world.home.project().join("again").exists());
+    assert!(world.home.project().join("again").exists(), "{}", texts[4]);
     assert_eq!(texts[5], "1\n271");
 }
 
@@ -157,13 +158,15 @@ async fn patterns_do_not_swell_what_the_model_is_told() {
         return;
     }
     for n in 0..500 {
-        world.home.write(&format!("many/{n}/.env"), "x");
+        world.home.write(format!("many/{n}/.env"), "x");
     }
     let mut lengths = Vec::new();
     let mut world = world;
     for deny in [json!([]), json!(["**/.env", "**/many/**"])] {
-        let settings = json!({"sandbox": {"enabled": true, "filesystem": {"denyRead": deny}}});
-        world.home.write_config("settings.json", settings.to_string());
+        // Relative patterns of a project's file start at the project; who restricts need not be trusted.
+        let settings = json!({"sandbox": {"filesystem": {"denyRead": deny}}});
+        world.home.write_config("settings.json", on().to_string());
+        world.home.write(".claude/settings.json", settings.to_string());
         world = world.then([Step::text("hi")]).await;
         world.run(&watched(["hi"]));
         let request = world.last_request();
