@@ -139,16 +139,16 @@ mod tests {
     #[test]
     fn model_flag_wins_over_environment_over_session() {
         check(&[], "", None, "claude-opus-5-5");
-        check(&[], "--model sonnet", None, "claude-sonnet-5");
-        check(&[("ANTHROPIC_MODEL", "haiku")], "", None, "claude-haiku-4-5");
-        check(&[("ANTHROPIC_MODEL", "haiku")], "--model sonnet", None, "claude-sonnet-5");
+        check(&[], "--model sonnet", None, "claude-sonnet-5-5");
+        check(&[("ANTHROPIC_MODEL", "haiku")], "", None, "claude-haiku-5-5");
+        check(&[("ANTHROPIC_MODEL", "haiku")], "--model sonnet", None, "claude-sonnet-5-5");
         check(&[], "", Some("claude-sonnet-4-5"), "claude-sonnet-4-5");
         check(&[("ANTHROPIC_DEFAULT_SONNET_MODEL", "mine")], "--model sonnet", None, "mine");
         check(
             &[],
             "--model x --fallback-model x,sonnet,sonnet,haiku",
             None,
-            "x claude-sonnet-5 claude-haiku-4-5",
+            "x claude-sonnet-5-5 claude-haiku-5-5",
         );
     }
 
@@ -163,7 +163,7 @@ mod tests {
                 serde_json::json!({"availableModels": ["sonnet"], "enforceAvailableModels": true}),
                 "x",
                 "sonnet",
-                "claude-sonnet-5",
+                "claude-sonnet-5-5",
                 true,
             ),
         ] {
@@ -203,12 +203,12 @@ mod tests {
             let thinking = model.max_thinking_tokens.map_or("-".to_owned(), |budget| budget.to_string());
             format!("{} {} {thinking} {}", model.main, model.effort.unwrap(), model.fallbacks.join(","))
         };
-        let fallbacks = "claude-sonnet-5,claude-opus-5-5";
-        assert_eq!(choose(&[], "", None), format!("claude-haiku-4-5 low 0 {fallbacks}"));
+        let fallbacks = "claude-sonnet-5-5,claude-opus-5-5";
+        assert_eq!(choose(&[], "", None), format!("claude-haiku-5-5 low 0 {fallbacks}"));
         assert_eq!(choose(&[], "", Some("before")), format!("before low 0 {fallbacks}"));
         assert_eq!(choose(&[("ANTHROPIC_MODEL", "x")], "", Some("before")), format!("x low 0 {fallbacks}"));
         assert_eq!(choose(&[], "--model y --effort max --fallback-model z", None), "y max 0 z");
         let vars = [("CLAUDE_CODE_EFFORT_LEVEL", "medium"), ("MAX_THINKING_TOKENS", "9")];
-        assert_eq!(choose(&vars, "--effort max", None), format!("claude-haiku-4-5 medium 9 {fallbacks}"));
+        assert_eq!(choose(&vars, "--effort max", None), format!("claude-haiku-5-5 medium 9 {fallbacks}"));
     }
 }

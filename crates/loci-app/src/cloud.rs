@@ -44,6 +44,11 @@ const SWITCHES: [(&str, Cloud); 3] = [
 /// Those of clouds that we do not have.
 const UNKNOWN: [&str; 2] = ["CLAUDE_CODE_USE_MANTLE", "CLAUDE_CODE_USE_ANTHROPIC_AWS"];
 
+/// Returns who serves the models of the first provider, as clients are told it.
+pub fn api_provider(env: &Env) -> &'static str {
+    Cloud::from_env(env).ok().flatten().map_or("firstParty", Cloud::name)
+}
+
 impl Cloud {
     /// Finds the cloud that the environment asks for.
     pub(crate) fn from_env(env: &Env) -> Result<Option<Self>, UserError> {

@@ -19,8 +19,9 @@ use loci_core::hooks::{HookConfig, HookEvent};
 use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    BackgroundConfig, CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig,
-    PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode, TurnLimits,
+    BackgroundConfig, CommandRegistry, CompactionConfig, Grants, InitializeRequest, LoadedHistory, McpConfig,
+    ModelConfig, PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode,
+    TurnLimits,
 };
 use loci_llm::{Client, RetryPolicy};
 use loci_mcp::SandboxMaker;
@@ -58,8 +59,8 @@ use structured_output::offer_structured_output;
 
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
-pub use provider::needs_credentials;
 pub(crate) use provider::provider_of_run;
+pub use provider::{needs_credentials, own_catalog};
 pub use tools::toolbox;
 
 /// Models of named providers with less than this are offered few tools: each takes room that the work needs.
@@ -99,6 +100,8 @@ pub struct Composed {
     pub may_bypass: bool,
     /// Lists the names of all output styles.
     pub style_names: StyleNames,
+    /// How plugins are read anew.
+    pub plugin_reload: PluginReload,
 }
 
 impl Composed {
@@ -111,6 +114,7 @@ impl Composed {
             if let Some(names) = &request.skills {
                 choose_skills(&mut self.config, names);
             }
+            redirect_tools(&mut self.config, request);
             self.config.client_hooks.clone_from(&request.hooks);
             self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
             let problems = add_client_agents(&mut self.config, &request.agents);
@@ -214,14 +218,29 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let style = choose_style(&run);
     warnings.extend(style.warnings);
     let style_names = style_names(&run);
+    let plugin_reload = PluginReload {
+        inherited: run.inherited.clone(),
+        options: options.clone(),
+        store: Arc::clone(&run.plugin_store),
+    };
     let mut config = assemble(options, run, resume, parts, started)?;
     config.prompt.style = style.prompt;
     config.output_style = style.name;
     offer_structured_output(&mut config, options)?;
-    if let Some(names) = options.initialize.as_ref().and_then(|request| request.skills.as_ref()) {
-        choose_skills(&mut config, names);
+    if let Some(request) = &options.initialize {
+        redirect_tools(&mut config, request);
+        if let Some(names) = &request.skills {
+            choose_skills(&mut config, names);
+        }
     }
-    Ok(Composed { config, warnings, models, may_bypass, style_names })
+    Ok(Composed { config, warnings, models, may_bypass, style_names, plugin_reload })
+}
+
+/// Has tools called in the place of others, as the client wants it.
+fn redirect_tools(config: &mut SessionConfig, request: &InitializeRequest) {
+    let redirects = request.tool_aliases.iter();
+    let redirects = redirects.filter_map(|(name, tool)| Some((name.clone(), tool.as_str()?.to_owned())));
+    config.toolbox.set_redirects(redirects.collect());
 }
 
 /// Lets the model use the skills that the client names and no others.

@@ -56,6 +56,7 @@ pub mod trust;
 mod user_error;
 pub mod worktree;
 
+pub use cloud::api_provider;
 pub use flag_settings::FlagSettings;
 pub use loci_tools::picture_block;
 pub use options::{
@@ -66,4 +67,4 @@ pub use trace::{TraceFilter, TraceLevel, TraceOptions, TraceTarget, start_trace}
 pub use user_error::UserError;
 
 /// The release of Claude Code whose files and protocol we speak; clients look for a leading `N.N.N`.
-pub const COMPATIBLE_VERSION: &str = "2.1.197";
+pub const COMPATIBLE_VERSION: &str = "2.1.325";

@@ -11,9 +11,11 @@ use loci_stdx::{Env, TimeZone};
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
+pub use crate::compose::own_catalog;
+
 /// Returns the figures of all sessions as people read them.
 pub fn statistics_text(env: &Env, home: &ConfigHome) -> String {
-    let query = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::system() };
+    let query = StatisticsQuery { models: own_catalog(env), ..StatisticsQuery::new(TimeZone::system()) };
     match session_statistics(home, &query) {
         Ok(statistics) if Report::of(&statistics).is_empty() => "There is nothing to count yet".to_owned(),
         Ok(statistics) => Report::of(&statistics).text(&env.home),

@@ -1,9 +1,10 @@
 //! The `cost-state` line of a transcript: what a session has used up to there, all in all.
 //!
 //! ```text
-//! {"type":"cost-state","sessionId":…,"timestamp":…,"totalCostUSD":0.09,"totalAPIDuration":1234,"totalLinesAdded":2,
-//!  "totalLinesRemoved":1,"modelUsage":{"<model>":
-//!  {"inputTokens":…,"outputTokens":…,"cacheReadInputTokens":…,"cacheCreationInputTokens":…,"webSearchRequests":…,"costUSD":…}}}
+//! {"type":"cost-state","sessionId":…,"timestamp":…,"totalCostUSD":0.09,"totalAPIDuration":1234,"totalToolDuration":56,
+//!  "totalLinesAdded":2,"totalLinesRemoved":1,"hasUnknownModelCost":false,"modelUsage":{"<model>":
+//!  {"inputTokens":…,"outputTokens":…,"thinkingTokens":…,"cacheReadInputTokens":…,"cacheCreationInputTokens":…,
+//!   "cacheCreationEphemeral5mInputTokens":…,"cacheCreationEphemeral1hInputTokens":…,"webSearchRequests":…,"costUSD":…}}}
 //! ```
 //!
 //! The last one counts, with the responses written after it. It has what the transcript does not say by itself: requests
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::model::is_price_unknown;
 use crate::session::{ChangedLines, Totals};
 use crate::usage::ModelUsage;
 
@@ -22,11 +24,10 @@ use crate::usage::ModelUsage;
 pub const COST_STATE: &str = "cost-state";
 
 const TOTAL_COST: &str = "totalCostUSD";
-/// No document names this key, and no recorded line that we have holds it: it is a guess by the names beside it. A line that
-/// calls it otherwise counts as one without it, and its own key is kept among the others.
 const API_DURATION: &str = "totalAPIDuration";
+const TOOL_DURATION: &str = "totalToolDuration";
 const MODEL_USAGE: &str = "modelUsage";
-/// Guesses of the same kind.
+const UNKNOWN_COST: &str = "hasUnknownModelCost";
 const LINES_ADDED: &str = "totalLinesAdded";
 const LINES_REMOVED: &str = "totalLinesRemoved";
 /// Fields that belong to a line, not to what it says.
@@ -57,11 +58,15 @@ impl CostState {
             Some(_) | None => BTreeMap::new(),
         };
         fields.shift_remove(TOTAL_COST);
-        let millis = fields.shift_remove(API_DURATION).and_then(|millis| millis.as_f64()).unwrap_or_default();
-        let api = Duration::try_from_secs_f64(millis / 1e3).unwrap_or_default();
+        fields.shift_remove(UNKNOWN_COST);
+        let mut time = |name: &str| {
+            let millis = fields.shift_remove(name).and_then(|millis| millis.as_f64()).unwrap_or_default();
+            Duration::try_from_secs_f64(millis / 1e3).unwrap_or_default()
+        };
+        let (api, tools) = (time(API_DURATION), time(TOOL_DURATION));
         let mut number = |name: &str| fields.shift_remove(name).and_then(|n| n.as_u64()).unwrap_or_default();
         let lines = ChangedLines { added: number(LINES_ADDED), removed: number(LINES_REMOVED) };
-        Some(Self { totals: Totals { by_model, api, lines, ..Totals::default() }, other: fields })
+        Some(Self { totals: Totals { by_model, api, tools, lines, ..Totals::default() }, other: fields })
     }
 
     /// Returns the fields of the line, without those that every line has.
@@ -69,6 +74,10 @@ impl CostState {
         let mut fields = self.other.clone();
         fields.insert(TOTAL_COST.to_owned(), Value::from(self.totals.cost_usd()));
         fields.insert(API_DURATION.to_owned(), Value::from(self.totals.api.as_millis() as u64));
+        fields.insert(TOOL_DURATION.to_owned(), Value::from(self.totals.tools.as_millis() as u64));
+        let mut models = self.totals.by_model.iter();
+        let is_unknown = models.any(|(model, usage)| is_price_unknown(model, usage));
+        fields.insert(UNKNOWN_COST.to_owned(), Value::from(is_unknown));
         fields.insert(LINES_ADDED.to_owned(), Value::from(self.totals.lines.added));
         fields.insert(LINES_REMOVED.to_owned(), Value::from(self.totals.lines.removed));
         let models = self.totals.by_model.iter();
@@ -99,13 +108,14 @@ mod tests {
     #[test]
     fn cost_state_comes_back_with_the_fields_of_others() {
         let line = json!({"type": "cost-state", "sessionId": "s", "totalCostUSD": 3.5, "totalAPIDuration": 1500,
-            "totalLinesAdded": 7, "totalToolDuration": 9, "modelUsage": {"claude-sonnet-4-5": {"inputTokens": 5, "costUSD": 3.5, "new": 1}, "x": 7}});
+            "totalLinesAdded": 7, "totalToolDuration": 9, "totalDuration": 11, "modelUsage": {"claude-sonnet-4-5": {"inputTokens": 5, "costUSD": 3.5, "new": 1}, "x": 7}});
         let state = CostState::parse(line.to_string().as_bytes()).unwrap();
         assert_eq!(state.totals.by_model["claude-sonnet-4-5"].input_tokens, 5);
         assert_eq!(state.totals.by_model.len(), 1);
         assert_eq!((state.totals.cost_usd(), state.totals.api), (3.5, Duration::from_millis(1500)));
         assert_eq!(state.totals.lines, ChangedLines { added: 7, removed: 0 });
-        assert_eq!(state.other, Map::from_iter([("totalToolDuration".to_owned(), json!(9))]));
+        assert_eq!(state.totals.tools, Duration::from_millis(9));
+        assert_eq!(state.other, Map::from_iter([("totalDuration".to_owned(), json!(11))]));
         let fields = state.to_fields();
         assert_eq!(
             (&fields["totalCostUSD"], &fields["totalLinesAdded"], &fields["totalToolDuration"]),

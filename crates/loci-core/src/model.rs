@@ -27,6 +27,17 @@ pub struct Price {
     pub cache_read: f64,
     /// One server-side web search.
     pub web_search: f64,
+    /// What is asked for where a prompt is long.
+    pub long_prompt: Option<LongPromptPrice>,
+}
+
+/// What a model costs where its prompt is longer than usual; the rest of its prices grow in proportion.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct LongPromptPrice {
+    /// Prompts of more tokens than this cost it.
+    pub tokens: u64,
+    /// US dollars per million tokens, in and out.
+    pub price: [f64; 2],
 }
 
 impl Price {
@@ -39,11 +50,12 @@ impl Price {
             cache_write_1h: input,
             cache_read: cache_read.unwrap_or(input),
             web_search: 0.0,
+            long_prompt: None,
         }
     }
 
     /// Derives all prices from the two that are quoted, by the API's published multipliers.
-    fn from_quote([input, output]: [f64; 2]) -> Self {
+    pub fn from_quote([input, output]: [f64; 2]) -> Self {
         Self {
             input,
             output,
@@ -51,6 +63,16 @@ impl Price {
             cache_write_1h: input * 2.0,
             cache_read: input * 0.1,
             web_search: 0.01,
+            long_prompt: None,
+        }
+    }
+
+    /// Returns what a prompt of so many tokens is charged at.
+    #[must_use]
+    pub fn for_prompt(&self, tokens: u64) -> Self {
+        match self.long_prompt.filter(|long| tokens > long.tokens) {
+            Some(long) => Self::from_quote(long.price),
+            None => *self,
         }
     }
 }
@@ -140,6 +162,7 @@ struct Row {
     effort: bool,
     default_effort: Option<String>,
     price: Option<[f64; 2]>,
+    price_above: Option<LongPromptPrice>,
 }
 
 fn table() -> &'static Table {
@@ -201,7 +224,7 @@ pub fn facts(name: &str) -> ModelFacts {
             has_effort: row.effort,
             effort_levels: Vec::new(),
             default_effort: row.default_effort.as_deref().unwrap_or(USUAL_EFFORT),
-            price: row.price.map(Price::from_quote),
+            price: row.price.map(|quote| Price { long_prompt: row.price_above, ..Price::from_quote(quote) }),
             is_named: false,
             is_described: false,
         },
@@ -231,8 +254,10 @@ mod tests {
     fn aliases_resolve_and_keep_the_window_suffix() {
         let none = |_: &str| None;
         for (name, expected) in [
-            ("sonnet", "claude-sonnet-5"),
-            ("best", "claude-fable-5"),
+            ("sonnet", "claude-sonnet-5-5"),
+            ("haiku", "claude-haiku-5-5"),
+            ("fable", "claude-fable-5-2"),
+            ("best", "claude-opus-5-5"),
             ("Opus", "claude-opus-5-5"),
             ("opus[1m]", "claude-opus-5-5[1m]"),
             ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"),
@@ -295,6 +320,10 @@ mod tests {
             (4.0, 20.0, 5.0, 0.4)
         );
         assert_eq!(facts("claude-opus-5").price.unwrap().input, 5.0);
+        assert_eq!(facts("claude-sonnet-5-5").price.unwrap().output, 10.0);
+        assert_eq!(facts("claude-fable-5-2").price.unwrap().input, 8.0);
+        let small = facts("claude-haiku-5-5").price.unwrap();
+        assert_eq!((small.for_prompt(100_000).input, small.for_prompt(100_001).input), (0.1, 0.5));
         assert_eq!(facts("claude-opus-4-8").default_effort, "high");
     }
 }

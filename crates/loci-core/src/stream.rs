@@ -54,6 +54,29 @@ pub struct Started {
     pub usage: Usage,
     /// The `request-id` header, if there was one.
     pub request_id: Option<RequestId>,
+    /// How much of what the account may use is used, where the server tells.
+    pub rate_limits: Option<Box<RateLimits>>,
+}
+
+/// How much of what an account may use is used, as a server tells it with its answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RateLimits {
+    /// `allowed`, `allowed_warning` or `rejected`.
+    pub status: String,
+    /// When it begins anew, in seconds since 1970.
+    pub resets_at: Option<u64>,
+    /// The limit that is nearest: `five_hour`, `seven_day`, ..
+    pub kind: Option<String>,
+    /// How much of that is used; 1 is all.
+    pub utilization: Option<f64>,
+    /// The share that was passed last.
+    pub surpassed_threshold: Option<f64>,
+    /// How what is paid for beyond it stands, likewise.
+    pub overage_status: Option<String>,
+    /// When that begins anew.
+    pub overage_resets_at: Option<u64>,
+    /// Why nothing can be paid for.
+    pub overage_disabled_reason: Option<String>,
 }
 
 /// A piece of a block.
@@ -137,12 +160,22 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// For support.
     pub request_id: Option<RequestId>,
+    /// How much of what the account may use is used, where the server told.
+    pub rate_limits: Option<Box<RateLimits>>,
 }
 
 impl Failure {
     /// Makes a failure that never reached an answer.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, status: None, message: message.into(), hint: None, retry_after: None, request_id: None }
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+            request_id: None,
+            rate_limits: None,
+        }
     }
 
     /// Adds the next step.

@@ -25,6 +25,9 @@ pub struct Usage {
     pub extra: Map<String, Value>,
 }
 
+/// Groups of counts that are added up like the others.
+const COUNTED: [&str; 3] = ["server_tool_use", "cache_creation", "output_tokens_details"];
+
 fn null_is_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok(Option::<u64>::deserialize(deserializer)?.unwrap_or(0))
 }
@@ -60,28 +63,42 @@ impl Usage {
         self.cache_creation_input_tokens += other.cache_creation_input_tokens;
         self.cache_read_input_tokens += other.cache_read_input_tokens;
         self.output_tokens += other.output_tokens;
+        for key in COUNTED {
+            if let Some(Value::Object(counts)) = other.extra.get(key) {
+                let sums = self.extra.entry(key).or_insert_with(|| Value::Object(Map::new()));
+                for (name, count) in counts.iter().filter_map(|(name, count)| Some((name, count.as_u64()?))) {
+                    let sum = sums.get(name).and_then(Value::as_u64).unwrap_or(0) + count;
+                    sums[name.as_str()] = sum.into();
+                }
+            }
+        }
     }
 
     /// Returns how many server-side web searches were made.
     pub fn web_searches(&self) -> u64 {
-        self.extra
-            .get("server_tool_use")
-            .and_then(|tools| tools.get("web_search_requests"))
-            .and_then(Value::as_u64)
-            .unwrap_or(0)
+        self.counted("server_tool_use", "web_search_requests")
+    }
+
+    /// Returns how many of the tokens that the model wrote were thoughts.
+    pub fn thinking_tokens(&self) -> u64 {
+        self.counted("output_tokens_details", "thinking_tokens").min(self.output_tokens)
     }
 
     fn cache_writes_for_an_hour(&self) -> u64 {
-        self.extra
-            .get("cache_creation")
-            .and_then(|split| split.get("ephemeral_1h_input_tokens"))
-            .and_then(Value::as_u64)
-            .unwrap_or(0)
-            .min(self.cache_creation_input_tokens)
+        self.counted("cache_creation", "ephemeral_1h_input_tokens").min(self.cache_creation_input_tokens)
+    }
+
+    fn cache_writes_for_minutes(&self) -> u64 {
+        self.counted("cache_creation", "ephemeral_5m_input_tokens").min(self.cache_creation_input_tokens)
+    }
+
+    fn counted(&self, group: &str, name: &str) -> u64 {
+        self.extra.get(group).and_then(|counts| counts.get(name)).and_then(Value::as_u64).unwrap_or(0)
     }
 
     /// Returns what the response cost in US dollars at list price.
     pub fn cost_usd(&self, price: &Price) -> f64 {
+        let price = price.for_prompt(self.context_tokens() - self.output_tokens);
         let hour = self.cache_writes_for_an_hour();
         let per_million = self.input_tokens as f64 * price.input
             + self.output_tokens as f64 * price.output
@@ -124,6 +141,14 @@ pub struct ModelUsage {
     pub cache_read_input_tokens: u64,
     /// Tokens written to the prompt cache.
     pub cache_creation_input_tokens: u64,
+    /// Of what the model wrote, its thoughts.
+    pub thinking_tokens: u64,
+    /// Of what was written to the cache, what stays there for five minutes, as far as the server says so.
+    #[serde(rename = "cacheCreationEphemeral5mInputTokens")]
+    pub cache_creation_5m_tokens: u64,
+    /// What stays there for an hour.
+    #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
+    pub cache_creation_1h_tokens: u64,
     /// Server-side web searches.
     pub web_search_requests: u64,
     /// Cost at list price.
@@ -147,6 +172,9 @@ impl ModelUsage {
         self.output_tokens += usage.output_tokens;
         self.cache_read_input_tokens += usage.cache_read_input_tokens;
         self.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        self.thinking_tokens += usage.thinking_tokens();
+        self.cache_creation_5m_tokens += usage.cache_writes_for_minutes();
+        self.cache_creation_1h_tokens += usage.cache_writes_for_an_hour();
         self.web_search_requests += usage.web_searches();
         self.cost_usd += price.map_or(0.0, |price| usage.cost_usd(price));
     }
@@ -163,16 +191,16 @@ impl ModelUsage {
     /// Returns by how much each figure is more than another's.
     #[must_use]
     pub fn beyond(&self, other: &ModelUsage) -> Self {
+        let less = |of: fn(&ModelUsage) -> u64| of(self).saturating_sub(of(other));
         Self {
-            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
-            cache_read_input_tokens: self
-                .cache_read_input_tokens
-                .saturating_sub(other.cache_read_input_tokens),
-            cache_creation_input_tokens: self
-                .cache_creation_input_tokens
-                .saturating_sub(other.cache_creation_input_tokens),
-            web_search_requests: self.web_search_requests.saturating_sub(other.web_search_requests),
+            input_tokens: less(|it| it.input_tokens),
+            output_tokens: less(|it| it.output_tokens),
+            cache_read_input_tokens: less(|it| it.cache_read_input_tokens),
+            cache_creation_input_tokens: less(|it| it.cache_creation_input_tokens),
+            thinking_tokens: less(|it| it.thinking_tokens),
+            cache_creation_5m_tokens: less(|it| it.cache_creation_5m_tokens),
+            cache_creation_1h_tokens: less(|it| it.cache_creation_1h_tokens),
+            web_search_requests: less(|it| it.web_search_requests),
             cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
             ..self.clone()
         }
@@ -193,6 +221,9 @@ impl ModelUsage {
         self.output_tokens += other.output_tokens;
         self.cache_read_input_tokens += other.cache_read_input_tokens;
         self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.thinking_tokens += other.thinking_tokens;
+        self.cache_creation_5m_tokens += other.cache_creation_5m_tokens;
+        self.cache_creation_1h_tokens += other.cache_creation_1h_tokens;
         self.web_search_requests += other.web_search_requests;
         self.cost_usd += other.cost_usd;
         self.context_window = other.context_window.or(self.context_window);
@@ -228,6 +259,7 @@ mod tests {
             cache_write_1h: 6.0,
             cache_read: 0.3,
             web_search: 0.01,
+            long_prompt: None,
         };
         let million = 1_000_000;
         for (value, expected) in [
@@ -245,6 +277,21 @@ mod tests {
             let cost = usage(value.clone()).cost_usd(&price);
             assert!((cost - expected).abs() < 1e-9, "{value}: {cost}");
         }
+    }
+
+    #[test]
+    fn groups_of_counts_are_added_up() {
+        let one = json!({"input_tokens": 1, "output_tokens": 9, "server_tool_use": {"web_search_requests": 1},
+            "output_tokens_details": {"thinking_tokens": 4}, "service_tier": "standard"});
+        let mut sum = Usage::default();
+        sum.add(&usage(one.clone()));
+        sum.add(&usage(one));
+        assert_eq!((sum.web_searches(), sum.thinking_tokens(), sum.output_tokens), (2, 8, 18));
+        assert_eq!(sum.extra.get("service_tier"), None);
+        let mut model = ModelUsage::default();
+        model.add(&sum, None);
+        assert_eq!(serde_json::to_value(&model).unwrap()["thinkingTokens"], 8);
+        assert!(model.beyond(&model).is_unused());
     }
 
     #[test]

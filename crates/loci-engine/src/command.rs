@@ -123,6 +123,18 @@ pub enum Command {
     },
     /// Look at the files of skills now, not only before the next turn.
     ReloadSkills,
+    /// Read plugins anew, as the command of that name does; answered by an event.
+    ReloadPlugins {
+        /// An id for the answer.
+        request: String,
+    },
+    /// Ask about the calls of an MCP server where the mode of the session would let them run; `None` takes that back.
+    SetServerMode {
+        /// The server.
+        server: String,
+        /// What its calls are judged in: `default` or `auto`.
+        mode: Option<Mode>,
+    },
     /// Take a file to be read by the model as it is, if it was last changed then.
     SeedReadState {
         /// The file: absolute, or seen from where the session stands.
@@ -270,6 +282,8 @@ impl Command {
             Self::Snapshot { .. } => "snapshot",
             Self::CancelPrompt { .. } => "cancel prompt",
             Self::ReloadSkills => "reload skills",
+            Self::ReloadPlugins { .. } => "reload plugins",
+            Self::SetServerMode { .. } => "set server mode",
             Self::SeedReadState { .. } => "seed read state",
             Self::SetEffort(_) => "set effort",
             Self::SetThinkingDisplay(_) => "set thinking display",

@@ -163,6 +163,17 @@ pub enum EngineEvent {
     Context(Fullness),
     /// May this call run? Answer with [`crate::Command::Answer`].
     QuestionAsked(Question),
+    /// A call was refused without anybody being asked.
+    PermissionDenied {
+        /// The tool.
+        tool: String,
+        /// The call.
+        call: ToolUseId,
+        /// Why, in one word.
+        reason_kind: &'static str,
+        /// What the model is told.
+        message: String,
+    },
     /// The question is withdrawn.
     QuestionWithdrawn {
         /// The question's id.
@@ -255,6 +266,13 @@ pub enum EngineEvent {
         request: String,
         /// Whether it was taken back.
         is_cancelled: bool,
+    },
+    /// Plugins were read anew, or could not be; the answer to [`crate::Command::ReloadPlugins`].
+    PluginsReloaded {
+        /// The request's id.
+        request: String,
+        /// What there is now and what changed, or why nothing did.
+        outcome: Result<String, String>,
     },
     /// Something the user should know, with what to do next.
     Warning(String),
@@ -432,6 +450,8 @@ pub struct TurnReport {
     pub api_duration: Duration,
     /// From prompt to the first event of the first response.
     pub first_event_after: Option<Duration>,
+    /// From prompt to the first complete block of an answer.
+    pub first_content_after: Option<Duration>,
     /// From the process's start to the first request.
     pub first_request_after: Option<Duration>,
     /// How full the context is.

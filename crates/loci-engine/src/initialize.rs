@@ -38,6 +38,8 @@ pub struct InitializeRequest {
     pub plan_mode_instructions: Option<String>,
     /// Other names for tools.
     pub tool_aliases: Map<String, Value>,
+    /// Whether the client can stop each task by itself: an interrupt leaves those in the background alone then.
+    pub can_stop_tasks: bool,
     /// Directories of plugins.
     pub plugin_dirs: Vec<PathBuf>,
     /// MCP servers by name, as configuration files have them.

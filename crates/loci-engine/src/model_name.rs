@@ -8,8 +8,8 @@ use serde_json::Value;
 pub fn resolve_model(vars: &Vars, name: &str) -> String {
     resolve_alias(name, |alias| {
         let variable = match alias {
-            "opus" | "default" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
-            "fable" | "best" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
+            "opus" | "default" | "best" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
+            "fable" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
             "sonnet" => "ANTHROPIC_DEFAULT_SONNET_MODEL",
             "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
             _ => return None,
@@ -25,9 +25,11 @@ fn on_cloud(vars: &Vars, alias: &str) -> Option<&'static str> {
         || ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"].iter().any(|it| vars.is_truthy(it));
     match alias {
         _ if !is_cloud => None,
-        "opus" | "default" if is_foundry => Some("claude-opus-4-6"),
-        "opus" | "default" => Some("claude-opus-5"),
+        "opus" | "default" | "best" if is_foundry => Some("claude-opus-4-6"),
+        "opus" | "default" | "best" => Some("claude-opus-5"),
         "sonnet" => Some("claude-sonnet-4-5"),
+        "haiku" => Some("claude-haiku-4-5"),
+        "fable" => Some("claude-fable-5"),
         _ => None,
     }
 }
@@ -59,8 +61,8 @@ mod tests {
             (json!({}), "opus", true),
             (json!({"availableModels": ["sonnet"]}), "sonnet", true),
             (json!({"availableModels": ["sonnet"]}), "Sonnet[1m]", true),
-            (json!({"availableModels": ["sonnet"]}), "claude-sonnet-5", true),
-            (json!({"availableModels": ["claude-sonnet-5"]}), "sonnet", true),
+            (json!({"availableModels": ["sonnet"]}), "claude-sonnet-5-5", true),
+            (json!({"availableModels": ["claude-sonnet-5-5"]}), "sonnet", true),
             (json!({"availableModels": ["sonnet"]}), "opus", false),
             (json!({"availableModels": ["sonnet"]}), "default", true),
             (json!({"availableModels": ["sonnet"], "enforceAvailableModels": true}), "default", false),

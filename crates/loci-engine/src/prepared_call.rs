@@ -117,12 +117,12 @@ pub(crate) fn prepare_all(
 
 /// Returns a call without what only people and hooks may put into it, and with what the house knows.
 pub(crate) fn from_model(toolbox: &Toolbox, host: &dyn Host, call: &ToolUse) -> ToolUse {
-    let input = call.input.clone();
-    let input = match toolbox.find(&call.name) {
+    let (name, input) = (toolbox.redirected(&call.name).to_owned(), call.input.clone());
+    let input = match toolbox.find(&name) {
         Some(tool) => tool.model_input(input, host),
         None => input,
     };
-    ToolUse { input, ..call.clone() }
+    ToolUse { name, input, ..call.clone() }
 }
 
 /// Judges a prepared call by its effects.

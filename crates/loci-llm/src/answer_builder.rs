@@ -101,6 +101,7 @@ impl AnswerBuilder {
             model: self.request.model.clone(),
             usage: Usage::default(),
             request_id: self.request_id.clone(),
+            rate_limits: None,
         }));
     }
 

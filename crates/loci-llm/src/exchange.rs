@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, Stream, StreamExt};
 use loci_core::ids::RequestId;
-use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use loci_core::stream::{Failure, FailureKind, RateLimits, StreamEvent};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, StatusCode, Version};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
@@ -21,6 +21,7 @@ use crate::failure::connection::{self, root_words};
 use crate::failure::{self, RequestFacts};
 use crate::framing::FrameReader;
 use crate::provider::{Decode, Provider, Pulse};
+use crate::rate_limits;
 use crate::request::Request;
 use crate::sse::EVENT_CAP;
 use crate::transport::Transport;
@@ -169,12 +170,15 @@ impl Exchange {
         let body = whole_body(response, deadline, ERROR_CAP).await.unwrap_or_default();
         let provider = &self.shared.provider;
         let asked = RequestFacts { model: self.request.model_and_window().0, auth: &self.auth };
-        provider.protocol.failure(status, &headers, &body, asked)
+        let mut failure = provider.protocol.failure(status, &headers, &body, asked);
+        failure.rate_limits = rate_limits::from_headers(&headers);
+        failure
     }
 
     fn reading(&self, response: Response, request_id: Option<RequestId>) -> Reading {
         let provider = &self.shared.provider;
         Reading {
+            limits: rate_limits::from_headers(response.headers()),
             response,
             frames: (provider.framing)(),
             decoder: provider.protocol.decoder(&self.request, request_id.clone()),
@@ -191,6 +195,8 @@ struct Reading {
     frames: Box<dyn FrameReader>,
     decoder: Box<dyn Decode>,
     request_id: Option<RequestId>,
+    /// What the head of the answer says of limits, until it is told.
+    limits: Option<Box<RateLimits>>,
     timeouts: Timeouts,
     last_event: Instant,
 }
@@ -235,8 +241,20 @@ impl Reading {
             if self.decoder.decode(&frame, queue)? == Pulse::Progress {
                 self.last_event = Instant::now();
             }
+            self.tell_limits(queue);
         }
         Ok(())
+    }
+
+    fn tell_limits(&mut self, queue: &mut VecDeque<StreamEvent>) {
+        if self.limits.is_none() {
+            return;
+        }
+        if let Some(StreamEvent::Started(started)) =
+            queue.iter_mut().find(|event| matches!(event, StreamEvent::Started(_)))
+        {
+            started.rate_limits = self.limits.take();
+        }
     }
 
     fn finish(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {

@@ -32,6 +32,7 @@ mod model_traits;
 mod page_fetch;
 mod provider;
 mod proxy;
+mod rate_limits;
 mod request;
 mod responses;
 mod retry;

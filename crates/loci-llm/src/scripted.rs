@@ -101,6 +101,7 @@ fn estimated(request: &Request, blocks: Vec<Block>) -> Played {
         model: request.model.clone(),
         usage: usage.clone(),
         request_id: None,
+        rate_limits: None,
     };
     let calls = blocks.iter().any(|block| block.kind() == BlockKind::ToolUse);
     let output_tokens =

@@ -1,6 +1,6 @@
 //! Control requests a client makes of a running session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use loci_app::commands::SessionCommands;
 use loci_app::settings_editor::SettingsContext;
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
-use loci_core::model::MODEL_ALIASES;
 use loci_core::permission::Mode;
 use loci_engine::{
-    Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction, resolve_model,
+    Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction, SideTask,
+    resolve_model,
 };
 use loci_stdx::Store;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::cost::Cost;
 use crate::headless::OutputStyles;
 use crate::initialize::{check_late_hooks, check_support, parse_initialize};
-use crate::session_query::{SessionQuery, model_info};
+use crate::session_query::SessionQuery;
 
 const NO_BYPASS: &str = "Cannot set permission mode to bypassPermissions: the session was not started with \
                          --dangerously-skip-permissions or --allow-dangerously-skip-permissions";
@@ -34,11 +34,39 @@ pub(crate) struct ControlOutcome {
     /// What the answer is made from, once the session has said how it stands.
     pub(crate) query: Option<SessionQuery>,
     /// What the client is answered, or why not; `None` when the session answers later.
-    pub(crate) answer: Option<Result<Option<Value>, String>>,
+    pub(crate) answer: Option<Result<Option<Value>, ControlError>>,
     /// What the client's user should know.
     pub(crate) notice: Option<String>,
     /// Whether there can be no run after this.
     pub(crate) is_fatal: bool,
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ControlError {
+    message: String,
+    /// A word for programs.
+    code: Option<&'static str>,
+}
+
+impl ControlError {
+    /// Says that there are no requests of this kind.
+    fn unsupported(subtype: &str) -> Self {
+        let message = format!("Unsupported control request subtype: {subtype}");
+        Self { message, code: Some("unsupported_request") }
+    }
+
+    /// Says that plugins are not read while work is under way.
+    pub(crate) fn busy() -> Self {
+        let message = "Work is under way; plugins can be read anew once it is done".to_owned();
+        Self { message, code: Some("reload_plugins_busy") }
+    }
+}
+
+impl From<String> for ControlError {
+    fn from(message: String) -> Self {
+        Self { message, code: None }
+    }
 }
 
 /// Reads a control request.
@@ -49,7 +77,8 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         answer: Some(Ok(answer)),
         ..ControlOutcome::default()
     };
-    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
+    let refuse =
+        |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
     let ask = |command| ControlOutcome { commands: vec![command], ..ControlOutcome::default() };
     let later = |action| ask(Command::Mcp { request: id.to_owned(), action });
     let subtype = text("subtype").unwrap_or_default();
@@ -67,7 +96,9 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         },
         "set_model" => {
             let model = text("model").filter(|model| *model != "default").map(str::to_owned);
-            say(Some(Command::SetModel(model)), None)
+            let vars = &context.session_commands.env.vars;
+            let answer = model.as_deref().map(|name| json!({"model": resolve_model(vars, name)}));
+            say(Some(Command::SetModel(model)), answer)
         }
         "rewind_files" => match text("user_message_id").filter(|id| !id.is_empty()) {
             Some(prompt) => ask(Command::RewindFiles {
@@ -82,8 +113,12 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             None => refuse("stop_task needs task_id".to_owned()),
         },
         "background_tasks" => {
+            let answer = match text("tool_use_id") {
+                Some(call) => json!({"backgrounded": context.foreground_calls.contains(call)}),
+                None => json!({}),
+            };
             let call = text("tool_use_id").map(ToolUseId::new);
-            say(Some(Command::MoveToBackground { call }), Some(json!({})))
+            say(Some(Command::MoveToBackground { call }), Some(answer))
         }
         "register_repo_root" => match ["directory", "path", "root"].into_iter().find_map(text) {
             Some(directory) => ask(Command::AddDirectory {
@@ -183,7 +218,11 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         "reload_output_styles" => {
             say(None, Some(json!({"available_output_styles": (context.output_styles)()})))
         }
-        "reload_plugins" => refuse("Plugins are read when a session starts; start a new one".to_owned()),
+        "reload_plugins" => reload_plugins(id, request, context),
+        "set_mcp_permission_mode_override" => match (text("serverName"), request.get("mode")) {
+            (Some(server), Some(mode)) => set_server_mode(id, server, mode),
+            _ => refuse("set_mcp_permission_mode_override needs serverName and mode".to_owned()),
+        },
         "get_task_output" => match text("task_id").and_then(|task| context.task_outputs.get(task)) {
             Some(file) => match task_output(file) {
                 Ok(output) => say(None, Some(output)),
@@ -191,10 +230,58 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             },
             None => refuse("There is no such task".to_owned()),
         },
+        "side_question" => match text("question").map(str::trim).filter(|question| !question.is_empty()) {
+            Some(question) => {
+                let task = SideTask::Question(question.to_owned());
+                ask(Command::AskOnTheSide { request: id.to_owned(), task })
+            }
+            None => refuse("side_question needs question".to_owned()),
+        },
         "set_has_subscribers" => say(None, None),
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_binary_version" => say(None, Some(json!({"version": context.version, "buildTime": null}))),
-        other => refuse(format!("Unsupported control request subtype: {other}")),
+        other => ControlOutcome {
+            answer: Some(Err(ControlError::unsupported(other))),
+            ..ControlOutcome::default()
+        },
+    }
+}
+
+/// Reads plugins anew, unless that would disturb work and the client does not want it to.
+fn reload_plugins(id: &str, request: &Value, context: &ControlContext) -> ControlOutcome {
+    let added = request.get("add_plugins").and_then(Value::as_array).is_some_and(|added| !added.is_empty());
+    let refusal = match (added, request["refuse_if_busy"] == true && context.is_busy) {
+        (true, _) => Some("Plugins cannot be added to a session; give them when it starts".to_owned().into()),
+        (false, true) => Some(ControlError::busy()),
+        (false, false) => None,
+    };
+    if let Some(refusal) = refusal {
+        return ControlOutcome { answer: Some(Err(refusal)), ..ControlOutcome::default() };
+    }
+    let request = id.to_owned();
+    ControlOutcome {
+        commands: vec![Command::ReloadPlugins { request: request.clone() }, Command::Snapshot { request }],
+        query: Some(SessionQuery::Plugins),
+        ..ControlOutcome::default()
+    }
+}
+
+/// Has the calls of a server asked about; only what asks more often may be chosen.
+fn set_server_mode(id: &str, server: &str, mode: &Value) -> ControlOutcome {
+    let mode = match mode.as_str() {
+        None if mode.is_null() => None,
+        Some("default") => Some(Mode::Default),
+        Some("auto") => Some(Mode::Auto),
+        _ => {
+            let problem = format!("The mode of a server is \"default\", \"auto\" or null, not {mode}");
+            return ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
+        }
+    };
+    let set = Command::SetServerMode { server: server.to_owned(), mode };
+    ControlOutcome {
+        commands: vec![set, Command::Snapshot { request: id.to_owned() }],
+        query: Some(SessionQuery::ServerMode { server: server.to_owned(), is_set: mode.is_some() }),
+        ..ControlOutcome::default()
     }
 }
 
@@ -204,7 +291,8 @@ const LIVE_SETTINGS: [&str; 6] =
 
 /// Merges settings into those of the command line, and changes about the session at once what has a command of its own.
 fn apply_flag_settings(settings: &Map<String, Value>, context: &ControlContext) -> ControlOutcome {
-    let refuse = |problem: String| ControlOutcome { answer: Some(Err(problem)), ..ControlOutcome::default() };
+    let refuse =
+        |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
     let text = |key: &str| settings.get(key).map(|value| value.as_str().map(str::to_owned));
     let mut commands: Vec<Command> = Vec::new();
     commands.extend(text("model").map(Command::SetModel));
@@ -262,7 +350,7 @@ fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
             }
         }
         Err(problem) => ControlOutcome {
-            answer: Some(Err(problem.clone())),
+            answer: Some(Err(problem.clone().into())),
             notice: Some(problem),
             is_fatal: true,
             ..ControlOutcome::default()
@@ -294,6 +382,14 @@ pub(crate) struct ControlContext {
     pub(crate) queued: Vec<String>,
     /// Where tasks write.
     pub(crate) task_outputs: BTreeMap<String, PathBuf>,
+    /// Calls that are waited for and can go on in the background.
+    pub(crate) foreground_calls: BTreeSet<String>,
+    /// Whether a turn is under way or waits, or agents work.
+    pub(crate) is_busy: bool,
+    /// The permission mode.
+    pub(crate) mode: Mode,
+    /// Who serves the models.
+    pub(crate) provider: &'static str,
 }
 
 impl ControlContext {
@@ -305,59 +401,6 @@ impl ControlContext {
     fn update_settings(&self, source: &str, settings: &Map<String, Value>) -> Result<(), String> {
         let files = SettingsContext::new(&self.session_commands.env);
         files.update_source(source, settings).map_err(|error| error.to_string())
-    }
-
-    fn initialize(&self) -> Value {
-        let vars = &self.session_commands.env.vars;
-        let aliases = MODEL_ALIASES.iter().map(|name| (*name, resolve_model(vars, name)));
-        let named: Vec<(&str, String)> = aliases.collect();
-        let others = self.models.iter().filter(|model| !named.iter().any(|(_, id)| id == *model));
-        let others = others.map(|model| (model.as_str(), model.clone()));
-        let models: Vec<Value> =
-            named.iter().cloned().chain(others).map(|(name, id)| model_info(name, &id, "")).collect();
-        let commands = self.commands.get();
-        let commands: Vec<Value> = commands
-            .iter()
-            .map(|command| {
-                let mut shown = json!({
-                    "name": command.name,
-                    "description": command.description,
-                    "argumentHint": command.argument_hint,
-                });
-                if !command.aliases.is_empty() {
-                    shown["aliases"] = json!(command.aliases);
-                }
-                shown
-            })
-            .collect();
-        let agents: Vec<Value> = self
-            .agents
-            .get()
-            .iter()
-            .map(|agent| json!({"name": agent.name, "description": agent.description}))
-            .collect();
-        let mut answer = json!({
-            "commands": commands,
-            "agents": agents,
-            "output_style": self.output_style,
-            "available_output_styles": (self.output_styles)(),
-            "models": models,
-            "account": {"tokenSource": "none", "apiKeySource": self.api_key_source, "apiProvider": "firstParty"},
-            "pid": std::process::id(),
-            "claude_code_version": self.version,
-            "fast_mode_state": "off",
-            "hooks_applied": true,
-            "hook_on_failure_supported": true,
-        });
-        let initialized = self.initialized.as_ref();
-        let parts = [
-            ("plugins_applied", initialized.is_some_and(|request| !request.plugin_dirs.is_empty())),
-            ("mcp_servers_applied", initialized.is_some_and(|request| !request.mcp_servers.is_empty())),
-        ];
-        for (key, _) in parts.into_iter().filter(|(_, is_asked)| *is_asked) {
-            answer[key] = json!(self.has_awaited_initialize);
-        }
-        answer
     }
 }
 
@@ -381,7 +424,7 @@ pub(crate) fn rewound(outcome: &Result<FilesRewound, String>) -> Result<Option<V
 }
 
 /// Wraps an answer for the client.
-pub(crate) fn response(id: &str, answer: Result<Option<Value>, String>) -> Value {
+pub(crate) fn response(id: &str, answer: Result<Option<Value>, ControlError>) -> Value {
     let mut response = match answer {
         Ok(answer) => {
             let mut response = json!({"subtype": "success", "request_id": id});
@@ -390,7 +433,13 @@ pub(crate) fn response(id: &str, answer: Result<Option<Value>, String>) -> Value
             }
             response
         }
-        Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+        Err(error) => {
+            let mut response = json!({"subtype": "error", "request_id": id, "error": error.message});
+            if let Some(code) = error.code {
+                response["error_code"] = json!(code);
+            }
+            response
+        }
     };
     json!({"type": "control_response", "response": response.take()})
 }
@@ -422,6 +471,10 @@ mod tests {
             session_commands: session_commands(),
             queued: vec!["u1".to_owned()],
             task_outputs: BTreeMap::new(),
+            foreground_calls: BTreeSet::from(["t".to_owned()]),
+            is_busy: true,
+            mode: Mode::Default,
+            provider: "firstParty",
         }
     }
 
@@ -502,6 +555,10 @@ mod tests {
         }
         for bad in [
             json!({"subtype": "teleport"}),
+            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "s"}),
+            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "s", "mode": "bypassPermissions"}),
+            json!({"subtype": "reload_plugins", "refuse_if_busy": true}),
+            json!({"subtype": "reload_plugins", "add_plugins": [{"type": "local", "path": "/p"}]}),
             json!({"subtype": "rewind_files"}),
             json!({"subtype": "stop_task"}),
             json!({"subtype": "register_repo_root"}),
@@ -513,6 +570,7 @@ mod tests {
             json!({"subtype": "cancel_async_message"}),
             json!({"subtype": "get_task_output", "task_id": "none"}),
             json!({"subtype": "mcp_call"}),
+            json!({"subtype": "side_question", "question": " "}),
             json!({"subtype": "mcp_read_resource", "serverName": "s"}),
             json!({"subtype": "set_permission_mode", "mode": "yolo"}),
             json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
@@ -521,5 +579,25 @@ mod tests {
             let is_refused = outcome.answer.is_some_and(|answer| answer.is_err());
             assert!(is_refused && outcome.commands.is_empty(), "{bad}");
         }
+    }
+
+    #[test]
+    fn answers_of_background_tasks_and_unsupported_requests_are_those_of_the_protocol() {
+        for (request, expected) in [
+            (json!({"subtype": "background_tasks"}), json!({})),
+            (json!({"subtype": "background_tasks", "tool_use_id": "t"}), json!({"backgrounded": true})),
+            (json!({"subtype": "background_tasks", "tool_use_id": "x"}), json!({"backgrounded": false})),
+            (json!({"subtype": "set_model", "model": "opus"}), json!({"model": "claude-opus-5-5"})),
+        ] {
+            assert_eq!(
+                handle_request("r", &request, &context()).answer,
+                Some(Ok(Some(expected))),
+                "{request}"
+            );
+        }
+        let unknown = handle_request("r", &json!({"subtype": "teleport"}), &context()).answer.unwrap();
+        let response = response("r", unknown)["response"].take();
+        assert_eq!(response["error"], "Unsupported control request subtype: teleport");
+        assert_eq!(response["error_code"], "unsupported_request");
     }
 }

@@ -7,24 +7,32 @@ use std::path::Path;
 use loci_core::entry::draft::synthetic_message;
 use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::plugin::PluginProblem;
-use loci_core::stream::{Failure, StreamEvent};
+use loci_core::stream::{Failure, RateLimits, StreamEvent};
 use loci_engine::{
-    AgentRef, AssistantBlock, BackgroundStatus, BackgroundTask, EngineEvent, GoalVerdict, HookRunEnded,
-    HookRunStarted, LocalCommandOutput, McpServerError, TaskNews, TaskUsage, TurnStart, UserMessage,
-    task_summary,
+    AgentRef, AssistantBlock, EngineEvent, GoalVerdict, HookRunEnded, HookRunStarted, LocalCommandOutput,
+    McpServerError, TurnStart, UserMessage,
 };
-use loci_stdx::Env;
+use loci_stdx::{Env, rfc3339_millis};
 use serde_json::{Map, Value, json};
 
-/// What clients may rely on: an interrupt answers with the prompts that still wait, and may take them back.
-const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+/// What clients may rely on: an interrupt answers with the prompts that still wait, and may take them back; the way of a
+/// prompt is told; servers in the client may change their tools; resources of servers can be read; plugins are not read anew
+/// while work is under way, where that is asked for.
+pub(crate) const CAPABILITIES: [&str; 6] = [
+    "interrupt_receipt_v1",
+    "interrupt_cancel_queued_v1",
+    "msg_lifecycle_v1",
+    "sdk_mcp_tools_list_changed",
+    "mcp_read_resource_v1",
+    "reload_plugins_refuse_if_busy_v1",
+];
 
 /// How many bytes of lines go into one frame of a mirrored transcript: clients refuse lines over 1 MiB.
 const MIRROR_BYTES: usize = 512 * 1024;
 
 /// What every frame needs to know.
 pub(crate) struct Frames {
-    env: Env,
+    pub(crate) env: Env,
     pub(crate) session: SessionId,
     version: String,
 }
@@ -104,6 +112,15 @@ impl Frames {
                     "reason": reason,
                 }),
             ),
+            EngineEvent::PermissionDenied { tool, call, reason_kind, message } => self.system(
+                "permission_denied",
+                json!({
+                    "tool_name": tool,
+                    "tool_use_id": call.as_str(),
+                    "decision_reason_type": reason_kind,
+                    "message": message,
+                }),
+            ),
             EngineEvent::Resumed(_)
             | EngineEvent::Task(_)
             | EngineEvent::StopAnswered { .. }
@@ -131,6 +148,7 @@ impl Frames {
             | EngineEvent::TerminalSequence(_)
             | EngineEvent::TranscriptLines { .. }
             | EngineEvent::PromptCancelled { .. }
+            | EngineEvent::PluginsReloaded { .. }
             | EngineEvent::Warning(_) => return None,
         })
     }
@@ -141,6 +159,7 @@ impl Frames {
             EngineEvent::Assistant(_) | EngineEvent::User(_) | EngineEvent::Stream { .. } => {
                 let mut frame = self.of(event)?;
                 frame["parent_tool_use_id"] = json!(agent.parent.as_ref().map(ToolUseId::as_str));
+                frame["agent_id"] = json!(agent.id.as_str());
                 frame["subagent_type"] = json!(agent.kind);
                 frame["task_description"] = json!(agent.description);
                 // The result of an agent's own call is told by its content alone.
@@ -149,44 +168,12 @@ impl Frames {
                 }
                 Some(frame)
             }
+            EngineEvent::PermissionDenied { .. } => {
+                let mut frame = self.of(event)?;
+                frame["agent_id"] = json!(agent.id.as_str());
+                Some(frame)
+            }
             _ => None,
-        }
-    }
-
-    /// Returns the frames of a step of work beside the conversation.
-    pub(crate) fn of_task(&self, news: &TaskNews) -> Vec<Value> {
-        match news {
-            TaskNews::Started(task) => vec![self.system("task_started", task_started(task))],
-            TaskNews::Backgrounded(task) => {
-                let patch = json!({"is_backgrounded": true});
-                vec![self.system("task_updated", json!({"task_id": task.id, "patch": patch}))]
-            }
-            TaskNews::Progress { task, description, last_tool, usage } => {
-                let mut fields = json!({
-                    "task_id": task.id,
-                    "tool_use_id": task.tool_use_id.as_str(),
-                    "description": description,
-                    "subagent_type": task.agent_type(),
-                    "usage": task_usage(usage),
-                });
-                if let Some(tool) = last_tool {
-                    fields["last_tool_name"] = json!(tool);
-                }
-                vec![self.system("task_progress", fields)]
-            }
-            TaskNews::Ended(task) => {
-                let mut patch = json!({
-                    "status": task.status.name(),
-                    "end_time": self.env.clock.now().as_millisecond(),
-                });
-                if let BackgroundStatus::Broken(why) = &task.status {
-                    patch["error"] = json!(why);
-                }
-                vec![
-                    self.system("task_updated", json!({"task_id": task.id, "patch": patch})),
-                    self.system("task_notification", task_notification(task)),
-                ]
-            }
         }
     }
 
@@ -233,6 +220,8 @@ impl Frames {
         fields["original_cwd"] = json!(start.cwd.display().to_string());
         fields["additional_directories"] = json!(start.dirs);
         fields["capabilities"] = json!(CAPABILITIES);
+        fields["per_turn_effort_active"] = json!(false);
+        fields["view_mode"] = json!("default");
         if let Some(effort) = &start.effort {
             fields["effort"] = json!(effort);
         }
@@ -257,6 +246,7 @@ impl Frames {
             "type": "assistant",
             "message": block.message,
             "parent_tool_use_id": null,
+            "timestamp": self.timestamp(),
         });
         if let Some(request) = &block.request {
             frame["request_id"] = json!(request.as_str());
@@ -270,8 +260,20 @@ impl Frames {
     /// Returns what a command said that needed no model: words of nobody, in the place of an answer.
     fn local_command(&self, output: &LocalCommandOutput) -> Value {
         let id = self.env.random.uuid_v4().to_string();
-        let message = synthetic_message(&id, &output.text);
-        self.sealed(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}), None)
+        let frame = json!({
+            "type": "assistant",
+            "message": synthetic_message(&id, &output.text),
+            "parent_tool_use_id": null,
+            "timestamp": self.timestamp(),
+            "local_command_source": format!("<local-command-stdout>{}</local-command-stdout>", output.text),
+            "local_command_run": {"command": output.name, "args": output.argument.clone().unwrap_or_default()},
+        });
+        self.sealed(frame, None)
+    }
+
+    /// Returns the moment, as transcripts have it.
+    fn timestamp(&self) -> String {
+        rfc3339_millis(self.env.clock.now())
     }
 
     fn user(&self, message: &UserMessage) -> Value {
@@ -307,13 +309,57 @@ impl Frames {
         self.sealed(frame, None)
     }
 
+    /// Returns the frame that tells the way of a prompt: `queued`, `started`, `completed` or `cancelled`.
+    pub(crate) fn command_lifecycle(&self, prompt: &str, state: &str) -> Value {
+        self.sealed(json!({"type": "command_lifecycle", "command_uuid": prompt, "state": state}), None)
+    }
+
+    /// Returns the frame that says that a request which takes its time was taken up.
+    pub(crate) fn request_started(&self, request: &str) -> Value {
+        self.system("control_request_progress", json!({"request_id": request, "status": "started"}))
+    }
+
+    /// Returns the frame that tells how much of what the account may use is used.
+    pub(crate) fn rate_limits(&self, limits: &RateLimits) -> Value {
+        let mut told = json!({"status": limits.status});
+        let rest = [
+            ("resetsAt", json!(limits.resets_at)),
+            ("rateLimitType", json!(limits.kind)),
+            ("utilization", json!(limits.utilization)),
+            ("surpassedThreshold", json!(limits.surpassed_threshold)),
+            ("overageStatus", json!(limits.overage_status)),
+            ("overageResetsAt", json!(limits.overage_resets_at)),
+            ("overageDisabledReason", json!(limits.overage_disabled_reason)),
+        ];
+        for (key, value) in rest.into_iter().filter(|(_, value)| !value.is_null()) {
+            told[key] = value;
+        }
+        self.sealed(json!({"type": "rate_limit_event", "rate_limit_info": told}), None)
+    }
+
+    /// Returns the frame that says that the model would not answer, and that nobody else is asked.
+    pub(crate) fn refused(&self, model: &str, prompt: Option<&str>) -> Value {
+        let fields = json!({
+            "original_model": model,
+            "request_id": null,
+            "refused_user_message_uuid": prompt,
+            "content": format!("{model} declined to answer, and no other model is asked"),
+        });
+        self.system("model_refusal_no_fallback", fields)
+    }
+
+    /// Returns the frame that has the slash commands, which are others than before.
+    pub(crate) fn commands_changed(&self, commands: Vec<Value>) -> Value {
+        self.system("commands_changed", json!({"commands": commands}))
+    }
+
     /// Returns the frame that says why a prompt was blocked.
     pub(crate) fn blocked_prompt(&self, reason: &str) -> Value {
         let fields = json!({"content": reason, "level": "warning", "prevent_continuation": true});
         self.system("informational", fields)
     }
 
-    fn system(&self, subtype: &str, fields: Value) -> Value {
+    pub(crate) fn system(&self, subtype: &str, fields: Value) -> Value {
         let mut frame = Map::new();
         frame.insert("type".to_owned(), json!("system"));
         frame.insert("subtype".to_owned(), json!(subtype));
@@ -354,56 +400,10 @@ pub(crate) fn transcript_mirror(file: &Path, lines: &[String]) -> Vec<String> {
     batches.into_iter().map(frame).collect()
 }
 
-fn task_started(task: &BackgroundTask) -> Value {
-    let mut fields = json!({
-        "task_id": task.id,
-        "tool_use_id": task.tool_use_id.as_str(),
-        "description": task.label(),
-    });
-    if let Some(kind) = task.agent_type() {
-        fields["subagent_type"] = json!(kind);
-    }
-    fields["task_type"] = json!(task.kind.name());
-    if task.agent_type().is_some() {
-        fields["prompt"] = json!(task.command);
-    }
-    fields
-}
-
-/// Tells how work beside the conversation ended; of what was waited for, the result of its call tells the rest.
-fn task_notification(task: &BackgroundTask) -> Value {
-    let status = match task.status {
-        BackgroundStatus::Killed(_) => "stopped",
-        ref status => status.name(),
-    };
-    let (output, summary) = match task.is_background {
-        true => (task.output.display().to_string(), task_summary(task)),
-        false => (String::new(), task.label().to_owned()),
-    };
-    let mut fields = json!({
-        "task_id": task.id,
-        "tool_use_id": task.tool_use_id.as_str(),
-        "status": status,
-        "output_file": output,
-        "summary": summary,
-    });
-    if let Some(report) = &task.report {
-        fields["usage"] = task_usage(&report.usage);
-    }
-    fields
-}
-
-fn task_usage(usage: &TaskUsage) -> Value {
-    json!({
-        "total_tokens": usage.total_tokens,
-        "tool_uses": usage.tool_uses,
-        "duration_ms": usage.duration.as_millis() as u64,
-    })
-}
-
 fn fallback_text(from: &str, to: &str, failure: &Failure) -> String {
     format!("{from} is not answering ({failure}); {to} takes over for this turn")
 }
+
 fn compaction_status(failure: Option<&str>) -> Value {
     match failure {
         None => json!({"status": null, "compact_result": "success"}),

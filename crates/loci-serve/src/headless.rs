@@ -12,9 +12,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::FlagSettings;
 use loci_app::commands::SessionCommands;
+use loci_app::{FlagSettings, api_provider};
 use loci_core::ids::SessionId;
+use loci_core::permission::Mode;
 use loci_engine::{ClientMessage, InitializeRequest, NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -27,6 +28,7 @@ use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
 use crate::result_frame::ResultContext;
 use crate::signals::{Signal, Signals};
+use crate::task_frames::LiveTasks;
 use session_state::SessionState;
 
 /// How answers are written.
@@ -119,6 +121,8 @@ pub struct Headless {
     pub question_timeout: Option<Duration>,
     /// Whether a client may switch to bypassing permissions.
     pub may_bypass: bool,
+    /// The permission mode that it starts in.
+    pub mode: Mode,
     /// The version clients are told.
     pub version: String,
     /// Where the credentials come from.
@@ -177,6 +181,10 @@ impl Headless {
             session_commands: self.session_commands.clone(),
             queued: Vec::new(),
             task_outputs: BTreeMap::new(),
+            foreground_calls: BTreeSet::new(),
+            is_busy: false,
+            mode: self.mode,
+            provider: api_provider(&self.env),
         };
         let output = Output::new(stdout);
         let client_requests = self.client_requests.take();
@@ -203,6 +211,12 @@ impl Headless {
             results: ResultContext::default(),
             state: SessionState::new(&self.env),
             n_open_prompts: 0,
+            tasks: LiveTasks::default(),
+            has_other_tasks: false,
+            limits: None,
+            told_commands: None,
+            named_prompts: BTreeSet::new(),
+            cancelling: BTreeMap::new(),
         };
         let (exit, has_failed) = event_loop.run().await;
         // What was said is written in any case.

@@ -29,6 +29,7 @@ struct Payload {
     agent_progress_summaries: Option<bool>,
     plan_mode_instructions: Option<String>,
     tool_aliases: Option<Map<String, Value>>,
+    per_task_stop_affordance: Option<bool>,
     plugins: Option<Vec<Plugin>>,
     mcp_servers: Option<Map<String, Value>>,
     #[serde(flatten)]
@@ -81,7 +82,7 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         json_schema: payload.json_schema,
         system_prompt: payload.system_prompt.map(|texts| match texts {
             Texts::One(text) => text,
-            Texts::Many(texts) => texts.join("\n\n"),
+            Texts::Many(texts) => join_blocks(&texts),
         }),
         append_system_prompt: payload.append_system_prompt,
         excludes_dynamic_sections: payload.exclude_dynamic_sections.unwrap_or(false),
@@ -97,10 +98,20 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         wants_agent_summaries: payload.agent_progress_summaries.unwrap_or(false),
         plan_mode_instructions: payload.plan_mode_instructions,
         tool_aliases: payload.tool_aliases.unwrap_or_default(),
+        can_stop_tasks: payload.per_task_stop_affordance.unwrap_or(false),
         plugin_dirs: payload.plugins.unwrap_or_default().into_iter().map(|plugin| plugin.path).collect(),
         mcp_servers: payload.mcp_servers.unwrap_or_default(),
         unknown: payload.unknown,
     })
+}
+
+/// Marks where a system prompt ends that is the same everywhere; the SDK has it as a constant. Both sides are sent.
+const DYNAMIC_BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
+
+fn join_blocks(texts: &[String]) -> String {
+    let texts: Vec<&str> =
+        texts.iter().map(String::as_str).filter(|text| *text != DYNAMIC_BOUNDARY).collect();
+    texts.join("\n\n")
 }
 
 fn parse_hooks(event: &str, matchers: Value) -> Result<Vec<ClientHook>, serde_json::Error> {
@@ -147,7 +158,7 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
         ("hooks", unknown_events.join(", ")),
         ("promptSuggestions", flag(request.wants_prompt_suggestions)),
         ("agentProgressSummaries", flag(request.wants_agent_summaries)),
-        ("toolAliases", names(request.tool_aliases.keys().map(String::as_str).collect())),
+        ("toolAliases", names(odd_aliases(request))),
     ];
     let known =
         unsupported.iter().filter(|(_, what)| !what.is_empty()).map(|(field, what)| match what.as_str() {
@@ -165,14 +176,15 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
     })
 }
 
+/// Returns the aliases that name no tool.
+fn odd_aliases(request: &InitializeRequest) -> Vec<&str> {
+    let odd = request.tool_aliases.iter().filter(|(_, tool)| !tool.is_string());
+    odd.map(|(name, _)| name.as_str()).collect()
+}
+
 /// What clients say of themselves, or to spare us work: nothing goes amiss without it.
-const NEEDLESS: [&str; 5] = [
-    "sdkMcpServerManifests",
-    "sdkMcpServerManifestsOrigin",
-    "supportedDialogKinds",
-    "perTaskStopAffordance",
-    "systemPromptSnapshot",
-];
+const NEEDLESS: [&str; 4] =
+    ["sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "supportedDialogKinds", "systemPromptSnapshot"];
 
 fn flag(is_set: bool) -> String {
     if is_set { "yes".to_owned() } else { String::new() }
@@ -224,7 +236,7 @@ mod tests {
         assert_eq!(python.agents["reviewer"]["prompt"], "p");
         let typescript = parse(json!({
             "subtype": "initialize", "sdkMcpServers": ["calc"], "jsonSchema": {"type": "object"},
-            "systemPrompt": ["You test.", "Quickly."], "appendSystemPrompt": "More.", "excludeDynamicSections": true,
+            "systemPrompt": ["You test.", "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__", "Quickly."], "perTaskStopAffordance": true, "appendSystemPrompt": "More.", "excludeDynamicSections": true,
             "skills": ["pdf"], "title": "T", "promptSuggestions": true, "fromTheFuture": {"a": 1},
         }));
         assert_eq!(
@@ -238,6 +250,7 @@ mod tests {
                 skills: Some(vec!["pdf".to_owned()]),
                 title: Some("T".to_owned()),
                 wants_prompt_suggestions: true,
+                can_stop_tasks: true,
                 unknown: Map::from_iter([("fromTheFuture".to_owned(), json!({"a": 1}))]),
                 ..InitializeRequest::default()
             }
@@ -266,6 +279,8 @@ mod tests {
             (json!({"skills": ["a", "b"], "jsonSchema": {}, "excludeDynamicSections": true}), "fine"),
             (json!({"agents": {"r": {}}, "promptSuggestions": true}), "promptSuggestions"),
             (json!({"later": 1}), "later"),
+            (json!({"toolAliases": {"Shell": "Bash"}}), "fine"),
+            (json!({"toolAliases": {"Shell": 5}}), "toolAliases (Shell)"),
         ] {
             let found = match check_support(&parse(payload.clone())) {
                 None => "fine".to_owned(),

@@ -9,12 +9,14 @@ mod cost;
 mod frame;
 mod headless;
 mod initialize;
+mod initialize_answer;
 mod input;
 mod outgoing;
 mod output;
 mod result_frame;
 mod session_query;
 mod signals;
+mod task_frames;
 
 pub use client_input::ClientInput;
 pub use headless::{Exit, Headless, InputFormat, OutputFormat, OutputStyles, PermissionPrompter};

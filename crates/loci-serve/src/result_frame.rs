@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use loci_app::api_provider;
 use loci_core::model::{facts, is_price_unknown};
 use loci_core::usage::ModelUsage;
 use loci_engine::TurnReport;
@@ -15,14 +16,30 @@ use crate::frame::Frames;
 pub(crate) struct ResultContext {
     /// How many results there were before it.
     pub(crate) index: u64,
-    /// The prompt that the turn began with.
-    pub(crate) prompt: Option<String>,
+    /// The prompts that the turn has taken up, in order.
+    pub(crate) prompts: Vec<String>,
+    /// Whether an answer has said so.
+    pub(crate) has_marked_prompts: bool,
+    /// The model that the turn began with.
+    pub(crate) model: String,
+    /// What became of the agents of the run.
+    pub(crate) subagents: Value,
     /// The command that needed no model, where the turn was one.
     pub(crate) local_command: Option<String>,
     /// How many prompts wait.
     pub(crate) n_queued: usize,
     /// What was told of usage with the result before it.
     pub(crate) told: BTreeMap<String, ModelUsage>,
+}
+
+impl ResultContext {
+    /// Forgets what concerns the turn before.
+    pub(crate) fn begin_turn(&mut self, model: &str) {
+        self.prompts.clear();
+        self.has_marked_prompts = false;
+        self.local_command = None;
+        model.clone_into(&mut self.model);
+    }
 }
 
 impl Frames {
@@ -40,14 +57,17 @@ impl Frames {
             "stop_reason": report.stop_reason,
             "session_id": self.session.as_str(),
             "total_cost_usd": report.total_cost_usd,
-            "usage": report.usage.to_full_value(),
-            "modelUsage": usage_in_window(report),
+            "usage": turn_usage(report),
+            "modelUsage": usage_in_window(report, api_provider(&self.env)),
             "permission_denials": report.denials.iter().map(|denial| json!({
                 "tool_name": denial.tool_name,
                 "tool_use_id": denial.tool_use_id,
                 "tool_input": denial.tool_input,
             })).collect::<Vec<_>>(),
             "fast_mode_state": "off",
+            "subagent_stats": context.subagents,
+            "safety_stops": u8::from(report.outcome == Outcome::Refused),
+            "queued_turn_count": context.n_queued,
             "loci": {"context": {
                 "tokens": report.context.tokens,
                 "window": report.context.window,
@@ -60,9 +80,12 @@ impl Frames {
         if !unpriced.is_empty() {
             frame["loci"]["price_unknown"] = json!(unpriced);
         }
-        for (key, after) in
-            [("ttft_ms", report.first_event_after), ("time_to_request_ms", report.first_request_after)]
-        {
+        for (key, after) in [
+            ("ttft_ms", report.first_event_after),
+            ("ttft_stream_ms", report.first_event_after),
+            ("first_content_frame_ms", report.first_content_after),
+            ("time_to_request_ms", report.first_request_after),
+        ] {
             if let Some(after) = after {
                 frame[key] = json!(after.as_millis() as u64);
             }
@@ -81,15 +104,14 @@ impl Frames {
             frame["deferred_tool_use"] = json!({"id": call.id, "name": call.name, "input": call.input});
         }
         frame["result_index"] = json!(context.index);
-        frame["model_usage_since_last_result"] = usage_since(&context.told, &report.by_model);
-        if let Some(prompt) = &context.prompt {
-            frame["user_message_uuid"] = json!(prompt);
+        let provider = api_provider(&self.env);
+        frame["model_usage_since_last_result"] = usage_since(&context.told, &report.by_model, provider);
+        if let Some(last) = context.prompts.last() {
+            frame["user_message_uuid"] = json!(last);
+            frame["user_message_uuids"] = json!(context.prompts);
         }
         if let Some(command) = &context.local_command {
             frame["local_command"] = json!(command);
-        }
-        if context.n_queued > 0 {
-            frame["queued_turn_count"] = json!(context.n_queued);
         }
         // Clients take it for granted in every result that is no success.
         if ending.subtype != "success" {
@@ -197,9 +219,18 @@ pub(crate) fn outcome_text(report: &TurnReport) -> String {
     }
 }
 
+/// Returns what the main line used in a turn.
+fn turn_usage(report: &TurnReport) -> Value {
+    let mut usage = report.usage.to_full_value();
+    if usage.get("output_tokens_details").is_none() {
+        usage["output_tokens_details"] = json!({"thinking_tokens": 0});
+    }
+    usage
+}
+
 /// Returns what each model used; the window of one that we know nothing of is the one in force.
-fn usage_in_window(report: &TurnReport) -> Value {
-    let mut usage = usage_by_model(&report.by_model);
+fn usage_in_window(report: &TurnReport, provider: &str) -> Value {
+    let mut usage = usage_by_model(&report.by_model, provider);
     let unknown = report
         .by_model
         .iter()
@@ -210,14 +241,15 @@ fn usage_in_window(report: &TurnReport) -> Value {
     usage
 }
 
-/// Returns what each model used, as clients are told it.
-pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
+/// Returns what each model used, as clients are told it; `provider` serves those that no named one has.
+pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>, provider: &str) -> Value {
     let row = |model: &str, usage: &ModelUsage| {
         let facts = facts(model);
         let mut value = serde_json::to_value(usage).unwrap_or_default();
         value["contextWindow"] = json!(usage.context_window.unwrap_or(facts.window));
         value["maxOutputTokens"] = json!(usage.max_output_tokens.unwrap_or(facts.default_output));
         value["canonicalModel"] = json!(facts.id);
+        value["provider"] = json!(model.split_once('/').map_or(provider, |(named, _)| named));
         value["costBasis"] = json!(if is_price_unknown(model, usage) { "unknown" } else { "list" });
         if is_price_unknown(model, usage) {
             value["priceUnknown"] = json!(true);
@@ -228,7 +260,11 @@ pub(crate) fn usage_by_model(by_model: &BTreeMap<String, ModelUsage>) -> Value {
 }
 
 /// Returns what each model used since the last result; models that were not asked since are left out.
-fn usage_since(told: &BTreeMap<String, ModelUsage>, now: &BTreeMap<String, ModelUsage>) -> Value {
+fn usage_since(
+    told: &BTreeMap<String, ModelUsage>,
+    now: &BTreeMap<String, ModelUsage>,
+    provider: &str,
+) -> Value {
     let nothing = ModelUsage::default();
     let since = now.iter().map(|(model, usage)| (model, usage.beyond(told.get(model).unwrap_or(&nothing))));
     let n_tokens = |usage: &ModelUsage| {
@@ -236,6 +272,5 @@ fn usage_since(told: &BTreeMap<String, ModelUsage>, now: &BTreeMap<String, Model
         input_tokens + output_tokens + cache_read_input_tokens + usage.cache_creation_input_tokens
     };
     let since = since.filter(|(_, usage)| n_tokens(usage) > 0);
-    let rows = since.map(|(model, usage)| (model.clone(), serde_json::to_value(usage).unwrap_or_default()));
-    rows.collect::<Map<_, _>>().into()
+    usage_by_model(&since.map(|(model, usage)| (model.clone(), usage)).collect(), provider)
 }

@@ -5,17 +5,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
-use loci_app::FlagSettings;
 use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::permissions::{PermissionReport, RuleRow};
-use loci_app::commands::{SessionCommands, model};
+use loci_app::commands::{SessionCommands, model, short_tokens};
 use loci_app::settings_editor::SettingsContext;
+use loci_app::{FlagSettings, api_provider};
 use loci_core::model::{ThinkingStyle, facts};
 use loci_core::permission::{Call, Destination, RuleList, Verdict, decide};
 use loci_core::tool::{CallEffects, PathEffect};
 use loci_engine::{ContextCategory, ContextCell, ContextUsage, SessionSnapshot};
 use serde_json::{Map, Value, json};
 
+use crate::control::ControlContext;
 use crate::result_frame::usage_by_model;
 
 /// How much of a file is read, unless the client says otherwise.
@@ -45,6 +46,15 @@ pub(crate) enum SessionQuery {
     Hooks,
     /// The skills.
     Skills,
+    /// What plugins have brought, after they were read anew.
+    Plugins,
+    /// Whether there is a server whose calls are to be asked about.
+    ServerMode {
+        /// Its name.
+        server: String,
+        /// Whether a mode was chosen, and not taken back.
+        is_set: bool,
+    },
     /// A file, as far as the model might read it.
     ReadFile {
         /// Which.
@@ -76,17 +86,15 @@ impl SessionQuery {
     }
 
     /// Returns the answer, or why there is none.
-    pub(crate) fn answer(
-        self,
-        commands: &SessionCommands,
-        flags: &FlagSettings,
-        session: &SessionSnapshot,
-    ) -> Result<Value, String> {
+    pub(crate) fn answer(self, context: &ControlContext, session: &SessionSnapshot) -> Result<Value, String> {
+        let ControlContext { session_commands: commands, flag_settings: flags, .. } = context;
         Ok(match self {
             Self::ContextUsage { is_summary } => context_usage(session, is_summary),
             Self::Settings => settings(commands, flags, session),
             Self::Skills => json!({"skills": skill_commands(session)}),
-            Self::Usage => usage(session),
+            Self::Plugins => plugins(context, session),
+            Self::ServerMode { server, is_set } => server_mode(session, &server, is_set),
+            Self::Usage => usage(session, api_provider(&commands.env)),
             Self::Models => json!({"models": models(commands, session)}),
             Self::PermissionRules => json!({"state": permission_rules(session)}),
             Self::Hooks => hook_listing(&hooks::rows(commands, session)),
@@ -294,7 +302,7 @@ fn settings(commands: &SessionCommands, flags: &FlagSettings, session: &SessionS
     })
 }
 
-fn usage(session: &SessionSnapshot) -> Value {
+fn usage(session: &SessionSnapshot, provider: &str) -> Value {
     let totals = &session.totals;
     json!({
         "session": {
@@ -303,12 +311,43 @@ fn usage(session: &SessionSnapshot) -> Value {
             "total_duration_ms": session.wall.as_millis() as u64,
             "total_lines_added": totals.lines.added,
             "total_lines_removed": totals.lines.removed,
-            "model_usage": usage_by_model(&totals.by_model),
+            "model_usage": usage_by_model(&totals.by_model, provider),
         },
         "subscription_type": null,
         "rate_limits_available": false,
         "rate_limits": null,
+        "behaviors": null,
     })
+}
+
+/// Says what there is after plugins were read anew.
+fn plugins(context: &ControlContext, session: &SessionSnapshot) -> Value {
+    let reload = context.session_commands.plugin_reload.as_ref();
+    let list = reload.map(|reload| reload.store.get().list()).unwrap_or_default();
+    let plugins: Vec<Value> = list
+        .plugins
+        .iter()
+        .map(|it| json!({"name": it.name, "path": it.path, "source": it.source}))
+        .collect();
+    let servers: Vec<Value> =
+        session.mcp_servers.iter().map(|it| json!({"name": it.name, "status": it.status.name()})).collect();
+    json!({
+        "commands": context.command_rows(),
+        "agents": context.agent_rows(),
+        "plugins": plugins,
+        "mcpServers": servers,
+        "error_count": list.problems.len(),
+    })
+}
+
+/// Says whether there is such a server; what is chosen for one that is not counts once it comes.
+fn server_mode(session: &SessionSnapshot, server: &str, is_set: bool) -> Value {
+    match is_set && !session.mcp_servers.iter().any(|it| it.name == server) {
+        true => json!({"warning": format!(
+            "There is no MCP server `{server}` yet; its calls are asked about once there is"
+        )}),
+        false => json!({}),
+    }
 }
 
 /// Lists models as `initialize` does.
@@ -320,6 +359,15 @@ pub(crate) fn models(commands: &SessionCommands, session: &SessionSnapshot) -> V
 /// Describes a model to a client.
 pub(crate) fn model_info(name: &str, id: &str, description: &str) -> Value {
     let facts = facts(id);
+    let description = match (description, facts.price) {
+        ("", Some(price)) => format!(
+            "{} tokens, ${} in, ${} out per million tokens",
+            short_tokens(facts.window),
+            price.input,
+            price.output
+        ),
+        (said, _) => said.to_owned(),
+    };
     let mut row = Map::from_iter([
         ("value".to_owned(), json!(name)),
         ("resolvedModel".to_owned(), json!(id)),

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| time to build | {:.1} s |", built.as_secs_f64());
     println!("| size | {:.0} MB |", size as f64 / 1e6);
     println!("| segments | {} |", fs::read_dir(&index)?.count() - 1);
-    let wish = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+    let wish = StatisticsQuery::new(TimeZone::UTC);
     let began = Instant::now();
     let rows = session_statistics(&home, &wish)?.rows;
     let counted = began.elapsed();

@@ -7,6 +7,7 @@
 
 mod deferral;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use loci_core::message::Block;
@@ -23,6 +24,8 @@ pub struct Toolbox {
     offers: Vec<Offer>,
     /// Of every tool that was ever in it: results of tools that are gone stay in the transcript.
     facts: Arc<ToolFactTable>,
+    /// Tools that are called in the place of others, by the name that the model says.
+    redirects: Arc<BTreeMap<String, String>>,
 }
 
 /// A tool that the model was told of.
@@ -167,6 +170,16 @@ impl Toolbox {
         let n_before = self.offers.len();
         self.offers.retain(|offer| !offer.is_retired);
         self.offers.len() < n_before
+    }
+
+    /// Has tools called in the place of others, by the name that the model says.
+    pub fn set_redirects(&mut self, redirects: BTreeMap<String, String>) {
+        self.redirects = Arc::new(redirects);
+    }
+
+    /// Returns the tool that is meant by what the model says; it is not redirected once more.
+    pub fn redirected<'a>(&'a self, name: &'a str) -> &'a str {
+        self.redirects.get(name).map_or(name, String::as_str)
     }
 
     /// Finds a tool by its name or one of its aliases; neither a retired one nor one that has to be looked for is found.

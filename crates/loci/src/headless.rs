@@ -14,6 +14,7 @@ use loci_app::{
     COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
     TraceTarget, renewal, resume, retention, start_trace,
 };
+use loci_core::permission::Mode;
 use loci_core::user_question::answer_timeout;
 use loci_engine::{ClientMessage, ClientRequests, InitializeRequest, Prompt, Session};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
@@ -204,10 +205,15 @@ impl Run<'_> {
             output_style: composed.config.output_style.clone(),
             output_styles: composed.style_names,
             may_bypass: composed.may_bypass,
+            mode: composed.config.rulebook.mode,
             initialize,
             has_awaited_initialize: is_early,
             client_requests: self.client_requests,
             flag_settings: self.options.flag_settings.clone(),
+            session_commands: SessionCommands {
+                plugin_reload: Some(composed.plugin_reload),
+                ..session_commands(self.env)
+            },
             ..headless(self.env, self.args, prompt, identity.id().clone())
         };
         self.options.mcp_servers.clone_from(&mcp);
@@ -255,6 +261,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         replays_prompts: args.replay_user_messages,
         prompter: permission_prompter(args),
         may_bypass: false,
+        mode: Mode::Default,
         version: COMPATIBLE_VERSION.to_owned(),
         api_key_source: "none".to_owned(),
         models: Vec::new(),
@@ -266,12 +273,16 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         has_awaited_initialize: false,
         client_requests: None,
         flag_settings: FlagSettings::default(),
-        session_commands: SessionCommands {
-            env: env.clone(),
-            home: ConfigHome::from_env(env),
-            build: crate::build_info::describe(),
-            plugin_reload: None,
-        },
+        session_commands: session_commands(env),
+    }
+}
+
+fn session_commands(env: &Env) -> SessionCommands {
+    SessionCommands {
+        env: env.clone(),
+        home: ConfigHome::from_env(env),
+        build: crate::build_info::describe(),
+        plugin_reload: None,
     }
 }
 

@@ -13,7 +13,7 @@ use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
 use crate::parse_time::{DayEdge, parse_time};
 use crate::sessions::output;
-use loci_app::stats::Report;
+use loci_app::stats::{Report, own_catalog};
 
 /// The arguments of `loci stats`.
 #[derive(Debug, clap::Args)]
@@ -75,6 +75,7 @@ fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsQuery, UserError> {
         project,
         since_ms: moment(&args.since, DayEdge::Start)?,
         until_ms: moment(&args.until, DayEdge::End)?,
-        zone: TimeZone::system(),
+        models: own_catalog(env),
+        ..StatisticsQuery::new(TimeZone::system())
     })
 }

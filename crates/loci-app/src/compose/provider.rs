@@ -9,6 +9,7 @@ use loci_core::model::ModelCatalog;
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::ModelConfig;
 use loci_llm::{AuthSource, Client, ProviderConfig};
+use loci_stdx::Env;
 
 use crate::cloud::Cloud;
 use crate::credentials::Credentials;
@@ -44,7 +45,7 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
             api_key_source: "none".to_owned(),
             credentials,
             is_scripted: true,
-            catalog: ModelCatalog::default(),
+            catalog: ModelCatalog::default().describing(described_models(&run.settings.models)),
             table: Arc::default(),
             first_problem: None,
         };
@@ -129,6 +130,14 @@ impl Provider {
             None => problem,
         }
     }
+}
+
+/// Returns what is known of models without asking anybody: the built-in table, and what settings say. Settings that cannot be
+/// read say nothing.
+pub fn own_catalog(env: &Env) -> ModelCatalog {
+    let run = RunSettings::load(env, &RunOptions::default());
+    run.map(|run| ModelCatalog::default().describing(described_models(&run.settings.models)))
+        .unwrap_or_default()
 }
 
 /// Refuses a model that can hardly read the system prompt.

@@ -7,6 +7,7 @@ use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
 use super::report::{Report, Used};
+use crate::compose::own_catalog;
 use crate::display as format;
 use crate::user_error::UserError;
 
@@ -59,7 +60,7 @@ pub struct UsagePlots {
 
 /// Counts what all sessions have used.
 pub fn usage_plots(env: &Env, home: &ConfigHome) -> Result<UsagePlots, UserError> {
-    let query = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::system() };
+    let query = StatisticsQuery { models: own_catalog(env), ..StatisticsQuery::new(TimeZone::system()) };
     let statistics = session_statistics(home, &query).map_err(|error| UserError::from_error(&error))?;
     Ok(UsagePlots::new(&Report::of(&statistics), &env.home))
 }

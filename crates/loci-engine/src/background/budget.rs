@@ -26,6 +26,7 @@ const GUESS: Price = Price {
     cache_write_1h: 6.0,
     cache_read: 0.3,
     web_search: 0.0,
+    long_prompt: None,
 };
 
 /// What background agents of a session may cost.

@@ -2,7 +2,7 @@
 //!
 //! It owns no conversation and holds no inbox but those of questions that wait for an answer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,6 +15,7 @@ use loci_core::permission::{AskedCall, Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
 use loci_core::skill::SkillScope;
 use loci_llm::Client;
+use loci_mcp::server_part;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::sessions::LineMirror;
@@ -96,6 +97,8 @@ pub(crate) struct SessionContext {
     pub(crate) classifier: Option<Arc<dyn Classifier>>,
     /// How often it said no; held to count.
     pub(crate) classifier_blocks: Mutex<ClassifierBlocks>,
+    /// How calls of MCP servers are judged where the session would let them run, by what their tools' names begin with.
+    pub(crate) server_modes: Mutex<BTreeMap<String, Mode>>,
     /// The user's hooks.
     pub(crate) hooks: HookService,
     /// Who has a say in prompts, calls and ends of turns.
@@ -128,6 +131,21 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
+    /// Has calls of an MCP server asked about where the session's mode would let them run; `None` takes that back.
+    pub(crate) fn set_server_mode(&self, server: &str, mode: Option<Mode>) {
+        let beginning = format!("mcp__{}__", server_part(server));
+        match mode {
+            Some(mode) => drop(lock(&self.server_modes).insert(beginning, mode)),
+            None => drop(lock(&self.server_modes).remove(&beginning)),
+        }
+    }
+
+    /// Returns the mode that the calls of a tool's server are judged in, where somebody chose one.
+    pub(crate) fn server_mode(&self, tool: &str) -> Option<Mode> {
+        let modes = lock(&self.server_modes);
+        modes.iter().find(|(beginning, _)| tool.starts_with(beginning.as_str())).map(|(_, mode)| *mode)
+    }
+
     /// Returns the rules in force, with what changed in the settings since the last look.
     pub(crate) fn reload_settings(&self, point: ReloadPoint) -> Rulebook {
         let book = self.state.get().permission.rulebook.clone();

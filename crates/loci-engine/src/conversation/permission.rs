@@ -59,6 +59,17 @@ impl Conversation {
         Isolation::of_worktree(project).filter(|_| is_own || self.ctx.worktrees.is_entered())
     }
 
+    /// Returns the rules in force for a call: of a server that is to be asked about, no mode lets it run unasked.
+    fn rules_for(&self, call: &PreparedCall) -> Rulebook {
+        let mut book = self.rules_now();
+        if let Some(mode) = self.ctx.server_mode(&call.tool)
+            && matches!(book.mode, Mode::BypassPermissions | Mode::Auto)
+        {
+            book.mode = mode;
+        }
+        book
+    }
+
     /// Checks whether a call may run, as soon as hooks have said what they think of it.
     pub(super) fn check_call(&mut self, call: &ToolUseId) {
         let Some(call) = self.run.prepared.get(call).cloned() else { return };
@@ -109,7 +120,7 @@ impl Conversation {
 
     /// Judges a call; what it would do is kept with it, so that what was judged is what runs.
     fn judge(&mut self, call: PreparedCall) {
-        let book = self.rules_now();
+        let book = self.rules_for(&call);
         let mode = book.mode;
         let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
         let call = PreparedCall { effects: judged.effects.clone(), ..call };
@@ -180,7 +191,7 @@ impl Conversation {
     /// Does what the classifier said. Without an answer, or after a change of mode, people are asked.
     pub(super) fn follow_classifier(&mut self, id: &ToolUseId, said: Option<Classified>) {
         let Some(call) = self.run.prepared.get(id).cloned() else { return };
-        let book = self.rules_now();
+        let book = self.rules_for(&call);
         let mode = book.mode;
         let mut judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
         if let Some(said) = said.filter(|_| judged.decision.is_for_classifier(mode)) {
@@ -268,7 +279,7 @@ impl Conversation {
             None if is_put => return,
             None => {
                 let Some(call) = self.close_question(question) else { return };
-                let book = self.rules_now();
+                let book = self.rules_for(&call);
                 let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
                 return self.refuse(&call, &judged);
             }
@@ -334,7 +345,7 @@ impl Conversation {
 
     /// A yes holds for what was asked about, unless a rule forbids it by now.
     fn run_unless_denied(&mut self, call: &PreparedCall) {
-        let book = self.rules_now();
+        let book = self.rules_for(call);
         let judged = check_permission(&self.toolbox, self.host.as_ref(), book, call);
         match judged.decision.verdict {
             Verdict::Deny if is_forbidden(&judged.decision) => self.refuse(call, &judged),
@@ -348,7 +359,7 @@ impl Conversation {
             Ok(changed) => PreparedCall { hook: call.hook.clone(), is_approved: call.is_approved, ..changed },
             Err(outcome) => return self.decided(call, CallPermission::Refuse(*outcome)),
         };
-        let book = self.rules_now();
+        let book = self.rules_for(&changed);
         let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &changed);
         let changed = PreparedCall { effects: judged.effects, ..changed };
         self.run.prepared.insert(changed.id.clone(), changed.clone());
@@ -367,9 +378,9 @@ impl Conversation {
 
     /// Withdraws questions that a grant has answered.
     fn judge_open_questions(&mut self) {
-        let book = self.rules_now();
         let is_settled = |call: &PreparedCall| {
-            let judged = check_permission(&self.toolbox, self.host.as_ref(), book.clone(), call);
+            let book = self.rules_for(call);
+            let judged = check_permission(&self.toolbox, self.host.as_ref(), book, call);
             judged.decision.verdict == Verdict::Allow
         };
         let open = self.run.questions.iter();
@@ -443,8 +454,14 @@ impl Conversation {
     }
 
     fn refuse(&mut self, call: &PreparedCall, judged: &PermissionCheck) {
-        let outcome = ToolOutcome::error(self.refusal_text(call, judged));
-        self.deny(call, CallPermission::Refuse(outcome));
+        let message = self.refusal_text(call, judged);
+        self.tell(EngineEvent::PermissionDenied {
+            tool: call.tool.clone(),
+            call: call.id.clone(),
+            reason_kind: judged.decision.reason.kind(),
+            message: message.clone(),
+        });
+        self.deny(call, CallPermission::Refuse(ToolOutcome::error(message)));
     }
 
     /// Says why a call does not run, and what would let it.

@@ -184,6 +184,7 @@ impl Conversation {
                 self.run.held_stream.clear();
             }
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
+                self.run.tally.on_block(self.env.clock.monotonic());
                 self.run.answer_text.extend(block.text());
                 let entry = self.recorder.reserve(*index);
                 if let Some(started) = &self.run.answering {

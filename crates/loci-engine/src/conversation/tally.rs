@@ -31,6 +31,7 @@ pub(super) struct Tally {
     pub(super) written: Vec<PathEffect>,
     api: Duration,
     first_event_after: Option<Duration>,
+    first_content_after: Option<Duration>,
     first_request_after: Option<Duration>,
 }
 
@@ -48,6 +49,7 @@ impl Tally {
             written: Vec::new(),
             api: Duration::ZERO,
             first_event_after: None,
+            first_content_after: None,
             first_request_after: None,
         }
     }
@@ -66,6 +68,11 @@ impl Tally {
         }
         self.first_event_after.get_or_insert(now.saturating_sub(self.began));
         Some(now.saturating_sub(self.request_began))
+    }
+
+    /// Notes that a block of an answer is complete.
+    pub(super) fn on_block(&mut self, now: Duration) {
+        self.first_content_after.get_or_insert(now.saturating_sub(self.began));
     }
 
     /// Notes the end of a request and returns how long it took.
@@ -100,6 +107,7 @@ impl Tally {
             duration: now.saturating_sub(self.began),
             api_duration: self.api,
             first_event_after: self.first_event_after,
+            first_content_after: self.first_content_after,
             first_request_after: self.first_request_after,
             context,
             session: identity.id().clone(),

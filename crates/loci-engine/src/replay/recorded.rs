@@ -189,6 +189,7 @@ fn ends(response: &[Arc<Entry>], has_calls: bool) -> Option<(Started, Ended)> {
         model: message.model.unwrap_or_default(),
         usage: usage.clone(),
         request_id: last.fields().read::<RequestId>("requestId"),
+        rate_limits: None,
     };
     let usual = if has_calls { "tool_use" } else { "end_turn" };
     let stop_reason = message.stop_reason.unwrap_or_else(|| usual.to_owned());

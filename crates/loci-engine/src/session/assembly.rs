@@ -148,6 +148,7 @@ impl Session {
             grants: Mutex::new(std::mem::take(&mut config.grants)),
             classifier: config.classifier.take(),
             classifier_blocks: Mutex::default(),
+            server_modes: Mutex::default(),
             turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             max_objections: config.max_objections,

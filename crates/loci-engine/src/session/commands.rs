@@ -79,6 +79,11 @@ impl Session {
                 conversation.tell(EngineEvent::PromptCancelled { request, is_cancelled });
             }
             Command::ReloadSkills => drop(conversation.reload_skills()),
+            Command::ReloadPlugins { request } => {
+                let outcome = self.reload_plugins();
+                self.conversation.tell(EngineEvent::PluginsReloaded { request, outcome });
+            }
+            Command::SetServerMode { server, mode } => conversation.ctx.set_server_mode(&server, mode),
             Command::SeedReadState { path, modified_ms } => conversation.seed_read_state(&path, modified_ms),
             Command::SetEffort(effort) => conversation.set_effort(effort),
             Command::SetThinkingDisplay(display) => conversation.set_thinking_display(display),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::hooks::HookConfig;
 
 use super::Session;
-use crate::command::{Command, DirectorySource};
+use crate::command::{Command, DirectorySource, Prompt};
 use crate::conversation::TurnInput;
 use crate::goal::{CLEAR_WORDS, goal_prompt, refusal};
 use crate::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
@@ -78,6 +78,29 @@ impl Session {
             has_prompt: false,
         };
         self.conversation.end_local(output);
+    }
+
+    /// Reads plugins anew without a turn; says what there is now, or why it cannot be done.
+    pub(super) fn reload_plugins(&mut self) -> Result<String, String> {
+        let ctx = &self.conversation.ctx;
+        let call = ctx.slash_commands.get().parse(&Prompt::text("/reload-plugins"));
+        let (Some(call), Some(commands)) = (call, ctx.local_commands.clone()) else {
+            return Err(NOBODY.to_owned());
+        };
+        let LocalOutcome { text, is_error, effects } = commands.run(&call, &self.conversation.snapshot());
+        if is_error {
+            return Err(text);
+        }
+        for effect in effects {
+            match effect {
+                LocalEffect::SetHooks(hooks) => {
+                    self.conversation.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
+                }
+                LocalEffect::ReloadSkills => drop(self.conversation.reload_skills()),
+                other => tracing::warn!(target: "loci::engine", ?other, "an effect that plugins do not have"),
+            }
+        }
+        Ok(text)
     }
 
     /// Waits for something while commands of the front end are heard; nothing, when one of them ends the wait.

@@ -31,6 +31,7 @@ fn started() -> Event {
         model: "main".to_owned(),
         usage: Usage::default(),
         request_id: None,
+        rate_limits: None,
     }))
 }
 
@@ -199,7 +200,7 @@ fn a_refusal_for_length_is_mended_once() {
         ask main Usual
         compact Auto keeping NewerHalf
         ask main Usual
-        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
     let failure = Failure::new(FailureKind::Server, "no summary");
     check(
@@ -208,7 +209,7 @@ fn a_refusal_for_length_is_mended_once() {
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
-        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken; compacting it failed too: no summary", hint: None, retry_after: None, request_id: None }) after 1"#]],
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken; compacting it failed too: no summary", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
     check(
         limits(),
@@ -216,7 +217,7 @@ fn a_refusal_for_length_is_mended_once() {
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
-        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
 }
 
@@ -260,7 +261,7 @@ fn what_has_too_many_bytes_is_compacted_once() {
             ask main Usual
             compact Auto keeping LastRound
             ask main Usual
-            api-error(TooLarge), end ApiError(Failure { kind: TooLarge, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+            api-error(TooLarge), end ApiError(Failure { kind: TooLarge, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
 }
 
@@ -275,7 +276,7 @@ fn a_request_is_repeated_without_edits_once() {
         expect![[r#"
             ask main Usual
             stop edits, ask main Usual
-            api-error(EditingRefused), end ApiError(Failure { kind: EditingRefused, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+            api-error(EditingRefused), end ApiError(Failure { kind: EditingRefused, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
 }
 
@@ -313,14 +314,14 @@ fn a_blocked_compaction_leaves_things_as_they_are() {
         expect![[r#"
         ask main Usual
         compact Auto keeping NewerHalf
-        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+        api-error(PromptTooLong), end ApiError(Failure { kind: PromptTooLong, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
     check(
         limits(),
         vec![Event::Compact { focus: None }, blocked()],
         expect![[r#"
         compact Manual keeping LastRound
-        api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The compaction was blocked: not now", hint: None, retry_after: None, request_id: None }) after 0"#]],
+        api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The compaction was blocked: not now", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 0"#]],
     );
 }
 
@@ -514,7 +515,7 @@ fn overload_takes_the_fallback_model_then_gives_up() {
             tell main -> spare, ask spare Usual
             tell retry 1, wait
             ask spare Usual
-            api-error(Overloaded), end ApiError(Failure { kind: Overloaded, status: None, message: "broken", hint: None, retry_after: None, request_id: None }) after 1"#]],
+            api-error(Overloaded), end ApiError(Failure { kind: Overloaded, status: None, message: "broken", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 1"#]],
     );
 }
 
@@ -589,7 +590,7 @@ fn the_output_limit_is_raised_then_the_model_goes_on_a_few_times() {
             record[text], nudge, ask main Raised
 
 
-            record[text], api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The answer reached the output limit again and again", hint: Some("Ask for the work in smaller steps."), retry_after: None, request_id: None }) after 4"#]],
+            record[text], api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The answer reached the output limit again and again", hint: Some("Ask for the work in smaller steps."), retry_after: None, request_id: None, rate_limits: None }) after 4"#]],
     );
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn read(body: &[u8], request_id: Option<RequestId>) -> Result<Vec<Str
         model: answer.model,
         usage: usage.clone(),
         request_id,
+        rate_limits: None,
     })];
     for (index, block) in answer.content.into_iter().enumerate() {
         push_block(&mut events, index, block);

@@ -127,6 +127,7 @@ impl Decoder {
             model: self.model.clone().unwrap_or(head.model),
             usage: self.usage.clone(),
             request_id: self.request_id.clone(),
+            rate_limits: None,
         }))
     }
 

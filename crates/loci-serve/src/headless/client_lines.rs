@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Exit;
 use super::event_loop::EventLoop;
-use crate::control::{self, ControlOutcome};
+use crate::control::{self, ControlError, ControlOutcome};
 use crate::input::{self, Line, Priority, Response};
 use crate::outgoing::{Responded, parse_permission_answer};
 
@@ -63,13 +63,27 @@ impl EventLoop<'_> {
             Ok(Line::Control { id, request }) => {
                 let subtype = request["subtype"].as_str().unwrap_or_default();
                 tracing::debug!(target: "loci::control", subtype, "request {id}");
+                self.context.is_busy = self.n_open_prompts > 0 || !self.background_agents.is_empty();
                 let mut outcome = control::handle_request(&id, &request, &self.context);
+                if subtype == "initialize" {
+                    self.told_commands = Some(self.context.command_rows());
+                }
+                match &outcome.commands[..] {
+                    [Command::CancelPrompt { request, prompt }] => {
+                        self.cancelling.insert(request.clone(), prompt.to_string());
+                    }
+                    [Command::AskOnTheSide { request, .. }] => {
+                        self.output.write_line(&self.frames.request_started(request));
+                    }
+                    _ => {}
+                }
                 if outcome.commands == [Command::Interrupt] {
                     // Clients hear that their questions are withdrawn before they hear that the turn stops.
                     self.requests.withdraw_questions().iter().for_each(|line| self.output.write_line(line));
                     if request["cancel_queued"] == true {
                         self.cancel_queued(&mut outcome);
                     }
+                    self.stop_background(&mut outcome);
                 }
                 self.queries.extend(outcome.query.map(|query| (id.clone(), query)));
                 if let Some(answer) = outcome.answer {
@@ -99,6 +113,10 @@ impl EventLoop<'_> {
     /// Takes a prompt of the client; while a turn is under way it waits, is heard with the next results, or stops the turn.
     fn take_prompt(&mut self, prompt: Prompt, priority: Priority) {
         let id = prompt.id.as_ref().map(ToString::to_string);
+        if let Some(id) = &id {
+            self.named_prompts.insert(id.clone());
+            self.tell_lifecycle(id, "queued");
+        }
         match priority {
             Priority::Next => {
                 let id = id.unwrap_or_else(|| self.options.env.random.uuid_v4().to_string());
@@ -112,6 +130,19 @@ impl EventLoop<'_> {
         self.session.send(Command::Prompt(prompt));
     }
 
+    /// Stops what works in the background along with an interrupt, unless the client can stop each by itself.
+    fn stop_background(&mut self, outcome: &mut ControlOutcome) {
+        if self.context.initialized.as_ref().is_some_and(|request| request.can_stop_tasks) {
+            return;
+        }
+        for task in self.tasks.background_ids() {
+            let request = self.options.env.random.uuid_v4().to_string();
+            // Nobody waits for these answers.
+            self.cancelled.insert(request.clone());
+            outcome.commands.push(Command::StopTask { request, task });
+        }
+    }
+
     /// Takes back the prompts that wait, along with an interrupt, and says so in its answer.
     fn cancel_queued(&mut self, outcome: &mut ControlOutcome) {
         let queued = std::mem::take(&mut self.context.queued);
@@ -121,10 +152,12 @@ impl EventLoop<'_> {
         };
         let cancels: Vec<Command> = queued.iter().map(cancel).collect();
         // Nobody waits for these answers.
-        self.cancelled.extend(cancels.iter().filter_map(|command| match command {
-            Command::CancelPrompt { request, .. } => Some(request.clone()),
-            _ => None,
-        }));
+        for command in &cancels {
+            if let Command::CancelPrompt { request, prompt } = command {
+                self.cancelled.insert(request.clone());
+                self.cancelling.insert(request.clone(), prompt.to_string());
+            }
+        }
         outcome.commands.splice(0..0, cancels);
         outcome.answer = Some(Ok(Some(json!({"still_queued": [], "cancelled": queued}))));
     }
@@ -132,7 +165,7 @@ impl EventLoop<'_> {
     /// Answers a request of the client, unless it has withdrawn that.
     pub(super) fn respond(&mut self, id: &str, answer: Result<Option<Value>, String>) {
         if !self.cancelled.remove(id) {
-            self.output.write_line(&control::response(id, answer));
+            self.output.write_line(&control::response(id, answer.map_err(ControlError::from)));
         }
     }
 }

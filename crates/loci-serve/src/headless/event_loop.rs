@@ -1,16 +1,18 @@
 //! Between the client, the session and the signals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
+use loci_core::session::Totals;
+use loci_core::stream::{RateLimits, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
     AgentRef, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
 };
 use loci_stdx::printable;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::permission_tool::{ask_tool, question_of, tool_verdict};
@@ -26,6 +28,7 @@ use crate::output::Output;
 use crate::result_frame::{ResultContext, is_error, outcome_text};
 use crate::session_query::SessionQuery;
 use crate::signals::Signal;
+use crate::task_frames::LiveTasks;
 
 pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
@@ -63,6 +66,18 @@ pub(super) struct EventLoop<'a> {
     pub(super) state: SessionState,
     /// How many prompts are yet to be answered.
     pub(super) n_open_prompts: usize,
+    /// What works beside the conversation.
+    pub(super) tasks: LiveTasks,
+    /// Whether what runs in the background is another set than was told.
+    pub(super) has_other_tasks: bool,
+    /// What was told of limits last.
+    pub(super) limits: Option<RateLimits>,
+    /// The slash commands as the client knows them, once it has asked.
+    pub(super) told_commands: Option<Vec<Value>>,
+    /// Prompts that the client gave an id; how far each has come is told.
+    pub(super) named_prompts: BTreeSet<String>,
+    /// Prompts that are being taken back, by the request that asks for it.
+    pub(super) cancelling: BTreeMap<String, String>,
 }
 
 impl EventLoop<'_> {
@@ -159,7 +174,10 @@ impl EventLoop<'_> {
         }
         match event {
             EngineEvent::Warning(trouble) => self.warn(trouble),
-            EngineEvent::Task(news) => self.note_task(news),
+            EngineEvent::Task(news) => {
+                self.note_task(news);
+                self.has_other_tasks = self.tasks.note(news);
+            }
             EngineEvent::TerminalSequence(_) => {
                 tracing::debug!(target: "loci::hooks", "a terminal sequence of a hook is not sent: there is no screen");
             }
@@ -189,14 +207,17 @@ impl EventLoop<'_> {
                 self.n_open_prompts = self.n_open_prompts.saturating_sub(usize::from(is_prompts));
                 self.close_when_answered();
             }
-            EngineEvent::TurnStarted(_) => {
-                self.results.prompt = None;
-                self.results.local_command = None;
+            EngineEvent::TurnStarted(start) => {
+                self.context.mode = start.mode;
+                self.results.begin_turn(&start.model);
             }
+            EngineEvent::ModeChanged(mode) => self.context.mode = *mode,
             EngineEvent::PromptRecorded { entry, .. } => {
                 self.context.queued.retain(|queued| queued != entry.as_str());
-                self.results.prompt = Some(entry.to_string());
+                self.results.prompts.push(entry.to_string());
             }
+            EngineEvent::Assistant(block) => self.note_call(&block.message),
+            EngineEvent::User(message) => self.note_result(&message.message),
             EngineEvent::LocalCommand(output) => self.results.local_command = Some(output.name.clone()),
             _ => {}
         }
@@ -245,11 +266,75 @@ impl EventLoop<'_> {
         }
     }
 
-    fn show_frames(&mut self, event: &EngineEvent) {
-        if let EngineEvent::TurnStarted(_) = event {
-            let state = self.state.begin();
-            self.tell_state(state);
+    /// Takes note of a call that is waited for and could go on in the background.
+    fn note_call(&mut self, message: &Value) {
+        let block = &message["content"][0];
+        if block["type"] == "tool_use" && matches!(block["name"].as_str(), Some("Bash" | "Agent" | "Task")) {
+            self.context.foreground_calls.extend(block["id"].as_str().map(str::to_owned));
         }
+    }
+
+    fn note_result(&mut self, message: &Value) {
+        if let Some(call) = message["content"][0]["tool_use_id"].as_str() {
+            self.context.foreground_calls.remove(call);
+        }
+    }
+
+    /// Tells how much of what the account may use is used, where that is news.
+    fn tell_limits(&mut self, limits: Option<&RateLimits>) {
+        if let Some(limits) = limits.filter(|limits| self.limits.as_ref() != Some(limits)) {
+            self.output.write_line(&self.frames.rate_limits(limits));
+            self.limits = Some(limits.clone());
+        }
+    }
+
+    /// Tells how far a prompt has come that the client gave an id.
+    pub(super) fn tell_lifecycle(&mut self, prompt: &str, state: &str) {
+        if self.named_prompts.contains(prompt) {
+            self.output.write_line(&self.frames.command_lifecycle(prompt, state));
+        }
+    }
+
+    /// Tells the client the slash commands, where they are others than it knows.
+    pub(super) fn tell_commands(&mut self) {
+        if self.told_commands.is_none() {
+            return;
+        }
+        let commands = self.context.command_rows();
+        if self.told_commands.as_ref() != Some(&commands) {
+            self.output.write_line(&self.frames.commands_changed(commands.clone()));
+            self.told_commands = Some(commands);
+        }
+    }
+
+    /// Tells what an event brings beside its own frame, before that.
+    fn show_beside(&mut self, event: &EngineEvent) {
+        match event {
+            EngineEvent::TurnStarted(_) => {
+                let state = self.state.begin();
+                self.tell_state(state);
+                self.tell_commands();
+            }
+            EngineEvent::PromptRecorded { entry, .. } => self.tell_lifecycle(entry.as_str(), "started"),
+            EngineEvent::Dequeued { id, .. } => self.tell_lifecycle(id, "started"),
+            EngineEvent::Stream { event: StreamEvent::Started(started), .. } => {
+                self.tell_limits(started.rate_limits.as_deref());
+            }
+            EngineEvent::Retry { failure, .. } => self.tell_limits(failure.rate_limits.as_deref()),
+            EngineEvent::TurnEnded(report) => match &report.outcome {
+                Outcome::ApiError(failure) => self.tell_limits(failure.rate_limits.as_deref()),
+                Outcome::Refused => {
+                    let prompt = self.results.prompts.last().map(String::as_str);
+                    self.output.write_line(&self.frames.refused(&self.results.model, prompt));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn show_frames(&mut self, event: &EngineEvent) {
+        self.show_beside(event);
         match event {
             EngineEvent::TranscriptLines { file, lines } => {
                 transcript_mirror(file, lines).into_iter().for_each(|line| self.output.write(line));
@@ -257,12 +342,17 @@ impl EventLoop<'_> {
             EngineEvent::Snapshot { request, snapshot } => {
                 if let Some(at) = self.queries.iter().position(|(id, _)| id == request) {
                     let (id, query) = self.queries.remove(at);
-                    let ControlContext { session_commands, flag_settings, .. } = &self.context;
-                    let answer = query.answer(session_commands, flag_settings, snapshot);
+                    let answer = query.answer(&self.context, snapshot);
                     self.respond(&id, answer.map(Some));
                 }
             }
             EngineEvent::PromptCancelled { request, is_cancelled } => {
+                if let Some(prompt) = self.cancelling.remove(request).filter(|_| *is_cancelled) {
+                    self.tell_lifecycle(&prompt, "cancelled");
+                    self.named_prompts.remove(&prompt);
+                    self.context.queued.retain(|queued| *queued != prompt);
+                    self.n_open_prompts = self.n_open_prompts.saturating_sub(1);
+                }
                 self.respond(request, Ok(Some(json!({"cancelled": is_cancelled}))));
             }
             EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
@@ -279,6 +369,14 @@ impl EventLoop<'_> {
                 self.respond(request, answer);
             }
             EngineEvent::McpAnswered { request, outcome } => self.respond(request, outcome.clone()),
+            EngineEvent::SideAnswered { request, outcome } => {
+                let answer = outcome.clone().map(|text| Some(json!({"response": text, "synthetic": false})));
+                self.respond(request, answer);
+            }
+            EngineEvent::PluginsReloaded { request, outcome: Err(why) } => {
+                self.queries.retain(|(query, _)| query != request);
+                self.respond(request, Err(why.clone()));
+            }
             EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
                 if self.options.prompter != PermissionPrompter::Client => {}
             EngineEvent::QuestionAsked(question) => match self.requests.ask(question) {
@@ -298,7 +396,13 @@ impl EventLoop<'_> {
             }
             EngineEvent::StopAnswered { request } => self.respond(request, Ok(Some(json!({})))),
             EngineEvent::Task(news) => {
-                self.frames.of_task(news).iter().for_each(|frame| self.output.write_line(frame));
+                let mut frames = self.frames.of_task(news, &self.tasks);
+                if std::mem::take(&mut self.has_other_tasks) {
+                    // What comes is there before it is told of, what goes is told of before it is gone.
+                    let at = if matches!(news, TaskNews::Ended(_)) { frames.len() } else { 0 };
+                    frames.insert(at, self.frames.background_tasks_changed(&self.tasks));
+                }
+                frames.iter().for_each(|frame| self.output.write_line(frame));
             }
             EngineEvent::Agent { agent, event } => self.show_agent(agent, event),
             EngineEvent::TurnEnded(report) if matches!(report.outcome, Outcome::Blocked(_)) => {
@@ -308,10 +412,24 @@ impl EventLoop<'_> {
             }
             EngineEvent::TurnEnded(_) => {}
             event => {
-                if let Some(frame) = self.frames.of(event) {
+                if let Some(mut frame) = self.frames.of(event) {
+                    if let EngineEvent::Assistant(_) = event {
+                        self.mark_prompts(&mut frame);
+                    }
                     self.output.write_line(&frame);
                 }
             }
+        }
+    }
+
+    /// Says on the first answer of a turn which prompts of the client it answers.
+    fn mark_prompts(&mut self, frame: &mut Value) {
+        let named = self.results.prompts.iter().filter(|prompt| self.named_prompts.contains(*prompt));
+        let named: Vec<&String> = named.collect();
+        if let Some(last) = named.last().filter(|_| !self.results.has_marked_prompts) {
+            frame["user_message_uuid"] = json!(last);
+            frame["user_message_uuids"] = json!(named);
+            self.results.has_marked_prompts = true;
         }
     }
 
@@ -348,6 +466,7 @@ impl EventLoop<'_> {
                 let is_result = message.message["content"][0]["type"] == "tool_result";
                 is_result || !is_background
             }
+            EngineEvent::PermissionDenied { .. } => true,
             _ => false,
         };
         if let Some(frame) = self.frames.of_agent(agent, event).filter(|_| is_shown) {
@@ -362,7 +481,18 @@ impl EventLoop<'_> {
 
     fn show_result(&mut self, report: &TurnReport) {
         self.results.n_queued = self.context.queued.len();
+        if self.results.index == 0 {
+            // What earlier runs of the session used is no share of this one.
+            self.results.told = self.session.earlier_totals().plus(&Totals::default()).by_model;
+        }
+        self.results.subagents = self.tasks.subagent_stats();
         self.write_result(report);
+        if self.options.output == OutputFormat::StreamJson {
+            for prompt in self.results.prompts.clone() {
+                self.tell_lifecycle(&prompt, "completed");
+                self.named_prompts.remove(&prompt);
+            }
+        }
         self.results.index += 1;
         self.results.told.clone_from(&report.by_model);
         // A turn is owed while agents work, or prompts wait.

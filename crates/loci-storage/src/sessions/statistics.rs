@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
-use loci_core::model::{Price, facts};
+use loci_core::model::{ModelCatalog, Price};
 use loci_core::usage::ModelUsage;
 use loci_stdx::{Date, TimeZone, open_regular};
 
@@ -52,6 +52,15 @@ pub struct StatisticsQuery {
     pub until_ms: Option<i64>,
     /// Where days begin at midnight.
     pub zone: TimeZone,
+    /// What models cost.
+    pub models: ModelCatalog,
+}
+
+impl StatisticsQuery {
+    /// Counts everything, at list price.
+    pub fn new(zone: TimeZone) -> Self {
+        Self { project: None, since_ms: None, until_ms: None, zone, models: ModelCatalog::default() }
+    }
 }
 
 /// What was used.
@@ -87,7 +96,7 @@ pub struct UsageRow {
 /// Reads every session there is.
 pub fn session_statistics(home: &ConfigHome, query: &StatisticsQuery) -> Result<Statistics, FindError> {
     let (sessions, unread) = sessions(home)?;
-    let mut count = UsageCounter::default();
+    let mut count = UsageCounter { models: query.models.clone(), ..UsageCounter::default() };
     count.statistics.unread = unread;
     for (number, (session, mut read)) in sessions.iter().zip(read_all(&sessions, query)).enumerate() {
         count.statistics.unread.append(&mut read.unread);
@@ -250,6 +259,7 @@ struct UsageCounter {
     statistics: Statistics,
     seen: HashSet<u64>,
     projects: HashMap<String, Arc<str>>,
+    models: ModelCatalog,
     prices: HashMap<Arc<str>, Option<Price>>,
 }
 
@@ -272,7 +282,7 @@ impl UsageCounter {
                 }
             }
         }
-        for beyond in unrecorded(&usage.own, &usage.agents) {
+        for beyond in unrecorded(&usage.own, &usage.agents, &self.models) {
             let state = &usage.own[beyond.at];
             let model: Arc<str> = beyond.model.into();
             let price = self.price(&model);
@@ -301,6 +311,6 @@ impl UsageCounter {
     }
 
     fn price(&mut self, model: &Arc<str>) -> Option<Price> {
-        *self.prices.entry(model.clone()).or_insert_with(|| facts(model).price)
+        *self.prices.entry(model.clone()).or_insert_with(|| self.models.facts(model).price)
     }
 }

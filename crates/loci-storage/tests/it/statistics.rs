@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{World, session_id};
 
 fn wish() -> StatisticsQuery {
-    StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC }
+    StatisticsQuery::new(TimeZone::UTC)
 }
 
 fn count(world: &World) -> Statistics {

@@ -183,6 +183,8 @@ impl App {
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
+            | EngineEvent::PermissionDenied { .. }
+            | EngineEvent::PluginsReloaded { .. }
             | EngineEvent::TranscriptLines { .. }
             | EngineEvent::PromptCancelled { .. }
             | EngineEvent::TurnsOver { .. }

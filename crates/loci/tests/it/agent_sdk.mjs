@@ -192,7 +192,7 @@ const scenarios = {
     say((await query.supportedAgents()).map((it) => it.name).includes("general-purpose"));
     say(Object.keys(await query.accountInfo()).sort());
     await query.setPermissionMode("acceptEdits");
-    await query.setModel("haiku");
+    await query.setModel("claude-haiku-4-5");
     await query.setMaxThinkingTokens(3000);
     await query.applyFlagSettings({ permissions: { deny: ["WebFetch"] } });
     const uuid = "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a01";
@@ -215,6 +215,128 @@ const scenarios = {
     say((await query.reinitialize()).commands.length > 0);
     box.close();
     await turn(query);
+  },
+
+  async more_options() {
+    const texts = [];
+    const stderr = (text) => texts.push(text);
+    const answers = [];
+    const run = async (more) => {
+      for await (const message of sdk.query({ prompt: "hi", options: options({ stderr, ...more }) })) {
+        if (message.type === "result") answers.push(message.result);
+      }
+    };
+    await run({ systemPrompt: ["Static.", sdk.SYSTEM_PROMPT_DYNAMIC_BOUNDARY, "Dynamic."] });
+    await run({ systemPrompt: { type: "custom", prompt: "Custom.", snapshot: false }, model: "claude-opus-4-8" });
+    await run({ thinking: { type: "adaptive", display: "omitted" }, effort: "low", model: "claude-opus-4-8" });
+    await run({ thinking: { type: "disabled" }, model: "claude-opus-4-8" });
+    await run({ thinking: { type: "enabled", budgetTokens: 2000 }, taskBudget: { total: 50000 } });
+    await run({ betas: ["context-1m-2025-08-07"], fallbackModel: "haiku", extraArgs: { name: "Mine" } });
+    await run({ settings: { permissions: { deny: ["WebFetch"] } }, sandbox: { enabled: false } });
+    await run({ permissionMode: "plan", planModeInstructions: "Plan in verse." });
+    await run({ verbatimPrompts: true, strictMcpConfig: true, agent: "Explore" });
+    say([answers, texts.filter((text) => text.trim())]);
+  },
+
+  async tool_aliases() {
+    const shell = sdk.tool("bash", "Runs.", { command: z.string() }, async ({ command }) => {
+      say(["called", command]);
+      return { content: [{ type: "text", text: "ran elsewhere" }] };
+    });
+    const workspace = sdk.createSdkMcpServer({ name: "workspace", version: "1.0.0", tools: [shell] });
+    const more = {
+      mcpServers: { workspace },
+      allowedTools: ["mcp__workspace__bash"],
+      toolAliases: { Bash: "mcp__workspace__bash" },
+    };
+    const box = inbox();
+    const query = sdk.query({ prompt: box.stream, options: options(more) });
+    box.push("go");
+    say((await turn(query)).result);
+    say(await query.setMcpPermissionModeOverride("workspace", "default"));
+    say(Object.keys(await query.setMcpPermissionModeOverride("nobody", "auto")));
+    box.close();
+    await turn(query);
+  },
+
+  async plugins() {
+    const { mkdirSync, writeFileSync } = await import("node:fs");
+    mkdirSync("plug/.claude-plugin", { recursive: true });
+    mkdirSync("plug/skills/greet", { recursive: true });
+    writeFileSync("plug/.claude-plugin/plugin.json", JSON.stringify({ name: "plug", version: "1.0.0" }));
+    writeFileSync("plug/skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nGreet.");
+    const plugins = [{ type: "local", path: `${process.cwd()}/plug` }];
+    for (const pluginDelivery of ["argv", "initialize"]) {
+      const box = inbox();
+      const more = { plugins, pluginDelivery, skills: ["plug:greet"], settingSources: ["project"] };
+      const query = sdk.query({ prompt: box.stream, options: options(more) });
+      const init = await query.initializationResult();
+      say([pluginDelivery, init.plugins_applied ?? null, init.commands.some((it) => it.name === "plug:greet")]);
+      const reloaded = await query.reloadPlugins();
+      say([reloaded.plugins.map((it) => it.name), reloaded.error_count]);
+      box.push("hi");
+      say((await turn(query)).result);
+      box.close();
+      await turn(query);
+    }
+  },
+
+  async tasks() {
+    const box = inbox();
+    const query = sdk.query({ prompt: box.stream, options: options({ allowedTools: ["Bash"] }) });
+    box.push("start");
+    let task;
+    for await (const message of query) {
+      if (message.type !== "system") {
+        if (message.type === "result") {
+          say(await query.backgroundTasks("none"));
+          await query.stopTask(task);
+        }
+        continue;
+      }
+      if (message.subtype === "task_started") task = message.task_id;
+      if (message.subtype === "background_tasks_changed") say(message.tasks.length);
+      if (message.subtype === "task_notification") {
+        say(message.status);
+        break;
+      }
+    }
+    box.close();
+  },
+
+  async frames() {
+    const seen = {};
+    const more = { permissionMode: "dontAsk", agents: {}, perTaskStopAffordance: true, permissionPrompts: "none" };
+    for await (const message of sdk.query({ prompt: "hi", options: options(more) })) {
+      if (message.type === "rate_limit_event") say(message.rate_limit_info);
+      if (message.subtype === "permission_denied") say([message.tool_name, message.decision_reason_type]);
+      if (message.subtype === "init") say([message.view_mode, message.capabilities.length > 2]);
+      if (message.type === "result") say(Object.keys(message.modelUsage["claude-sonnet-4-5"]).sort());
+      seen[message.type] = true;
+    }
+    say(Object.keys(seen).sort());
+  },
+
+  async settings() {
+    const { mkdirSync, writeFileSync } = await import("node:fs");
+    mkdirSync(".claude", { recursive: true });
+    writeFileSync(".claude/settings.json", JSON.stringify({ cleanupPeriodDays: 9 }));
+    const resolved = await sdk.resolveSettings({ cwd: process.cwd() });
+    say(resolved.effective?.cleanupPeriodDays ?? Object.keys(resolved).sort());
+    let id;
+    for await (const message of sdk.query({ prompt: "one", options: options() })) {
+      if (message.type === "result") id = message.session_id;
+    }
+    await sdk.archiveSession(id);
+    say((await sdk.getSessionInfo(id)).archived ?? null);
+    await sdk.unarchiveSession(id);
+    say((await sdk.getSessionInfo(id)).archived ?? null);
+    const sessionStore = new sdk.InMemorySessionStore();
+    await sdk.importSessionToStore(id, sessionStore);
+    say((await sdk.listSessions({ sessionStore, dir: process.cwd() })).length);
+    for await (const message of sdk.query({ prompt: "two", options: options({ resume: id }) })) {
+      if (message.type === "result") say(message.result);
+    }
   },
 
   async interrupts() {

@@ -4,6 +4,7 @@ Usage: agent_sdk.py CLI_PATH SCENARIO
 Prints one JSON value a line; the Rust test beside this file compares them.
 """
 import json
+import logging
 import os
 import sys
 import warnings
@@ -20,12 +21,14 @@ from claude_agent_sdk import (
     InMemorySessionStore,
     PermissionResultAllow,
     PermissionResultDeny,
+    RateLimitEvent,
     ResultError,
     ResultMessage,
     StreamEvent,
     SystemMessage,
     TaskNotificationMessage,
     TaskStartedMessage,
+    TaskUpdatedMessage,
     UserMessage,
     create_sdk_mcp_server,
     query,
@@ -254,9 +257,141 @@ async def request_options():
 
 
 async def verbatim():
+    complaints = []
+    handler = logging.Handler()
+    handler.emit = lambda record: complaints.append(record.getMessage())
+    logging.getLogger("claude_agent_sdk").addHandler(handler)
     async for message in query(prompt="/usage of @a.txt", options=options(verbatim_prompts=True)):
         if isinstance(message, ResultMessage):
             show(message)
+
+
+    say(["warnings of the SDK", complaints])
+
+
+async def prompt_forms():
+    with open("prompt.md", "w") as file:
+        file.write("From a file.")
+    custom = {"type": "custom", "prompt": "Custom.", "snapshot": False}
+    forms = ["Brief.", custom, {"type": "file", "path": "prompt.md"}, {"type": "preset", "preset": "claude_code"}]
+    for form in forms:
+        async for message in query(prompt="hi", options=options(system_prompt=form)):
+            if isinstance(message, ResultMessage):
+                show(message)
+
+
+async def thinking_forms():
+    forms = [
+        {"thinking": {"type": "adaptive", "display": "omitted"}, "effort": "low"},
+        {"thinking": {"type": "disabled"}},
+        {"max_thinking_tokens": 2048},
+    ]
+    for form in forms:
+        chosen = ClaudeAgentOptions(cli_path=CLI_PATH, model="claude-opus-4-8", **form)
+        async for message in query(prompt="hi", options=chosen):
+            if isinstance(message, ResultMessage):
+                show(message)
+
+
+async def streamed_prompts():
+    def prompt(text, uuid):
+        content = [{"type": "text", "text": text}]
+        return {"type": "user", "message": {"role": "user", "content": content}, "uuid": uuid, "session_id": ""}
+
+    async def prompts():
+        yield prompt("one", "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a01")
+        yield prompt("two", "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a02")
+
+    async for message in query(prompt=prompts(), options=options()):
+        if isinstance(message, ResultMessage):
+            show(message)
+    client = ClaudeSDKClient(options(cwd=os.getcwd(), env={"SOME": "thing"}, max_buffer_size=4 * 1024 * 1024))
+    await client.connect("three")
+    async for message in client.receive_messages():
+        if isinstance(message, ResultMessage):
+            show(message)
+            break
+    await client.disconnect()
+
+
+async def environment():
+    """Settings in a file, a plugin, sources, skills, and servers in a file."""
+    os.makedirs("plug/.claude-plugin")
+    os.makedirs("plug/skills/greet")
+    with open("plug/.claude-plugin/plugin.json", "w") as file:
+        json.dump({"name": "plug", "version": "1.0.0"}, file)
+    with open("plug/skills/greet/SKILL.md", "w") as file:
+        file.write("---\nname: greet\ndescription: Greets.\n---\nGreet.")
+    with open("more.json", "w") as file:
+        json.dump({"permissions": {"deny": ["Bash(touch *)"]}}, file)
+    with open("servers.json", "w") as file:
+        server = {"command": "python3", "args": [os.environ["MCP_SERVER"], "--verdict", os.environ["VERDICT"]]}
+        json.dump({"mcpServers": {"s": server}}, file)
+    more = {
+        "settings": "more.json",
+        "sandbox": {"enabled": False},
+        "plugins": [{"type": "local", "path": "plug"}],
+        "setting_sources": ["project"],
+        "skills": "all",
+        "mcp_servers": "servers.json",
+        "permission_prompt_tool_name": "mcp__s__verdict",
+    }
+    async for message in query(prompt="go", options=options(**more)):
+        if isinstance(message, SystemMessage) and message.subtype == "init":
+            data = message.data
+            say([[it["name"] for it in data["plugins"]], "plug:greet" in data["skills"], data["mcp_servers"]])
+        if isinstance(message, UserMessage):
+            show(message)
+        if isinstance(message, ResultMessage):
+            say([message.result, [it["tool_name"] for it in message.permission_denials]])
+
+
+async def tasks():
+    async with ClaudeSDKClient(options(allowed_tools=["Bash"])) as client:
+        await client.query("start")
+        task = None
+        async for message in client.receive_response():
+            if isinstance(message, TaskStartedMessage):
+                task = message.task_id
+                say([message.task_type, message.description])
+        await client.stop_task(task)
+        async for message in client.receive_messages():
+            if isinstance(message, TaskUpdatedMessage):
+                say([message.task_id == task, message.status])
+            if isinstance(message, TaskNotificationMessage):
+                say([message.task_id == task, message.status])
+                break
+
+
+async def limits():
+    async for message in query(prompt="hi", options=options()):
+        if isinstance(message, RateLimitEvent):
+            info = message.rate_limit_info
+            say([info.status, info.rate_limit_type, info.utilization, info.resets_at])
+        if isinstance(message, ResultMessage):
+            usage = message.model_usage["claude-sonnet-4-5"]
+            say(sorted(usage))
+            say([message.total_cost_usd == usage["costUSD"], message.usage["input_tokens"], message.duration_api_ms >= 0])
+
+
+async def stored_agents():
+    store = InMemorySessionStore()
+    looker = AgentDefinition(description="Looks.", prompt="You look.", tools=["Read"])
+    session = None
+    async for message in query(prompt="Send it.", options=options(agents={"looker": looker})):
+        if isinstance(message, ResultMessage):
+            session = message.session_id
+    agent = claude_agent_sdk.list_subagents(session)[0]
+    say([it.type for it in claude_agent_sdk.get_subagent_messages(session, agent)])
+    await claude_agent_sdk.import_session_to_store(session, store)
+    say((await claude_agent_sdk.list_subagents_from_store(store, session)) == [agent])
+    stored = await claude_agent_sdk.get_subagent_messages_from_store(store, session, agent)
+    say([it.type for it in stored])
+    await claude_agent_sdk.tag_session_via_store(store, session, "kept")
+    info = await claude_agent_sdk.get_session_info_from_store(store, session)
+    say([info.tag, info.summary])
+    await claude_agent_sdk.delete_session_via_store(store, session)
+    say(len(await claude_agent_sdk.list_sessions_from_store(store)))
 
 
 async def checkpoints():

@@ -27,6 +27,9 @@ async fn check(script: impl Into<Script>, scenario: &str, expected: Expect) -> O
     world.home.write("a.txt", "hi\n");
     let mut command = python.script(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/agent_sdk.py"));
     command.args([env!("CARGO_BIN_EXE_loci"), scenario]).current_dir(world.home.project());
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py");
+    let verdict = json!({"behavior": "allow", "updatedInput": {"command": "mkdir made"}});
+    command.env("MCP_SERVER", server).env("VERDICT", verdict.to_string());
     let output = command.envs(world.home.env_vars(world.model.base_url())).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     expected.assert_eq(&world.normaliser().text(&String::from_utf8(output.stdout).unwrap()));
@@ -86,7 +89,7 @@ async fn sdk_client_runs_several_turns() {
         [Step::text("first"), Step::text("second")],
         "several_turns",
         expect![[r#"
-            ["account", "agents", "available_output_styles", "claude_code_version", "commands", "fast_mode_state", "hook_on_failure_supported", "hooks_applied", "models", "output_style", "pid"]
+            ["account", "agents", "available_output_styles", "capabilities", "claude_code_version", "commands", "current_permission_mode", "fast_mode_state", "hook_on_failure_supported", "hooks_applied", "models", "output_style", "pid", "session_state"]
             ["SystemMessage", "init"]
             ["AssistantMessage", [["TextBlock", "first"]]]
             ["ResultMessage", "success", false, 1, "first", "completed"]
@@ -166,7 +169,7 @@ async fn sdk_client_changes_mode_and_model() {
         return;
     };
     assert_eq!(world.home.read("new.txt"), "x");
-    assert_eq!(world.last_request().json["model"], "claude-haiku-4-5");
+    assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
 }
 
 #[tokio::test]
@@ -279,8 +282,9 @@ async fn sdk_prompts_are_verbatim_where_that_is_asked() {
         [Step::text("Hi.")],
         "verbatim",
         expect![[r#"
-        ["ResultMessage", "success", false, 1, "Hi.", "completed"]
-    "#]],
+            ["ResultMessage", "success", false, 1, "Hi.", "completed"]
+            ["warnings of the SDK", []]
+        "#]],
     )
     .await
     else {
@@ -331,6 +335,133 @@ async fn sdk_branches_from_a_message_and_guards_what_is_dropped() {
         expect![[r#"
         [false, "3"]
         ["raised", true]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_system_prompt_takes_every_form() {
+    let steps = [Step::text("1"), Step::text("2"), Step::text("3"), Step::text("4")];
+    let Some(world) = check(
+        steps,
+        "prompt_forms",
+        expect![[r#"
+        ["ResultMessage", "success", false, 1, "1", "completed"]
+        ["ResultMessage", "success", false, 1, "2", "completed"]
+        ["ResultMessage", "success", false, 1, "3", "completed"]
+        ["ResultMessage", "success", false, 1, "4", "completed"]
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    let prompts: Vec<String> = world.requests().iter().map(|request| request.system_text()).collect();
+    for (prompt, needle) in prompts.iter().zip(["Brief.", "Custom.", "From a file."]) {
+        assert!(prompt.contains(needle) && prompt.len() < 500, "{prompt}");
+    }
+    assert!(prompts[3].len() > 1_000, "the preset is the usual prompt");
+}
+
+#[tokio::test]
+async fn sdk_thinking_options_make_the_thinking_of_the_request() {
+    let steps = [Step::text("1"), Step::text("2"), Step::text("3")];
+    let Some(world) = check(
+        steps,
+        "thinking_forms",
+        expect![[r#"
+        ["ResultMessage", "success", false, 1, "1", "completed"]
+        ["ResultMessage", "success", false, 1, "2", "completed"]
+        ["ResultMessage", "success", false, 1, "3", "completed"]
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    let requests = world.requests();
+    let thinking: Vec<&serde_json::Value> =
+        requests.iter().map(|request| &request.json["thinking"]).collect();
+    assert_eq!((&thinking[0]["type"], &thinking[0]["display"]), (&json!("adaptive"), &json!("omitted")));
+    assert_eq!(requests[0].json["output_config"]["effort"], "low");
+    assert!(thinking[1].is_null() || thinking[1]["type"] == "disabled", "{}", thinking[1]);
+    assert_eq!(thinking[2]["type"], "adaptive");
+}
+
+#[tokio::test]
+async fn sdk_prompts_may_be_streamed_and_messages_received_without_end() {
+    let steps = [Step::text("1"), Step::text("2"), Step::text("3")];
+    check(
+        steps,
+        "streamed_prompts",
+        expect![[r#"
+        ["ResultMessage", "success", false, 1, "1", "completed"]
+        ["ResultMessage", "success", false, 1, "2", "completed"]
+        ["ResultMessage", "success", false, 1, "3", "completed"]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_settings_plugins_sources_skills_and_permission_tool_count() {
+    let calls =
+        Step::call("Bash", json!({"command": "touch ran"})).tool("Bash", json!({"command": "mkdir asked"}));
+    let Some(world) = check([calls, Step::text("Done.")], "environment", expect![[r#"
+        [["plug"], true, [{"name": "s", "status": "connected"}]]
+        ["UserMessage", [["ToolResultBlock", "Permission to use Bash was not granted: the rule `Bash(touch *)` (command line settings, --settings:1). Do not try to get around this; take another way or say what you need."]]]
+        ["UserMessage", [["ToolResultBlock", "(no output)"]]]
+        ["Done.", ["Bash"]]
+    "#]]).await else { return };
+    let made = ["ran", "asked", "made"].map(|name| world.home.project().join(name).exists());
+    assert_eq!(made, [false, false, true]);
+}
+
+#[tokio::test]
+async fn sdk_stops_a_task_that_runs_in_the_background() {
+    let call =
+        Step::call("Bash", json!({"command": "sleep 60", "description": "wait", "run_in_background": true}));
+    check(
+        [call, Step::text("Started.")],
+        "tasks",
+        expect![[r#"
+        ["local_bash", "wait"]
+        [true, "killed"]
+        [true, "stopped"]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_reads_limits_and_usage_by_model() {
+    let step = Step::text("Hi.")
+        .usage(100, 20, 0, 0)
+        .header("anthropic-ratelimit-unified-status", "allowed")
+        .header("anthropic-ratelimit-unified-reset", "1800000000")
+        .header("anthropic-ratelimit-unified-representative-claim", "seven_day")
+        .header("anthropic-ratelimit-unified-7d-utilization", "0.5");
+    check([step], "limits", expect![[r#"
+        ["allowed", "seven_day", 0.5, 1800000000]
+        ["cacheCreationEphemeral1hInputTokens", "cacheCreationEphemeral5mInputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "canonicalModel", "contextWindow", "costBasis", "costUSD", "inputTokens", "maxOutputTokens", "outputTokens", "provider", "thinkingTokens", "webSearchRequests"]
+        [true, 100, true]
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn sdk_store_functions_work_on_sessions_with_agents() {
+    let call = json!({"description": "look", "prompt": "Look.", "subagent_type": "looker", "run_in_background": false});
+    let steps = [Step::call("Agent", call), Step::text("Seen."), Step::text("Done.")];
+    check(
+        steps,
+        "stored_agents",
+        expect![[r#"
+        ["user", "assistant"]
+        true
+        ["user", "assistant"]
+        ["kept", "Send it."]
+        0
     "#]],
     )
     .await;

@@ -188,14 +188,14 @@ async fn agents_of_the_options_are_sent_out() {
     else {
         return;
     };
-    assert_eq!(world.requests()[1].json["model"], "claude-haiku-4-5");
+    assert_eq!(world.requests()[1].json["model"], "claude-haiku-5-5");
 }
 
 #[tokio::test]
 async fn control_methods_of_a_query_work() {
     let write = Step::call("Write", json!({"file_path": "new.txt", "content": "x"}));
     let Some(world) = check([write, Step::text("Written.")], "control", expect![[r#"
-        ["account","agents","available_output_styles","claude_code_version","commands","fast_mode_state","hook_on_failure_supported","hooks_applied","models","output_style","pid"]
+        ["account","agents","available_output_styles","capabilities","claude_code_version","commands","current_permission_mode","fast_mode_state","hook_on_failure_supported","hooks_applied","models","output_style","pid","session_state"]
         true
         true
         true
@@ -298,6 +298,112 @@ async fn elicitation_callback_answers_servers() {
         expect![[r#"
         "success"
         ["s"]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn prompts_thinking_budgets_and_settings_of_options_reach_the_request() {
+    let steps: Vec<Step> = (1..=9).map(|n| Step::text(n.to_string())).collect();
+    let Some(world) = check(
+        steps,
+        "more_options",
+        expect![[r#"
+        [["1","2","3","4","5","6","7","8","9"],[]]
+    "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    let requests = world.requests();
+    assert!(requests[0].system_text().contains("Static.\n\nDynamic."), "{}", requests[0].system_text());
+    assert!(requests[1].system_text().contains("Custom."), "{}", requests[1].system_text());
+    let thinking = |at: usize| &requests[at].json["thinking"];
+    assert_eq!((&thinking(2)["type"], &thinking(2)["display"]), (&json!("adaptive"), &json!("omitted")));
+    assert_eq!(requests[2].json["output_config"]["effort"], "low");
+    assert!(thinking(3).is_null() || thinking(3)["type"] == "disabled", "{}", thinking(3));
+    assert_eq!(thinking(4)["budget_tokens"], 2000);
+    assert_eq!(requests[4].json["output_config"]["task_budget"]["total"], 50_000);
+    assert!(requests[5].header("anthropic-beta").unwrap().contains("context-1m-2025-08-07"));
+    let planned = requests[7].json["messages"].to_string();
+    assert!(planned.contains("Plan in verse."), "{planned}");
+}
+
+#[tokio::test]
+async fn tool_aliases_and_modes_of_servers_count() {
+    let steps = [Step::call("Bash", json!({"command": "ls"})), Step::text("Done.")];
+    check(
+        steps,
+        "tool_aliases",
+        expect![[r#"
+        ["called","ls"]
+        "Done."
+        {}
+        ["warning"]
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn plugins_come_by_either_way_and_are_read_anew() {
+    check(
+        [Step::text("1"), Step::text("2")],
+        "plugins",
+        expect![[r#"
+        ["argv",null,true]
+        [["plug"],0]
+        "1"
+        ["initialize",true,true]
+        [["plug"],0]
+        "2"
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn background_task_is_stopped() {
+    let call = Step::call("Bash", json!({"command": "sleep 60", "run_in_background": true}));
+    check(
+        [call, Step::text("Started.")],
+        "tasks",
+        expect![[r#"
+        1
+        false
+        "stopped"
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn limits_denials_and_usage_are_typed_frames() {
+    let limited = Step::call("Bash", json!({"command": "touch ran"}))
+        .header("anthropic-ratelimit-unified-status", "allowed_warning")
+        .header("anthropic-ratelimit-unified-reset", "1800000000");
+    check([limited, Step::text("Done.")], "frames", expect![[r#"
+        ["default",true]
+        {"status":"allowed_warning","resetsAt":1800000000}
+        ["Bash","mode"]
+        ["cacheCreationEphemeral1hInputTokens","cacheCreationEphemeral5mInputTokens","cacheCreationInputTokens","cacheReadInputTokens","canonicalModel","contextWindow","costBasis","costUSD","inputTokens","maxOutputTokens","outputTokens","provider","thinkingTokens","webSearchRequests"]
+        ["assistant","rate_limit_event","result","system","user"]
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn settings_archives_and_imports_of_the_sdk_work_on_our_files() {
+    check(
+        [Step::text("1"), Step::text("2")],
+        "settings",
+        expect![[r#"
+        9
+        true
+        false
+        1
+        "2"
     "#]],
     )
     .await;

@@ -81,7 +81,7 @@ async fn apply_flag_settings_counts_at_once_and_for_the_next_session() {
         json!({"permissions": {"deny": ["Bash(touch *)"]}, "model": "haiku", "outputStyle": "Concise"});
     ask(&mut session, json!({"subtype": "apply_flag_settings", "settings": settings}));
     assert_eq!(run(&mut session, "B"), 1);
-    assert_eq!(world.last_request().json["model"], "claude-haiku-4-5");
+    assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
     let settings = ask(&mut session, json!({"subtype": "get_settings"}));
     assert_eq!(settings["effective"]["permissions"]["deny"], json!(["Bash(touch *)"]), "{settings}");
     session.write_json(&user("/clear"));

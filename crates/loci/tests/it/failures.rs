@@ -314,7 +314,7 @@ async fn an_overloaded_model_is_replaced_for_the_turn() {
         system init
         system api_retry 1/10 status 529 overloaded
         system api_retry 2/10 status 529 overloaded
-        system model_fallback overloaded claude-sonnet-4-5 -> claude-haiku-4-5
+        system model_fallback overloaded claude-sonnet-4-5 -> claude-haiku-5-5
         assistant From another.
         result success completed
         system init
@@ -324,9 +324,9 @@ async fn an_overloaded_model_is_replaced_for_the_turn() {
     "#]]
     .assert_eq(&account(&world, &output));
     let models: Vec<Value> = world.requests().iter().map(|it| it.json["model"].clone()).collect();
-    expect![[r#"[String("claude-sonnet-4-5"), String("claude-sonnet-4-5"), String("claude-sonnet-4-5"), String("claude-haiku-4-5"), String("claude-sonnet-4-5")]"#]].assert_eq(&format!("{models:?}"));
+    expect![[r#"[String("claude-sonnet-4-5"), String("claude-sonnet-4-5"), String("claude-sonnet-4-5"), String("claude-haiku-5-5"), String("claude-sonnet-4-5")]"#]].assert_eq(&format!("{models:?}"));
     let fallback = output.json_lines().into_iter().find(|it| it["subtype"] == "model_fallback").unwrap();
-    expect!["claude-sonnet-4-5 is not answering (The model is overloaded (529): Overloaded); claude-haiku-4-5 takes over for this turn"].assert_eq(fallback["content"].as_str().unwrap());
+    expect!["claude-sonnet-4-5 is not answering (The model is overloaded (529): Overloaded); claude-haiku-5-5 takes over for this turn"].assert_eq(fallback["content"].as_str().unwrap());
     let result = output.json_lines().pop().unwrap();
     let used: Vec<&String> = result["modelUsage"].as_object().unwrap().keys().collect();
     assert_eq!(used.len(), 2, "each model has its own account: {used:?}");

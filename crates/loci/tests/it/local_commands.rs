@@ -156,10 +156,10 @@ async fn model_command_switches_the_session_and_keeps_the_choice() {
     assert_fine(&output);
     let models: Vec<String> =
         world.requests().iter().map(|request| request.json["model"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(models, ["claude-sonnet-4-5", "claude-haiku-4-5"]);
+    assert_eq!(models, ["claude-sonnet-4-5", "claude-haiku-5-5"]);
     let settings = std::fs::read_to_string(world.home.config_home().join("settings.json")).unwrap();
     assert!(settings.contains("\"model\": \"haiku\""), "{settings}");
-    assert!(say_last(&output).contains("The model is `claude-haiku-4-5` now, kept in"), "{output:?}");
+    assert!(say_last(&output).contains("The model is `claude-haiku-5-5` now, kept in"), "{output:?}");
 }
 
 fn say_last(output: &Output) -> String {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
+mod accounts;
 mod agent_sdk;
 mod agent_sdk_typescript;
 mod agents;
@@ -76,6 +77,7 @@ mod settings;
 mod shell_mode;
 mod skills;
 mod stats;
+mod stream_frames;
 mod structured_output;
 mod summarising;
 mod support;

@@ -168,9 +168,9 @@ async fn model_that_is_named_while_the_cache_is_warm_waits_for_a_word() {
     screen.type_text("/model haiku\r");
     screen.wait_for("Enter again to switch");
     screen.type_text("\r");
-    screen.wait_for("The model is claude-haiku-4-5 now");
+    screen.wait_for("The model is claude-haiku-5-5 now");
     ask(&mut screen, "again", "Two.");
-    assert_eq!(world.last_request().json["model"], "claude-haiku-4-5");
+    assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
     leave(screen);
 }
 

@@ -53,10 +53,10 @@ async fn model_picker_switches_the_model_and_warns_while_the_cache_is_warm() {
     screen.type_text("haiku\r");
     screen.wait_for("Enter again to switch");
     screen.type_text("\r");
-    screen.wait_for("The model is claude-haiku-4-5 now");
+    screen.wait_for("The model is claude-haiku-5-5 now");
     screen.type_text("again\r");
     screen.wait_for("Two.");
-    assert_eq!(world.last_request().json["model"], "claude-haiku-4-5");
+    assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
     leave(screen);
 }
 

@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     fn read(lines: &[Value]) -> Vec<UsageRecord> {
-        let query = StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+        let query = StatisticsQuery::new(TimeZone::UTC);
         let mut reading = LineReader::new(&query);
         lines.iter().for_each(|line| reading.read_line(line.to_string().as_bytes()));
         reading.finish_file().1
@@ -446,8 +446,7 @@ mod tests {
     #[test]
     fn statistics_skip_lines_that_are_no_entries() {
         for line in ["", "null", "{", r#"{"type":"user"}"#, r#"{"type":"assistant","message":7}"#, "\u{0}"] {
-            let query =
-                StatisticsQuery { project: None, since_ms: None, until_ms: None, zone: TimeZone::UTC };
+            let query = StatisticsQuery::new(TimeZone::UTC);
             let mut reading = LineReader::new(&query);
             reading.read_line(line.as_bytes());
             assert_eq!(reading.finish_file(), (None, vec![]), "{line}");

@@ -27,8 +27,7 @@ const STATE_LINE: &[u8] = b"\n{\"type\":\"cost-state\"";
 /// Returns what a session used by the time its file had `n_bytes`, at `now_ms`, and whatever else its last `cost-state`
 /// says. What cannot be read says nothing.
 pub fn session_totals(place: &SessionPlace, n_bytes: u64, now_ms: i64) -> CostState {
-    let query =
-        StatisticsQuery { project: None, since_ms: None, until_ms: Some(now_ms), zone: TimeZone::UTC };
+    let query = StatisticsQuery { until_ms: Some(now_ms), ..StatisticsQuery::new(TimeZone::UTC) };
     let mut reader = LineReader::new(&query);
     let own = read_end(place.file(), n_bytes, &mut reader).unwrap_or_default();
     let last = own.iter().rposition(|record| matches!(record.what, UsageKind::State(_)));

@@ -1,7 +1,7 @@
 //! What a session used that no response of its transcripts says: what its `cost-state` lines have beyond them.
 
 use loci_core::cost_state::is_same_model;
-use loci_core::model::facts;
+use loci_core::model::ModelCatalog;
 use loci_core::usage::ModelUsage;
 use rustc_hash::FxHashSet;
 
@@ -18,7 +18,11 @@ pub(super) struct Unrecorded {
 
 /// Compares every `cost-state` of a session with the responses up to there: those before it in its own transcript, and
 /// those that its agents got earlier.
-pub(super) fn unrecorded(own: &[UsageRecord], agents: &[UsageRecord]) -> Vec<Unrecorded> {
+pub(super) fn unrecorded(
+    own: &[UsageRecord],
+    agents: &[UsageRecord],
+    models: &ModelCatalog,
+) -> Vec<Unrecorded> {
     if !own.iter().any(|record| matches!(record.what, UsageKind::State(_))) {
         return Vec::new();
     }
@@ -29,15 +33,15 @@ pub(super) fn unrecorded(own: &[UsageRecord], agents: &[UsageRecord]) -> Vec<Unr
     let mut found: Vec<Unrecorded> = Vec::new();
     for (at, record) in own.iter().enumerate() {
         let UsageKind::State(state) = &record.what else {
-            recorded.add(record);
+            recorded.add(record, models);
             continue;
         };
         while let Some(earlier) = agents.next_if(|agent| agent.time_ms <= record.time_ms) {
-            recorded.add(earlier);
+            recorded.add(earlier, models);
         }
         for (model, told) in &state.totals.by_model {
             let mut beyond = told.beyond(&recorded.usage(model));
-            if beyond.is_unused() && facts(model).price.is_some() {
+            if beyond.is_unused() && models.facts(model).price.is_some() {
                 continue;
             }
             for known in found.iter().filter(|known| known.model == *model) {
@@ -59,12 +63,12 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn add(&mut self, record: &UsageRecord) {
+    fn add(&mut self, record: &UsageRecord, models: &ModelCatalog) {
         let (UsageKind::Response(usage), Some(model)) = (&record.what, &record.model) else { return };
         if !self.seen.insert(record.key) {
             return;
         }
-        let price = facts(model).price;
+        let price = models.facts(model).price;
         let row = match self.by_model.iter_mut().position(|(name, _)| **name == **model) {
             Some(at) => &mut self.by_model[at].1,
             None => {

@@ -337,7 +337,7 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
         .filter(|line| !["Programs: ", "Build: ", "Sandbox"].iter().any(|it| line.starts_with(it)))
         .collect();
     expect![[r#"
-        loci <version> (compatible with Claude Code 2.1.197)
+        loci <version> (compatible with Claude Code 2.1.325)
         Config home: ~/.claude
 
         Settings files, lowest first:
