@@ -16,6 +16,7 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::plugins::{PluginQuery, RunPlugins};
+use crate::settings_reload::in_force;
 use crate::user_error::UserError;
 
 /// The settings files of a directory, and what they say.
@@ -37,6 +38,11 @@ impl SettingsContext {
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
         let loaded = load_settings(&places, None);
         Self { env: env.clone(), home, places, loaded }
+    }
+
+    /// Returns what the files say, as sessions take it: commands that must not run are not in it.
+    pub fn in_force(&self) -> Value {
+        in_force(&self.loaded.merged)
     }
 
     /// Reads the plugins that a session here would have.

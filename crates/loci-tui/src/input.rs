@@ -23,8 +23,8 @@ pub(crate) use bounded_command::{CommandLimits, run as run_bounded};
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
 pub use completion::{
-    CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, Mention, Menu, MenuItem, MenuStyles,
-    Token, TokenKind, match_commands,
+    CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, IgnoredFiles, Mention, Menu,
+    MenuItem, MenuStyles, Token, TokenKind, match_commands,
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use loci_app::status_line::StatusLineConfig;
 use loci_core::user_question::answer_timeout;
 use serde_json::Value;
 
-use crate::input::{Flavor, VimRemap};
+use crate::input::{Flavor, IgnoredFiles, VimRemap};
 
 pub use spinner_words::SpinnerWords;
 pub(crate) use spinner_words::TIP_DELAY;
@@ -54,6 +54,8 @@ pub struct InterfaceSettings {
     pub responds_to_shell: bool,
     /// The command that suggests files (`fileSuggestion`).
     pub file_suggestion: Option<String>,
+    /// Whether files that git ignores are suggested (`respectGitignore`).
+    pub ignored_files: IgnoredFiles,
     /// How people are called (`preferredNotifChannel`).
     pub notification_channel: NotificationChannel,
     /// Whether the terminal's own bar shows that a turn is under way (`terminalProgressBarEnabled`).
@@ -97,6 +99,10 @@ impl InterfaceSettings {
         Self {
             responds_to_shell: flag("respondToBashCommands", true),
             file_suggestion: suggestion.and_then(|it| it["command"].as_str()).map(str::to_owned),
+            ignored_files: match flag("respectGitignore", true) {
+                true => IgnoredFiles::LeftOut,
+                false => IgnoredFiles::Offered,
+            },
             notification_channel: text("preferredNotifChannel")
                 .map(NotificationChannel::from_name)
                 .unwrap_or_default(),
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn settings_are_read_by_their_names() {
         let settings = InterfaceSettings::from_value(&json!({
-            "respondToBashCommands": false, "fileSuggestion": {"type": "command", "command": "find"},
+            "respondToBashCommands": false, "respectGitignore": false, "fileSuggestion": {"type": "command", "command": "find"},
             "preferredNotifChannel": "iterm2_with_bell", "terminalProgressBarEnabled": false,
             "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
             "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
@@ -171,6 +177,7 @@ mod tests {
         let expected = InterfaceSettings {
             responds_to_shell: false,
             file_suggestion: Some("find".into()),
+            ignored_files: IgnoredFiles::Offered,
             notification_channel: NotificationChannel::Iterm2WithBell,
             has_progress_bar: false,
             has_session_title: false,

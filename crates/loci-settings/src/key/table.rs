@@ -117,7 +117,7 @@ pub(super) const KEYS: &[Key] = &[
     key("statusLine", Object, "the command that prints the status line").used(),
     key("subagentStatusLine", Object, "the command that prints a subagent's status line").used(),
     key("fileSuggestion", Object, "the command that suggests files").used(),
-    key("respectGitignore", Bool, "leave ignored files out of suggestions").free(),
+    key("respectGitignore", Bool, "leave ignored files out of suggestions").free().used(),
     key("respondToBashCommands", Bool, "whether the model answers to commands the user runs").free().used(),
     key("defaultShell", OneOf(&["bash", "powershell"]), "the shell of the prompt"),
     key("showTurnDuration", Bool, "show how long a turn took").free().used(),

@@ -144,7 +144,7 @@ impl App {
         self.completion.is_stale = true;
         let source = match &self.interface.file_suggestion {
             Some(command) => FileSource::Command(command.clone()),
-            None => FileSource::Project,
+            None => FileSource::Project(self.interface.ignored_files),
         };
         let mut actions = vec![Action::AskFiles { source, kind, query }];
         if begins && kind == TokenKind::Mention && self.session.is_started {

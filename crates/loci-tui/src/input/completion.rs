@@ -21,6 +21,7 @@ mod tests;
 
 pub use commands::{CommandItem, CommandMatches, match_commands};
 pub use file_completer::{FileAnswer, FileCompleter, FileSource, Mention};
+pub use file_index::IgnoredFiles;
 pub use menu::{Menu, MenuItem, MenuStyles};
 
 /// What is being typed at the caret.

@@ -496,7 +496,7 @@ fn plugin_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
 
 fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
     let settings = SettingsContext::new(&ctx.env);
-    let interface = InterfaceSettings::from_value(&settings.loaded.merged.to_value());
+    let interface = InterfaceSettings::from_value(&settings.in_force());
     PanelData::Settings { rows: config::rows(&settings), note, interface }
 }
 

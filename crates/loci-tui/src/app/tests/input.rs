@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::input::{
-    Draft, FileAnswer, FileSource, HistoryNews, InputMode, PastPrompt, PastedImage, PictureSource, TokenKind,
-    past_prompt,
+    Draft, FileAnswer, FileSource, HistoryNews, IgnoredFiles, InputMode, PastPrompt, PastedImage,
+    PictureSource, TokenKind, past_prompt,
 };
 use crate::key::{InputEvent, KeyCode};
 
@@ -258,7 +258,7 @@ fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped(
     let mut it = Playing::new(80, 20);
     it.text("see @m");
     let asked = |query: &str| Action::AskFiles {
-        source: FileSource::Project,
+        source: FileSource::Project(IgnoredFiles::LeftOut),
         kind: TokenKind::Mention,
         query: query.into(),
     };

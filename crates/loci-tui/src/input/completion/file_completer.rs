@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use super::file_index::FileIndex;
+use super::file_index::{FileIndex, IgnoredFiles};
 use super::{TokenKind, paths, suggestion_command};
 
 /// How many are offered.
@@ -19,7 +19,7 @@ const OFFERED: usize = 15;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSource {
     /// The files of the project.
-    Project,
+    Project(IgnoredFiles),
     /// A command that suggests them (`fileSuggestion`).
     Command(String),
 }
@@ -150,8 +150,9 @@ impl Finder {
 
     /// Reads the project anew when a mention begins: the query is not what a letter more or less makes of the last one.
     fn walk_if_needed(&mut self, kind: TokenKind, query: &str, own_jobs: &Sender<Job>) {
-        let is_wanted =
-            kind == TokenKind::Mention && self.source == FileSource::Project && !paths::is_explicit(query);
+        let is_wanted = kind == TokenKind::Mention
+            && matches!(self.source, FileSource::Project(_))
+            && !paths::is_explicit(query);
         let begins = self.last.as_ref().is_none_or(|(last_kind, last)| {
             *last_kind != kind
                 || !(last.starts_with(query) || query.starts_with(last.as_str()))
@@ -160,10 +161,14 @@ impl Finder {
         if !is_wanted || self.is_walking || (self.index.is_some() && !begins) {
             return;
         }
+        let ignored = match &self.source {
+            FileSource::Project(ignored) => *ignored,
+            FileSource::Command(_) => IgnoredFiles::default(),
+        };
         let (root, jobs) = (self.cwd.clone(), own_jobs.clone());
         let walk = move || {
             // Nobody waits for it once the completer is gone.
-            jobs.send(Job::Indexed(FileIndex::build(&root))).ok();
+            jobs.send(Job::Indexed(FileIndex::build(&root, ignored))).ok();
         };
         self.is_walking = thread::Builder::new().name("file index".to_owned()).spawn(walk).is_ok();
     }
@@ -178,7 +183,7 @@ impl Finder {
                     failure = Some(why);
                     Vec::new()
                 }),
-            FileSource::Project => {
+            FileSource::Project(_) => {
                 let found = self.index.as_ref().map(|index| index.search(query, OFFERED));
                 found.unwrap_or_default().into_iter().map(str::to_owned).collect()
             }

@@ -13,6 +13,16 @@ use super::fuzzy::{Candidate, Query, mask};
 /// No more paths are kept; nobody can choose among more.
 const LIMIT: usize = 500_000;
 
+/// What becomes of files that git ignores (`respectGitignore`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IgnoredFiles {
+    /// They are not offered.
+    #[default]
+    LeftOut,
+    /// They are files like all others.
+    Offered,
+}
+
 /// The paths of a project: directories end with a slash.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
@@ -28,11 +38,12 @@ struct Entry {
 }
 
 impl FileIndex {
-    /// Reads the paths below a directory: what git ignores is left out, and so is git's own directory.
-    pub(super) fn build(root: &Path) -> Self {
+    /// Reads the paths below a directory, without git's own directory.
+    pub(super) fn build(root: &Path, ignored: IgnoredFiles) -> Self {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
         let walker = WalkBuilder::new(root)
+            .standard_filters(ignored == IgnoredFiles::LeftOut)
             .hidden(false)
             .require_git(false)
             .filter_entry(|entry| entry.file_name() != ".git")

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::file_index::FileIndex;
+use super::file_index::{FileIndex, IgnoredFiles};
 use super::*;
 use crate::input::{Draft, EditCommand};
 use crate::text::Row;
@@ -181,10 +181,13 @@ fn index_leaves_out_what_git_ignores() {
             ("a.log", ""),
         ],
     );
-    let index = FileIndex::build(root.path());
+    let index = FileIndex::build(root.path(), IgnoredFiles::LeftOut);
     let mut found = index.search("", 99);
     found.extend(index.search("rs", 99));
     assert_eq!(found, [".github/", "src/", ".gitignore", "src/main.rs"]);
+    let all = FileIndex::build(root.path(), IgnoredFiles::Offered);
+    assert_eq!(all.search("a.log", 1), ["a.log"]);
+    assert!(!all.search("config", 9).contains(&".git/config"), "git's own files are nobody's");
 }
 
 /// A completer over a directory, and its answers.
@@ -211,7 +214,7 @@ fn wait_for(answers: &mpsc::Receiver<FileAnswer>, query: &str, expected: &str) {
 fn files_are_found_and_new_ones_with_the_next_mention() {
     let root = tempfile::tempdir().unwrap();
     make(root.path(), &[("src/main.rs", "")]);
-    let (completer, answers) = completer(root.path(), FileSource::Project);
+    let (completer, answers) = completer(root.path(), FileSource::Project(IgnoredFiles::LeftOut));
     completer.ask(TokenKind::Mention, "");
     wait_for(&answers, "", "src/");
     completer.ask(TokenKind::Mention, "mai");
@@ -229,7 +232,7 @@ fn typed_paths_are_listed_and_mentions_are_offered() {
         root.path(),
         &[("home/notes.md", ""), ("sub/File.txt", ""), ("sub/.hidden", ""), ("sub/fold/x", "")],
     );
-    let (completer, answers) = completer(root.path(), FileSource::Project);
+    let (completer, answers) = completer(root.path(), FileSource::Project(IgnoredFiles::LeftOut));
     let ask = |kind, query: &str| {
         completer.ask(kind, query);
         let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
