@@ -17,8 +17,8 @@ use loci_storage::foreign::find_rollout;
 use loci_storage::history::recover_rewinds;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
-    ConversationTail, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, load_at, load_live,
-    load_tail, newest_session, recover_unsaved, resolve_session, session_agent, session_summary,
+    ConversationTail, FindError, LabelWatch, Lease, LeaseError, LiveLoad, SkippedLine, has_unsaved, load_at,
+    load_live, load_tail, newest_session, recover_unsaved, resolve_session, session_agent, session_summary,
     session_totals,
 };
 
@@ -47,20 +47,28 @@ pub struct Resume {
 }
 
 /// How many entries of a session's end are shown before the rest of it is read, and the most bytes that are read for that.
-const TAIL: (usize, u64) = (200, 1024 * 1024);
+const TAIL: (usize, u64) = (100, 1024 * 1024);
 
-/// Finds what the arguments ask for.
-pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
-    find_showing(env, home, options, |_| {})
-}
-
-/// Does the same; `show` gets the end of a session that goes on as soon as it is ours, before the rest of it is read.
-pub fn find_showing(
+/// Reads the end of the session that the arguments ask for, with its id, before anything else of a start is done: it is the
+/// person's own file, and needs no settings, no trust and no right to write. None where what is shown could not be all of
+/// the end, or where there is none.
+pub fn read_tail(
     env: &Env,
     home: &ConfigHome,
     options: &RunOptions,
-    show: impl FnOnce(ConversationTail),
-) -> Result<Resume, UserError> {
+) -> Option<(SessionId, ConversationTail)> {
+    let is_branch = options.session.is_fork || options.session.at.is_some();
+    if is_branch || options.is_persistent && has_unsaved(home) {
+        return None;
+    }
+    let place = source(env, home, options).ok()??;
+    // What is not read here is told by whoever reads all of it.
+    let tail = load_tail(place.file(), TAIL.0, TAIL.1).ok()?;
+    Some((place.id().clone(), tail))
+}
+
+/// Finds what the arguments ask for.
+pub fn find(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<Resume, UserError> {
     // What an earlier run could not save belongs to what is looked for now.
     let completed = match options.is_persistent {
         true => recover_unsaved(home, env),
@@ -80,12 +88,6 @@ pub fn find_showing(
         // The lease comes first: what is loaded must not grow behind our back.
         (Some(place), false) => {
             let lease = lease(env, home, options, place.id())?;
-            // What is not read here is told by whoever reads all of it.
-            if options.session.at.is_none()
-                && let Ok(tail) = load_tail(place.file(), TAIL.0, TAIL.1)
-            {
-                show(tail);
-            }
             Resume { lease, ..open(env, home, place, options)? }
         }
         (None, _) => begin(env, home, options, fresh(env, home, options)?)?,

@@ -194,6 +194,7 @@ impl SessionStart {
 
     /// Goes on as far as possible. Blocks: reads settings, files and the past.
     pub fn proceed(&mut self) -> StartStep {
+        self.show_tail_of_session();
         match self.next_question() {
             Some(question) => StartStep::Ask(question),
             None => self.start().unwrap_or_else(StartStep::Failed),
@@ -236,6 +237,22 @@ impl SessionStart {
             UserError::new(format!("The key cannot be kept in `{}`: {error}", home.loci_dir().display()))
                 .hint("Make the directory writable, or set ANTHROPIC_API_KEY.")
         })
+    }
+
+    /// Shows the end of the session that was asked for, once, before anything else is looked at.
+    fn show_tail_of_session(&mut self) {
+        let is_named = self.options.session.source != SessionSource::Named(String::new());
+        if self.show_tail.is_none() || self.is_demo || !is_named {
+            return;
+        }
+        let (env, home) = self.world();
+        if let Some((id, tail)) = resume::read_tail(env, &home, &self.options)
+            && let Some(show) = self.show_tail.take()
+        {
+            // It is not looked for twice.
+            self.options.session.source = SessionSource::Named(id.to_string());
+            show(tail);
+        }
     }
 
     fn next_question(&self) -> Option<StartQuestion> {
@@ -292,13 +309,7 @@ impl SessionStart {
             let read = resume::read_named(&env, &home, &self.options)?;
             return Ok(StartStep::View(read.map(|read| read.history.path).unwrap_or_default()));
         }
-        let show_tail = self.show_tail.take();
-        let show = |tail| {
-            if let Some(show) = show_tail {
-                show(tail);
-            }
-        };
-        let resume = match resume::find_showing(&env, &home, &self.options, show) {
+        let resume = match resume::find(&env, &home, &self.options) {
             Ok(resume) => resume,
             Err(error) => {
                 return match resume::holder(&env, &home, &self.options) {

@@ -52,4 +52,4 @@ pub use session_log::{AppendError, LineMirror, LogWarning, MemorySink, SessionLo
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
 pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics, session_totals};
 pub use task_list::{TaskListDir, TaskListState, copy_tasks, survey_task_lists};
-pub use unsaved::{UnsavedError, recover_unsaved};
+pub use unsaved::{UnsavedError, has_unsaved, recover_unsaved};

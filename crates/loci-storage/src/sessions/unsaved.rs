@@ -67,6 +67,11 @@ pub(crate) fn save_unsaved(
     Ok(path)
 }
 
+/// Tells whether an earlier run left entries that are not in their session yet.
+pub fn has_unsaved(home: &ConfigHome) -> bool {
+    fs::read_dir(home.unsaved_dir()).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// Appends what earlier runs could not save to the transcripts it belongs to, as far as that works now.
 ///
 /// Returns the sessions that were completed; what still cannot be written stays where it is.

@@ -13,7 +13,7 @@ use super::call_summary::{asked_diff, call_summary, is_read_only};
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
 /// How many entries from the end are looked at: only what can be seen is made.
-const MOST_ENTRIES: usize = 200;
+const MOST_ENTRIES: usize = 100;
 
 /// Returns the blocks of the last entries, oldest first; `cwd` shortens paths.
 pub(crate) fn history_blocks(entries: &[Arc<Entry>], cwd: &Path) -> Vec<Block> {
