@@ -15,6 +15,8 @@ mod conversation;
 mod dialogs;
 mod engine_events;
 mod event_loop;
+mod focus;
+mod fullscreen;
 mod history;
 mod keys;
 mod own_keys;
@@ -24,6 +26,7 @@ mod pictures;
 mod prompt_box;
 mod recall;
 mod recap;
+mod renderer;
 mod shell_mode;
 mod speech;
 mod start;
@@ -36,6 +39,7 @@ mod theming;
 mod transcript;
 mod view;
 mod vim_keys;
+mod virtual_list;
 mod window;
 
 pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
@@ -43,6 +47,7 @@ pub(crate) use agent_logs::{AgentLog, AgentLogs};
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::{all_blocks, history_blocks, tail_blocks};
+pub use renderer::{FullscreenOptions, MouseCapture};
 pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
@@ -62,18 +67,21 @@ use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
 
 use crate::block::{Block, NoticeLevel};
 use crate::input::{Draft, InputMode, Mention, VimMode};
-use crate::interface_settings::InterfaceSettings;
+use crate::interface_settings::{InterfaceSettings, ViewMode};
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
 use crate::render::RenderContext;
 use crate::status::{AgentRows, SPINNER_STEP, StatusLine, Work};
+use crate::text::Row;
 use crate::theme::{Background, ColorDepth, Theme};
 use away::AwayClock;
 use block_log::BlockLog;
 use completion::Completion;
 use conversation::Conversation;
 use dialogs::Dialogs;
+use focus::CallTally;
+use fullscreen::Fullscreen;
 use prompt_box::PromptBox;
 use recall::Recall;
 use recap::RecapClock;
@@ -96,6 +104,8 @@ pub struct AppOptions {
     pub prompt: Option<String>,
     /// Why everything is plain lines, where it is.
     pub plain: Option<PlainMode>,
+    /// Whether everything is shown whole, whatever settings say.
+    pub is_verbose: bool,
     /// Whether nothing moves by itself.
     pub is_still: bool,
     /// Whether somebody who was away is told what the session is about, whatever settings say.
@@ -104,6 +114,8 @@ pub struct AppOptions {
     pub has_suggestions: Option<bool>,
     /// The looks of the terminal.
     pub theme: Theme,
+    /// What variables say of the fullscreen renderer.
+    pub fullscreen: FullscreenOptions,
 }
 
 impl Default for AppOptions {
@@ -115,10 +127,12 @@ impl Default for AppOptions {
             shown_cwd: String::new(),
             prompt: None,
             plain: None,
+            is_verbose: false,
             is_still: false,
             has_recap: None,
             has_suggestions: None,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
+            fullscreen: FullscreenOptions::default(),
         }
     }
 }
@@ -202,6 +216,22 @@ pub struct App {
     theming: Theming,
     /// How many turns there were, for what is said beside the spinner.
     n_turns: usize,
+    /// The fullscreen renderer, while it shows the conversation.
+    fullscreen: Option<Box<Fullscreen>>,
+    /// What `/tui` has chosen.
+    chosen_fullscreen: Option<bool>,
+    /// The first block that was said in fullscreen and is to be written inline.
+    unwritten: Option<usize>,
+    /// Whether it was told that the mouse is taken.
+    has_told_mouse: bool,
+    /// Whether settings were read.
+    has_settings: bool,
+    /// What `/focus` has chosen.
+    chosen_view: Option<ViewMode>,
+    /// The calls of the last turn, for the focus view.
+    tally: CallTally,
+    /// The answer that the focus view holds back until the turn is over, inline.
+    held_answer: Option<Rc<Vec<Row>>>,
 }
 
 /// What is known of the session.
@@ -279,6 +309,14 @@ impl App {
             model_wanted: None,
             theming: Theming::default(),
             n_turns: 0,
+            fullscreen: None,
+            chosen_fullscreen: None,
+            unwritten: None,
+            has_told_mouse: false,
+            has_settings: false,
+            chosen_view: options.is_verbose.then_some(ViewMode::Verbose),
+            tally: CallTally::default(),
+            held_answer: None,
             options,
         };
         if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
@@ -286,6 +324,7 @@ impl App {
             app.conversation.push(Block::Notice { level: NoticeLevel::Info, text });
         }
         app.conversation.push(app.banner());
+        app.choose_renderer();
         app
     }
 
@@ -382,7 +421,12 @@ impl App {
 
     fn input(&mut self, input: InputEvent) -> Vec<Action> {
         match input {
-            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) => {
+            InputEvent::Mouse(mouse) => {
+                self.away.typed(self.now);
+                self.recap.typed(self.now);
+                self.mouse_moved(mouse)
+            }
+            InputEvent::Key(_) | InputEvent::Paste(_) => {
                 self.away.typed(self.now);
                 self.recap.typed(self.now);
                 let before = self.before_deleting(&input);
@@ -454,6 +498,7 @@ impl App {
         RenderContext {
             now: self.now,
             is_motion_reduced: self.is_still(),
+            is_verbose: self.view_mode() == ViewMode::Verbose,
             ..match self.is_spoken() {
                 true => RenderContext::screen_reader(),
                 false => RenderContext::new(usize::from(width.max(1)), self.options.theme),

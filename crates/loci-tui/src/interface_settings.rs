@@ -47,6 +47,18 @@ impl NotificationChannel {
     }
 }
 
+/// How much of the conversation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ViewMode {
+    /// Results of calls in part.
+    #[default]
+    Default,
+    /// Everything whole.
+    Verbose,
+    /// The last prompt, a line about its calls, and the answer.
+    Focus,
+}
+
 /// What settings say about the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceSettings {
@@ -87,6 +99,16 @@ pub struct InterfaceSettings {
     pub has_recap: bool,
     /// After how long without a key a question of the model goes on by itself (`askUserQuestionTimeout`).
     pub question_timeout: Option<Duration>,
+    /// Whether the conversation is shown on the alternate screen (`tui`), where that is said.
+    pub is_fullscreen: Option<bool>,
+    /// How much is shown (`viewMode`, else `verbose`).
+    pub view_mode: ViewMode,
+    /// Whether fullscreen follows what is being said (`autoScrollEnabled`).
+    pub follows_output: bool,
+    /// Whether a fast wheel scrolls further (`wheelScrollAccelerationEnabled`).
+    pub accelerates_wheel: bool,
+    /// Rows for a step of the wheel, in hundredths (`CLAUDE_CODE_SCROLL_SPEED` of `env`).
+    pub scroll_speed: Option<u32>,
 }
 
 impl InterfaceSettings {
@@ -125,6 +147,17 @@ impl InterfaceSettings {
             has_suggestions: flag("promptSuggestionEnabled", false),
             has_recap: flag("awaySummaryEnabled", true),
             question_timeout: answer_timeout(text("askUserQuestionTimeout"), None),
+            is_fullscreen: text("tui").map(|tui| tui == "fullscreen"),
+            view_mode: match text("viewMode") {
+                Some("verbose") => ViewMode::Verbose,
+                Some("focus") => ViewMode::Focus,
+                Some(_) => ViewMode::Default,
+                None if flag("verbose", false) => ViewMode::Verbose,
+                None => ViewMode::Default,
+            },
+            follows_output: flag("autoScrollEnabled", true),
+            accelerates_wheel: flag("wheelScrollAccelerationEnabled", true),
+            scroll_speed: settings["env"]["CLAUDE_CODE_SCROLL_SPEED"].as_str().and_then(parse_scroll_speed),
         }
     }
 }
@@ -141,6 +174,14 @@ fn vim_remaps(said: Option<&Value>) -> Vec<VimRemap> {
     entries.filter_map(pair).collect()
 }
 
+/// Reads a speed of the wheel, up to 20 rows; returns hundredths.
+pub(crate) fn parse_scroll_speed(text: &str) -> Option<u32> {
+    let speed: f64 = text.trim().parse().ok()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 2000")]
+    let hundredths = (speed.clamp(0.01, 20.0) * 100.0).round() as u32;
+    (speed > 0.0).then_some(hundredths)
+}
+
 impl Default for InterfaceSettings {
     fn default() -> Self {
         Self::from_value(&Value::Null)
@@ -152,6 +193,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn scroll_speed_is_a_number_up_to_twenty() {
+        for (text, expected) in [
+            ("3", Some(300)),
+            ("0.25", Some(25)),
+            ("50", Some(2_000)),
+            ("0", None),
+            ("-1", None),
+            ("fast", None),
+        ] {
+            assert_eq!(parse_scroll_speed(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn settings_that_say_nothing_leave_the_defaults() {
@@ -173,6 +228,8 @@ mod tests {
             "statusLine": {"type": "command", "command": "date"},
             "awaySummaryEnabled": false, "promptSuggestionEnabled": true,
             "askUserQuestionTimeout": "5m",
+            "tui": "fullscreen", "viewMode": "focus", "verbose": true, "autoScrollEnabled": false,
+            "wheelScrollAccelerationEnabled": false, "env": {"CLAUDE_CODE_SCROLL_SPEED": "2.5"},
         }));
         let expected = InterfaceSettings {
             responds_to_shell: false,
@@ -198,6 +255,11 @@ mod tests {
             has_suggestions: true,
             has_recap: false,
             question_timeout: Some(Duration::from_secs(300)),
+            is_fullscreen: Some(true),
+            view_mode: ViewMode::Focus,
+            follows_output: false,
+            accelerates_wheel: false,
+            scroll_speed: Some(250),
         };
         assert_eq!(settings, expected);
     }

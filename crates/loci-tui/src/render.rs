@@ -68,7 +68,7 @@ impl RenderContext {
         }
     }
 
-    fn span(&self, text: impl Into<String>, role: Role) -> Span {
+    pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span {
         Span::styled(text, self.theme.style(role))
     }
 }

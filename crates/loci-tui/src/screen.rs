@@ -1,7 +1,7 @@
 //! What a frame is, and the writers that show it.
 //!
 //! [`Writer`] draws inline: final rows go to the terminal's own scrollback, a live region stays at the bottom.
-//! [`FullScreen`] draws a whole screen, for pagers and pickers; [`PlainWriter`] prints lines, for screen readers and terminals
+//! [`FullScreen`] draws a whole screen, for the fullscreen renderer, pagers and pickers; [`PlainWriter`] prints lines, for screen readers and terminals
 //! that know no escape sequences. Both write only what differs from the last frame, and
 //! neither does any input or output: they return the bytes, which the caller writes in one write.
 //! `docs/design/terminal.md` has the invariants.
@@ -15,8 +15,10 @@ mod writer;
 
 pub use fullscreen::FullScreen;
 pub use plain::PlainWriter;
+pub(crate) use row_diff::split as split_row;
 pub use surface::Surface;
 pub use writer::{CURSOR_POSITION_QUERY, Writer, WriterOptions, live_limit};
+pub(crate) use writer::{cut_to_caret, split_live};
 
 use crate::text::Row;
 

@@ -185,9 +185,17 @@ impl Terminal {
         self.restorer.switch(modes::MOUSE, is_on)
     }
 
-    /// Enters or leaves the alternate screen.
+    /// Enters or leaves the alternate screen. Each screen has keyboard flags of its own, so they go along.
     pub fn set_alternate_screen(&self, is_on: bool) -> io::Result<()> {
-        self.restorer.switch(modes::ALTERNATE, is_on)
+        if self.restorer.is_on(modes::ALTERNATE) == is_on {
+            return Ok(());
+        }
+        let has_kitty = self.restorer.is_on(modes::KITTY);
+        if has_kitty {
+            self.restorer.switch(modes::KITTY, false)?;
+        }
+        self.restorer.switch(modes::ALTERNATE, is_on)?;
+        self.restorer.switch(modes::KITTY, has_kitty)
     }
 
     /// Sets the title of the window; the one that was found comes back at the end.

@@ -61,8 +61,8 @@ fn show(env: &Env, pace: Duration, started: Instant) -> Result<u8, UserError> {
     };
     let client = Client::scripted(script::answer, pace);
     let start = SessionStart::new(env.clone(), options, Some(client), started).demo();
-    interactive::show(env, start, Some(PROMPT.to_owned()), interactive::plain_mode(env, false))
-        .map(|end| end.code)
+    let looks = interactive::ShowOptions { plain: interactive::plain_mode(env, false), is_verbose: false };
+    interactive::show(env, start, Some(PROMPT.to_owned()), &looks).map(|end| end.code)
 }
 
 /// What a user would ask for: edits may happen, and one command may run.

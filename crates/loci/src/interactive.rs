@@ -10,7 +10,7 @@ use loci_app::worktree::enter_worktree;
 use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTarget, UserError};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
-use loci_tui::app::{AppOptions, Elsewhere, InterfaceOptions, PlainMode, RunEnd};
+use loci_tui::app::{AppOptions, Elsewhere, FullscreenOptions, InterfaceOptions, PlainMode, RunEnd};
 use loci_tui::theme::{Background, ColorDepth, Theme};
 
 use serde_json::Value;
@@ -45,12 +45,13 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         TraceTarget::File(_) | TraceTarget::Session => trace,
     });
     let start = SessionStart::new(env.clone(), options.clone(), None, started).traced(trace);
-    let mut end = show(&env, start, args.prompt, plain.clone())?;
+    let looks = ShowOptions { plain, is_verbose: args.verbose };
+    let mut end = show(&env, start, args.prompt, &looks)?;
     while let Some(elsewhere) = end.elsewhere.take() {
         let session = enter(&mut env, elsewhere)?;
         let options = RunOptions { session, ..options.clone() };
         let start = SessionStart::new(env.clone(), options, None, Instant::now());
-        end = show(&env, start, None, plain.clone())?;
+        end = show(&env, start, None, &looks)?;
     }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
@@ -74,12 +75,21 @@ fn enter(env: &mut Env, elsewhere: Elsewhere) -> Result<SessionOptions, UserErro
     Ok(SessionOptions { source, at, ..SessionOptions::default() })
 }
 
+/// How a session is shown.
+#[derive(Debug, Default)]
+pub(crate) struct ShowOptions {
+    /// Why everything is plain lines, where it is.
+    pub(crate) plain: Option<PlainMode>,
+    /// Whether everything is shown whole, whatever settings say.
+    pub(crate) is_verbose: bool,
+}
+
 /// Shows a session until the person leaves it.
 pub(crate) fn show(
     env: &Env,
     start: SessionStart,
     prompt: Option<String>,
-    plain: Option<PlainMode>,
+    options: &ShowOptions,
 ) -> Result<RunEnd, UserError> {
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -87,7 +97,8 @@ pub(crate) fn show(
         home: env.home.clone(),
         shown_cwd: shown_dir(&env.cwd, &env.home),
         prompt,
-        plain,
+        plain: options.plain.clone(),
+        is_verbose: options.is_verbose,
         is_still: false,
         has_recap: env
             .vars
@@ -101,6 +112,10 @@ pub(crate) fn show(
             ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
             Background::Dark,
         ),
+        fullscreen: FullscreenOptions {
+            is_wanted: early_setting(env, "tui").is_some_and(|tui| tui == "fullscreen"),
+            ..FullscreenOptions::from_vars(&env.vars)
+        },
     };
     let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone() }, start)
         .map_err(|error| UserError::from_error(&error))?;
@@ -121,17 +136,19 @@ pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
         // A variable that says no wins over the setting.
         env.vars.is_truthy("CLAUDE_AX_SCREEN_READER").then_some("CLAUDE_AX_SCREEN_READER")
     } else {
-        wants_screen_reader(env).then_some("the setting axScreenReader")
+        let is_set = early_setting(env, "axScreenReader") == Some(Value::Bool(true));
+        is_set.then_some("the setting axScreenReader")
     };
     let is_dumb = matches!(env.vars.get("TERM"), None | Some("" | "dumb"));
     source.map(|source| PlainMode::ScreenReader(source.to_owned())).or(is_dumb.then_some(PlainMode::Dumb))
 }
 
-fn wants_screen_reader(env: &Env) -> bool {
+/// Reads a setting of the person's own that counts before anything is painted.
+fn early_setting(env: &Env, key: &str) -> Option<Value> {
     let file = ConfigHome::from_env(env).root().join("settings.json");
-    let text = loci_stdx::read_regular_to_string(file).unwrap_or_default();
-    let said = text.contains("axScreenReader").then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
-    said.is_some_and(|settings| settings["axScreenReader"] == true)
+    let text = loci_stdx::read_regular_to_string(file).ok()?;
+    let settings = text.contains(key).then(|| serde_json::from_str::<Value>(&text).ok()).flatten()?;
+    settings.get(key).cloned()
 }
 
 /// Returns a directory as people write it.

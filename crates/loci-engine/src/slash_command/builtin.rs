@@ -224,6 +224,33 @@ const BUILTIN: &[Row] = &[
         UnlessTaken,
         BetweenTurns,
     ),
+    (
+        "tui",
+        &[],
+        "[default|fullscreen]",
+        "Say which renderer is used, or switch to another and keep that",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    (
+        "focus",
+        &[],
+        "",
+        "Show the last prompt, a line about its calls and the answer; or everything again",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    (
+        "scroll-speed",
+        &[],
+        "[rows]",
+        "How far a step of the wheel scrolls in fullscreen",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
 ];
 
 /// Returns the commands, in the order of the table.

@@ -11,6 +11,7 @@ use loci_engine::{AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, TaskN
 use super::block_log::BlockLog;
 use super::conversation::{Conversation, Item, result_text};
 use super::pager::PagerSource;
+use super::virtual_list::RowSource;
 use crate::block::{Block, CallState, NoticeLevel};
 use crate::render::{RenderContext, has_gap, render_block};
 use crate::text::Row;
@@ -182,8 +183,8 @@ impl AgentLog {
         let mut parts: Vec<Vec<Row>> = Vec::new();
         let mut n_rows = 0;
         let mut after: Option<&Block> = None;
-        for idx in (0..source.len()).rev() {
-            let Some(block) = source.get(idx) else { break };
+        for number in source.numbers().rev() {
+            let Some(block) = source.get(number) else { break };
             let mut rows = render_block(block, ctx);
             if after.is_some_and(|after| has_gap(block, after)) {
                 rows.push(Row::default());

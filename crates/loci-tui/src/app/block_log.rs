@@ -1,9 +1,10 @@
-//! What was said lately, as blocks: for the transcript pager and `/copy`.
+//! What was said lately, as blocks: for the fullscreen renderer, the transcript pager and `/copy`.
 //!
-//! The scrollback has all of it; this is what can be searched and copied as its source. It is bounded: what is older is on
-//! disk.
+//! Inline the scrollback has all of it; this is what can be searched and copied as its source. It is bounded: what is older
+//! is on disk. Each block has a number that stays its own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 use crate::block::Block;
 
@@ -19,6 +20,10 @@ pub(crate) struct BlockLog {
     n_bytes: usize,
     most_bytes: usize,
     n_dropped: usize,
+    /// The number of the first block that is kept.
+    first: usize,
+    /// Numbers before which a group of calls has ended, because a turn had.
+    group_ends: BTreeSet<usize>,
 }
 
 impl Default for BlockLog {
@@ -30,7 +35,14 @@ impl Default for BlockLog {
 impl BlockLog {
     /// Keeps so many bytes of text.
     pub(crate) fn bounded(most_bytes: usize) -> Self {
-        Self { blocks: VecDeque::new(), n_bytes: 0, most_bytes, n_dropped: 0 }
+        Self {
+            blocks: VecDeque::new(),
+            n_bytes: 0,
+            most_bytes,
+            n_dropped: 0,
+            first: 0,
+            group_ends: BTreeSet::new(),
+        }
     }
 
     /// Adds one; the oldest go where there are too many.
@@ -41,7 +53,31 @@ impl BlockLog {
             let Some(dropped) = self.blocks.pop_front() else { return };
             self.n_bytes = self.n_bytes.saturating_sub(size(&dropped));
             self.n_dropped += 1;
+            self.group_ends.remove(&self.first);
+            self.first += 1;
         }
+    }
+
+    /// Notes that no call joins those at the end any more.
+    pub(crate) fn end_group(&mut self) {
+        if matches!(self.blocks.back(), Some(Block::Call(_))) {
+            self.group_ends.insert(self.numbers().end);
+        }
+    }
+
+    /// Tells whether the calls before a number are a group of their own.
+    pub(crate) fn is_group_end(&self, number: usize) -> bool {
+        self.group_ends.contains(&number)
+    }
+
+    /// Returns the numbers of the blocks.
+    pub(crate) fn numbers(&self) -> Range<usize> {
+        self.first..self.first + self.blocks.len()
+    }
+
+    /// Returns the block of a number.
+    pub(crate) fn get(&self, number: usize) -> Option<&Block> {
+        self.blocks.get(number.checked_sub(self.first)?)
     }
 
     /// Returns the source of an answer, the last being the first.
@@ -51,11 +87,6 @@ impl BlockLog {
             _ => None,
         });
         answers.filter(|markdown| !markdown.trim().is_empty()).nth(n)
-    }
-
-    /// Returns the blocks, oldest first.
-    pub(crate) fn blocks(&self) -> &VecDeque<Block> {
-        &self.blocks
     }
 
     /// Returns how many were said before the first that is kept, at least.
@@ -68,9 +99,9 @@ impl BlockLog {
         self.n_dropped += n;
     }
 
-    /// Forgets everything: another session is shown.
+    /// Forgets everything: another session is shown. Numbers are not used twice.
     pub(crate) fn clear(&mut self) {
-        *self = Self::bounded(self.most_bytes);
+        *self = Self { first: self.numbers().end, ..Self::bounded(self.most_bytes) };
     }
 }
 

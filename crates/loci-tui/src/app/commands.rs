@@ -164,6 +164,9 @@ impl App {
                 }
             },
             "recap" => self.ask_recap(),
+            "tui" => self.switch_renderer(call.argument.as_deref()),
+            "focus" => self.toggle_focus(),
+            "scroll-speed" => self.set_scroll_speed(call.argument.as_deref()),
             "btw" => self.side_question(call.argument.as_deref()),
             "export" => vec![Action::AskPanel(PanelRequest::Export { file: call.argument.clone() })],
             _ => return None,

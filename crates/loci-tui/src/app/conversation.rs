@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use loci_core::ids::ToolUseId;
@@ -15,8 +16,10 @@ use loci_engine::{ToolProgress, UserMessage};
 use serde_json::Value;
 
 use super::call_summary::{asked_diff, call_summary, done_diff, is_read_only};
+use super::virtual_list::broken;
 use crate::block::{Block, CallBlock, CallState};
-use crate::render::{Highlighter, StreamingMarkdown, is_groupable};
+use crate::render::{Highlighter, RenderContext, StreamingMarkdown, is_groupable};
+use crate::text::Row;
 
 /// The most of a running call's output that is kept for its last lines.
 const MOST_PROGRESS: usize = 4_000;
@@ -30,6 +33,8 @@ pub(crate) struct Conversation {
     is_answering: bool,
     /// Colours code; none where it has no colours.
     highlighter: Option<Highlighter>,
+    /// The width of the rows that answers keep.
+    streamed_width: usize,
 }
 
 /// One thing in it.
@@ -47,6 +52,8 @@ pub(crate) enum Item {
         is_done: bool,
         /// Whether some of it was taken as final.
         has_begun: bool,
+        /// What is final of it, where it is kept here and not taken.
+        streamed: Rc<Vec<Row>>,
     },
     /// The model is thinking.
     Thinking {
@@ -130,6 +137,48 @@ impl Conversation {
             Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => false,
         };
         if is_final { self.items.pop_front() } else { None }
+    }
+
+    /// Takes the rows of answers that became final and keeps them with the answer, broken to the width; `has_blank` says
+    /// whether a blank row stands before an item.
+    pub(crate) fn stream_rows(&mut self, ctx: &RenderContext, has_blank: impl Fn(usize) -> bool) {
+        if std::mem::replace(&mut self.streamed_width, ctx.width) != ctx.width {
+            self.restart_answers();
+        }
+        for (idx, item) in self.items.iter_mut().enumerate() {
+            let Item::Answer { markdown, has_begun, streamed, .. } = item else { continue };
+            let done = markdown.take_committed(ctx);
+            if done.is_empty() {
+                continue;
+            }
+            let has_blank = !std::mem::replace(has_begun, true) && has_blank(idx);
+            let streamed = Rc::make_mut(streamed);
+            streamed.extend(has_blank.then(Row::default));
+            streamed.extend(broken(done, ctx.width));
+        }
+    }
+
+    /// Makes answers that are under way whole again: what was taken of them is to be shown elsewhere, or for another width.
+    pub(crate) fn restart_answers(&mut self) {
+        let highlighter = self.highlighter.as_ref();
+        for item in &mut self.items {
+            let Item::Answer { source, is_done, .. } = item else { continue };
+            let mut next = answer(source, highlighter);
+            if let Item::Answer { markdown, is_done: next_done, .. } = &mut next
+                && *is_done
+            {
+                markdown.finish();
+                *next_done = true;
+            }
+            *item = next;
+        }
+    }
+
+    /// Tells whether an answer is under way that has something to show.
+    pub(crate) fn has_answer(&self) -> bool {
+        let is_answer =
+            |item: &Item| matches!(item, Item::Answer { source, .. } if !source.trim().is_empty());
+        self.items.iter().any(is_answer)
     }
 
     /// Says which calls have no result yet, in a few words.
@@ -387,7 +436,8 @@ fn answer(text: &str, highlighter: Option<&Highlighter>) -> Item {
         None => StreamingMarkdown::default(),
     };
     markdown.push(text);
-    Item::Answer { markdown, source: text.to_owned(), is_done: false, has_begun: false }
+    let (source, streamed) = (text.to_owned(), Rc::default());
+    Item::Answer { markdown, source, is_done: false, has_begun: false, streamed }
 }
 
 /// Returns the text of a result, which is a string or a list of blocks.

@@ -383,6 +383,7 @@ impl App {
         }
         self.session.context = Some(report.context);
         self.end_line(report);
+        self.tell_about_mouse();
         if !report.is_saved && report.transcript.is_some() {
             let text = "This turn is not on disk yet: it waits in memory until the disk takes it";
             self.notice(NoticeLevel::Warning, text);

@@ -18,6 +18,7 @@ use loci_app::status_line::StatusScript;
 use loci_engine::Command;
 use loci_stdx::Env;
 
+use super::fullscreen::FullView;
 use super::window::WindowState;
 use super::{App, AppOptions, Elsewhere, Event, ExitReason, News, PlainMode};
 use own_files::OwnFiles;
@@ -32,7 +33,6 @@ use crate::screen::{
 };
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
-use crate::text::Row;
 use crate::theme::Background;
 
 /// The least time between two frames that nobody typed for.
@@ -80,13 +80,14 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         Some(PlainMode::ScreenReader(_)) => ReaderPace::new(&options.env.vars, Instant::now()),
         Some(PlainMode::Dumb) | None => ReaderPace::default(),
     };
+    let writer_options = WriterOptions::from_vars(&options.env.vars);
     let mut event_loop = EventLoop {
         pace,
         app: App::new(options.app),
         env: options.env,
         writer: match plain {
             Some(_) => Surface::Plain(PlainWriter::default()),
-            None => Surface::Inline(Writer::new(size, WriterOptions::default())),
+            None => Surface::Inline(Writer::new(size, writer_options)),
         },
         output,
         terminal,
@@ -109,6 +110,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         status_script: StatusScript::default(),
         agent_rows_script: StatusScript::default(),
         full_screen: None,
+        was_lent: false,
     };
     event_loop.start_below().and_then(|()| event_loop.draw()).map_err(TerminalError::SetUp)?;
     let session = SessionThread::spawn(start, event_loop.mailbox.clone()).map_err(TerminalError::SetUp)?;
@@ -161,6 +163,8 @@ struct EventLoop {
     agent_rows_script: StatusScript,
     /// The writer of the alternate screen while that is shown, and the size at which it was entered.
     full_screen: Option<(FullScreen, Size)>,
+    /// Whether somebody else had the terminal while the alternate screen was shown.
+    was_lent: bool,
 }
 
 impl EventLoop {
@@ -203,6 +207,8 @@ impl EventLoop {
                 }
                 Letter::News(news) => {
                     has_news = true;
+                    // The end of a session is waited for as a key's echo is.
+                    has_input |= matches!(news, News::Tail { .. });
                     Event::News(news)
                 }
                 Letter::Nothing => {
@@ -240,6 +246,11 @@ impl EventLoop {
     /// Does what an event means to the terminal itself.
     fn see(&mut self, event: &InputEvent) {
         let seen = match event {
+            InputEvent::Resize { width, height } if self.full_screen.is_some() => {
+                // A whole screen is drawn anew, wherever the cursor went.
+                self.size = Size { width: *width, height: *height };
+                Ok(())
+            }
             InputEvent::Resize { width, height } => {
                 self.size = Size { width: *width, height: *height };
                 self.resized_at = Some(Instant::now());
@@ -271,8 +282,12 @@ impl EventLoop {
     fn hear_reply(&mut self, reply: &Reply) {
         match reply {
             Reply::Mode { mode: 2026, state } => {
-                let is_synchronized = matches!(state, 1..=3);
+                let is_forced = self.env.vars.is_truthy("CLAUDE_CODE_FORCE_SYNC_OUTPUT");
+                let is_synchronized = is_forced || matches!(state, 1..=3);
                 self.writer.set_synchronized(is_synchronized);
+                if let Some((screen, _)) = &mut self.full_screen {
+                    screen.set_options(self.writer.options());
+                }
             }
             Reply::Color { osc: 11, rgb } => self.app.set_background(Background::from_rgb(*rgb)),
             Reply::ColorScheme { is_dark } => {
@@ -294,8 +309,8 @@ impl EventLoop {
     fn draw(&mut self) -> io::Result<()> {
         self.resized_at = None;
         self.save_history(false);
-        if let Some((rows, caret)) = self.app.full_screen(self.size) {
-            return self.draw_full_screen(&rows, caret);
+        if let Some(view) = self.app.full_screen(self.size) {
+            return self.draw_full_screen(&view);
         }
         self.leave_full_screen()?;
         let mut frame = self.app.view(self.size);
@@ -324,21 +339,35 @@ impl EventLoop {
     }
 
     /// Draws on the alternate screen, and goes there first where it is not shown.
-    fn draw_full_screen(&mut self, rows: &[Row], caret: Option<(usize, u16)>) -> io::Result<()> {
+    fn draw_full_screen(&mut self, view: &FullView) -> io::Result<()> {
         if self.writer.is_plain() {
-            let frame = Frame { live: rows.to_vec(), caret, is_tall: true, ..Frame::default() };
+            let (live, caret) = (view.rows.clone(), view.caret);
+            let frame = Frame { live, caret, is_tall: true, ..Frame::default() };
             let bytes = self.writer.draw(&frame, self.size);
             self.drawn_at = Some(Instant::now());
             return self.output.write_all(&bytes);
         }
         if self.full_screen.is_none() {
+            if self.app.owns_screen() {
+                // Nothing of ours stays on the other screen; a pager leaves it as it is.
+                let bytes = self.writer.leave();
+                self.output.write_all(&bytes)?;
+                self.terminal.set_rows_below(None);
+            }
             self.terminal.set_alternate_screen(true)?;
             self.full_screen = Some((FullScreen::new(self.writer.options()), self.size));
         }
+        self.terminal.set_mouse(self.app.wants_mouse())?;
         if let Some((screen, _)) = &mut self.full_screen {
-            let bytes = screen.draw(rows, caret, self.size);
-            self.output.write_all(&bytes)?;
+            if self.app.repaints_all() {
+                *screen = FullScreen::new(self.writer.options());
+            }
+            let bytes = screen.draw_scrolling(&view.rows, view.n_scrolling, view.caret, self.size);
+            if !bytes.is_empty() {
+                self.output.write_all(&bytes)?;
+            }
         }
+        self.show_window()?;
         self.drawn_at = Some(Instant::now());
         let now = self.now();
         let actions = self.app.update(Event::Drawn, now);
@@ -349,8 +378,9 @@ impl EventLoop {
     /// Goes back to the screen that the conversation is on; what it shows is as it was, unless the window has changed.
     fn leave_full_screen(&mut self) -> io::Result<()> {
         let Some((_, size)) = self.full_screen.take() else { return Ok(()) };
+        self.terminal.set_mouse(false)?;
         self.terminal.set_alternate_screen(false)?;
-        if size != self.size {
+        if size != self.size || std::mem::take(&mut self.was_lent) {
             let bytes = self.writer.leave();
             self.output.write_all(&bytes)?;
             self.start_below()?;
@@ -381,6 +411,11 @@ impl EventLoop {
     fn repaint(&mut self) -> io::Result<()> {
         self.size = size_of(&self.terminal);
         self.drawn_at = None;
+        if let Some((screen, _)) = &mut self.full_screen {
+            *screen = FullScreen::new(self.writer.options());
+            self.was_lent = true;
+            return Ok(());
+        }
         self.start_below()
     }
 

@@ -12,6 +12,9 @@ use crate::status::next_mode;
 
 impl App {
     pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Action> {
+        if let Some(actions) = self.leave_dump() {
+            return actions;
+        }
         match self.dialogs.handle(&event, &mut self.keymap, self.now) {
             Some(DialogStep::Answered(actions)) => return self.keep_own(actions),
             Some(DialogStep::Open) => return Vec::new(),
@@ -51,20 +54,27 @@ impl App {
         if key == Key::plain(KeyCode::Left) && self.prompt.is_empty() && !self.prompt.is_shell() {
             return self.open_agents();
         }
-        let mut contexts = Vec::with_capacity(4);
+        let mut contexts = Vec::with_capacity(5);
         if self.completion.is_open() {
             contexts.push(Context::Autocomplete);
+        }
+        if self.is_fullscreen() {
+            contexts.push(Context::Scroll);
         }
         if self.work.is_some() {
             contexts.push(Context::Task);
         }
         contexts.extend([Context::Chat, Context::Global]);
         let actions = match self.keymap.resolve(&contexts, key) {
-            Resolution::Action(action) => self.key_action(action, key),
+            Resolution::Action(action) => {
+                self.forget_selection(key, Some(action));
+                self.key_action(action, key)
+            }
             Resolution::Pending | Resolution::Nothing => Some(Vec::new()),
             Resolution::Unbound => None,
         };
         actions.unwrap_or_else(|| {
+            self.forget_selection(key, None);
             self.begin_edit();
             if self.accept_suggestion(key) {
                 return Vec::new();
@@ -133,7 +143,7 @@ impl App {
             KeyAction::HistoryPrevious => self.go_up(),
             KeyAction::HistoryNext => self.go_down(),
             KeyAction::HistorySearch => self.begin_search(),
-            _ => return None,
+            action => return self.scroll_action(action),
         })
     }
 
@@ -172,7 +182,8 @@ impl App {
         let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
         self.armed = (!is_second).then_some((key, self.now));
         if is_second {
-            self.replays = true;
+            // Fullscreen draws everything anew as it is.
+            self.replays = !self.is_fullscreen();
             return vec![Action::RepaintAll];
         }
         vec![Action::Repaint]
@@ -203,6 +214,9 @@ impl App {
     /// Ctrl+C: stops a turn; else empties the prompt; else leaves, when said twice.
     pub(super) fn interrupt_or_leave(&mut self) -> Vec<Action> {
         let key = Key { ctrl: true, ..Key::plain(KeyCode::Char('c')) };
+        if let Some(actions) = self.take_selection() {
+            return actions;
+        }
         if self.work.is_some() {
             return self.interrupt();
         }

@@ -1,7 +1,6 @@
 //! The transcript pager (Ctrl+O): everything that was said, whole, on a screen of its own.
 //!
-//! It is a virtual list: its position is a block and a row within it, and only blocks that are seen, or passed on the way,
-//! are made into rows, so that a key costs the same however long the conversation is. What is being said appears at its end
+//! It is a virtual list, so that a key costs the same however long the conversation is. What is being said appears at its end
 //! as it comes. It shows what the interface remembers; Ctrl+E reads all of the session.
 
 mod source;
@@ -10,37 +9,20 @@ mod tests;
 
 pub(crate) use source::PagerSource;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
-
+use super::fullscreen::FullView;
+use super::virtual_list::{Position, RowSource, VirtualList};
 use crate::dialog::TextField;
-use crate::key::{InputEvent, Key, KeyCode};
+use crate::key::{InputEvent, Key, KeyCode, MouseAction};
 use crate::keymap::Action as KeyAction;
 use crate::layout::{cells, cut, faint, line};
-use crate::render::{RenderContext, has_gap, render_block};
+use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, Style};
-
-/// How many blocks are kept as rows.
-const MOST_CACHED: usize = 256;
-
-/// A whole screen: its rows, and where the caret stands.
-pub(crate) type FullView = (Vec<Row>, Option<(usize, u16)>);
-
-/// Where the first row that is seen is: a block, and a row of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Position {
-    block: usize,
-    row: usize,
-}
 
 /// The pager.
 #[derive(Debug, Default)]
 pub(crate) struct Pager {
-    position: Position,
-    /// Whether the end stays in sight while more comes.
-    is_at_end: bool,
+    list: VirtualList,
     /// What is looked for.
     search: String,
     /// The search that is being typed.
@@ -50,16 +32,6 @@ pub(crate) struct Pager {
     is_help_shown: bool,
     /// What was said to a key, until the next one.
     note: Option<&'static str>,
-    /// The size at the last drawing.
-    size: Option<Size>,
-    cache: RefCell<RowCache>,
-}
-
-/// Rows of blocks that do not change, for a width.
-#[derive(Debug, Default)]
-struct RowCache {
-    width: usize,
-    rows: HashMap<usize, Rc<Vec<Row>>>,
 }
 
 /// What a key asks for.
@@ -80,18 +52,32 @@ pub(crate) enum PagerStep {
 impl Pager {
     /// Opens at the end.
     pub(crate) fn new() -> Self {
-        Self { is_at_end: true, ..Self::default() }
+        Self { list: VirtualList::at_end(), ..Self::default() }
     }
 
     /// Takes up that it shows other blocks now: at their end.
     pub(crate) fn renew(&mut self) {
-        (self.found, self.note, self.is_at_end) = (None, None, true);
-        self.cache.borrow_mut().rows.clear();
+        (self.found, self.note, self.list) = (None, None, VirtualList::at_end());
     }
 
     /// Says that something did not work.
     pub(crate) fn set_note(&mut self, note: &'static str) {
         self.note = Some(note);
+    }
+
+    /// Scrolls by rows of the wheel.
+    pub(crate) fn scroll(
+        &mut self,
+        way: MouseAction,
+        n: usize,
+        source: &PagerSource<'_>,
+        ctx: &RenderContext,
+    ) {
+        match way {
+            MouseAction::WheelUp => self.list.up(n, source, ctx),
+            MouseAction::WheelDown => self.list.down(n, source, ctx),
+            MouseAction::Press(_) | MouseAction::Release(_) | MouseAction::Drag(_) => {}
+        }
     }
 
     /// Takes what was typed.
@@ -128,14 +114,16 @@ impl Pager {
     fn handle_key(&mut self, key: Key, source: &PagerSource<'_>, ctx: &RenderContext) -> PagerStep {
         let page = self.page();
         match (key.code, key.ctrl) {
-            (KeyCode::Down, _) | (KeyCode::Char('j'), false) => self.down(1, source, ctx),
-            (KeyCode::Up, _) | (KeyCode::Char('k'), false) => self.up(1, source, ctx),
-            (KeyCode::PageDown | KeyCode::Char(' '), false) => self.down(page, source, ctx),
-            (KeyCode::PageUp, _) | (KeyCode::Char('b'), false) => self.up(page, source, ctx),
-            (KeyCode::Char('d'), true) => self.down(page / 2, source, ctx),
-            (KeyCode::Char('u'), true) => self.up(page / 2, source, ctx),
-            (KeyCode::Home, _) | (KeyCode::Char('g'), false) => self.go(Position::default()),
-            (KeyCode::End, _) | (KeyCode::Char('G'), false) => self.is_at_end = true,
+            (KeyCode::Down, _) | (KeyCode::Char('j'), false) => self.list.down(1, source, ctx),
+            (KeyCode::Up, _) | (KeyCode::Char('k'), false) => self.list.up(1, source, ctx),
+            (KeyCode::PageDown | KeyCode::Char(' '), false) | (KeyCode::Char('f'), true) => {
+                self.list.down(page, source, ctx);
+            }
+            (KeyCode::PageUp, _) | (KeyCode::Char('b'), _) => self.list.up(page, source, ctx),
+            (KeyCode::Char('d'), true) => self.list.down(page / 2, source, ctx),
+            (KeyCode::Char('u'), true) => self.list.up(page / 2, source, ctx),
+            (KeyCode::Home, _) | (KeyCode::Char('g'), false) => self.list.go_to_start(source),
+            (KeyCode::End, _) | (KeyCode::Char('G'), false) => self.list.is_at_end = true,
             (KeyCode::Char('/'), false) => self.typing = Some(TextField::default()),
             (KeyCode::Char('n'), false) => self.find(Direction::On, source, ctx),
             (KeyCode::Char('N'), false) => self.find(Direction::Back, source, ctx),
@@ -164,110 +152,27 @@ impl Pager {
     }
 
     fn page(&self) -> usize {
-        self.size.map_or(10, |size| usize::from(size.height).saturating_sub(2)).max(1)
-    }
-
-    fn go(&mut self, position: Position) {
-        self.position = position;
-        self.is_at_end = false;
-    }
-
-    /// Returns the rows of a block, with the blank row that stands before it.
-    fn rows(&self, idx: usize, source: &PagerSource<'_>, ctx: &RenderContext) -> Rc<Vec<Row>> {
-        let mut cache = self.cache.borrow_mut();
-        if cache.width != ctx.width || cache.rows.len() > MOST_CACHED {
-            *cache = RowCache { width: ctx.width, rows: HashMap::new() };
-        }
-        if let Some(rows) = cache.rows.get(&idx) {
-            return Rc::clone(rows);
-        }
-        let Some(block) = source.get(idx) else { return Rc::default() };
-        let has_blank =
-            idx.checked_sub(1).and_then(|before| source.get(before)).is_some_and(|it| has_gap(it, block));
-        let mut rows: Vec<Row> = Vec::new();
-        if has_blank {
-            rows.push(Row::default());
-        }
-        for row in render_block(block, ctx) {
-            rows.extend(broken(row, ctx.width));
-        }
-        let rows = Rc::new(rows);
-        if source.is_stable(idx) {
-            cache.rows.insert(idx, Rc::clone(&rows));
-        }
-        rows
-    }
-
-    fn down(&mut self, n: usize, source: &PagerSource<'_>, ctx: &RenderContext) {
-        let mut left = n;
-        let mut at = self.settled(source, ctx);
-        while left > 0 && at.block < source.len() {
-            let n_rows = self.rows(at.block, source, ctx).len();
-            let step = left.min(n_rows.saturating_sub(at.row));
-            left -= step;
-            at.row += step;
-            if at.row >= n_rows {
-                at = Position { block: at.block + 1, row: 0 };
-            }
-        }
-        let end = self.end(source, ctx);
-        self.go(at.min(end));
-        self.is_at_end = at >= end;
-    }
-
-    fn up(&mut self, n: usize, source: &PagerSource<'_>, ctx: &RenderContext) {
-        let mut left = n;
-        let mut at = self.settled(source, ctx);
-        while left > 0 && at > Position::default() {
-            let step = left.min(at.row);
-            left -= step;
-            at.row -= step;
-            if at.row == 0 && left > 0 {
-                let Some(block) = at.block.checked_sub(1) else { break };
-                at = Position { block, row: self.rows(block, source, ctx).len() };
-            }
-        }
-        self.go(at);
-    }
-
-    /// Returns the position from which the end is just seen.
-    fn end(&self, source: &PagerSource<'_>, ctx: &RenderContext) -> Position {
-        let mut left = self.size.map_or(1, |size| usize::from(size.height).saturating_sub(1)).max(1);
-        for block in (0..source.len()).rev() {
-            let n_rows = self.rows(block, source, ctx).len();
-            if n_rows >= left {
-                return Position { block, row: n_rows - left };
-            }
-            left -= n_rows;
-        }
-        Position::default()
-    }
-
-    /// Returns where it stands, with the end in sight where that is wanted.
-    fn settled(&self, source: &PagerSource<'_>, ctx: &RenderContext) -> Position {
-        match self.is_at_end {
-            true => self.end(source, ctx),
-            false => self.position,
-        }
+        self.list.height().saturating_sub(1).max(1)
     }
 
     fn next_prompt(&mut self, source: &PagerSource<'_>, ctx: &RenderContext) {
-        let at = self.settled(source, ctx);
-        let next = (at.block + 1..source.len()).find(|idx| source.is_prompt(*idx));
+        let at = self.list.settled(source, ctx);
+        let next = (at.block + 1..source.numbers().end).find(|number| source.is_prompt(*number));
         match next {
             Some(block) => {
-                let end = self.end(source, ctx);
-                self.go(Position { block, row: 0 }.min(end));
+                let end = self.list.end(source, ctx);
+                self.list.go(Position { block, row: 0 }.min(end));
             }
             None => self.note = Some("No prompt behind this"),
         }
     }
 
     fn previous_prompt(&mut self, source: &PagerSource<'_>, ctx: &RenderContext) {
-        let at = self.settled(source, ctx);
+        let at = self.list.settled(source, ctx);
         let first = if at.row > 0 { at.block + 1 } else { at.block };
-        match (0..first.min(source.len())).rev().find(|idx| source.is_prompt(*idx)) {
-            Some(block) => self.go(Position { block, row: 0 }),
+        let numbers = source.numbers();
+        match (numbers.start..first.min(numbers.end)).rev().find(|number| source.is_prompt(*number)) {
+            Some(block) => self.list.go(Position { block, row: 0 }),
             None => self.note = Some("No prompt before this"),
         }
     }
@@ -277,15 +182,17 @@ impl Pager {
         if self.search.is_empty() {
             return;
         }
-        let at = self.settled(source, ctx);
+        let at = self.list.settled(source, ctx);
+        let numbers = source.numbers();
         let blocks: Box<dyn Iterator<Item = usize>> = match direction {
-            Direction::On => Box::new(self.found.unwrap_or(at).block..source.len()),
-            Direction::Back => Box::new((0..=self.found.unwrap_or(at).block).rev()),
+            Direction::On => Box::new(self.found.unwrap_or(at).block..numbers.end),
+            Direction::Back => Box::new((numbers.start..=self.found.unwrap_or(at).block).rev()),
         };
         for block in blocks.filter(|idx| source.contains(*idx, &self.search)) {
-            let rows = self.rows(block, source, ctx);
-            let hits = (0..rows.len()).filter(|row| rows[*row].text().to_lowercase().contains(&self.search));
-            let mut hits = hits.map(|row| Position { block, row });
+            let rows = self.list.rows(block, source, ctx);
+            let is_hit = |(_, row): &(usize, &Row)| row.text().to_lowercase().contains(&self.search);
+            let hits: Vec<usize> = rows.iter().enumerate().filter(is_hit).map(|(row, _)| row).collect();
+            let mut hits = hits.into_iter().map(|row| Position { block, row });
             let hit = match (direction, self.found) {
                 (Direction::On, Some(found)) => hits.find(|hit| *hit > found),
                 (Direction::On, None) => hits.next(),
@@ -294,8 +201,8 @@ impl Pager {
             };
             if let Some(hit) = hit {
                 self.found = Some(hit);
-                self.go(hit);
-                self.up(self.page() / 2, source, ctx);
+                self.list.go(hit);
+                self.list.up(self.page() / 2, source, ctx);
                 return;
             }
         }
@@ -307,33 +214,23 @@ impl Pager {
 
     /// Returns the rows of the screen, and where the caret stands.
     pub(crate) fn view(&mut self, source: &PagerSource<'_>, ctx: &RenderContext, size: Size) -> FullView {
-        self.size = Some(size);
         let height = usize::from(size.height).saturating_sub(1);
+        self.list.set_layout(ctx, height);
         if self.is_help_shown {
             let mut rows: Vec<Row> =
                 HELP.iter().map(|text| cut(&line(text, Style::default()), size.width)).collect();
             rows.truncate(height);
             rows.resize(height, Row::default());
             rows.push(cut(&line("any key goes back", faint()), size.width));
-            return (rows, None);
+            return FullView { rows, ..FullView::default() };
         }
-        let at = self.settled(source, ctx);
-        let mut rows = Vec::new();
-        let mut skip = at.row;
-        for block in at.block..source.len() {
-            for row in self.rows(block, source, ctx).iter().skip(skip) {
-                rows.push(highlighted(row, &self.search));
-            }
-            skip = 0;
-            if rows.len() >= height {
-                break;
-            }
-        }
-        rows.truncate(height);
+        let at = self.list.settled(source, ctx);
+        let seen = self.list.visible(source, ctx);
+        let mut rows: Vec<Row> = seen.iter().map(|(_, row)| highlighted(row, &self.search)).collect();
         rows.resize(height, Row::default());
         let (status, column) = self.status(at, source);
         rows.push(cut(&line(&status, faint()), size.width));
-        (rows, column.map(|column| (height, column)))
+        FullView { rows, caret: column.map(|column| (height, column)), n_scrolling: height }
     }
 
     fn status(&self, at: Position, source: &PagerSource<'_>) -> (String, Option<u16>) {
@@ -343,9 +240,10 @@ impl Pager {
         if let Some(note) = self.note {
             return (note.to_owned(), None);
         }
-        let percent = match (self.is_at_end, source.len()) {
+        let numbers = source.numbers();
+        let percent = match (self.list.is_at_end, numbers.len()) {
             (true, _) | (_, 0) => 100,
-            (false, n) => at.block * 100 / n,
+            (false, n) => at.block.saturating_sub(numbers.start) * 100 / n,
         };
         let part = if source.n_left_out() > 0 { " · Ctrl+E shows all" } else { "" };
         (format!("transcript · {percent}%{part} · / search · {{ }} prompts · ? help · q close"), None)
@@ -362,7 +260,7 @@ enum Direction {
 const HELP: &[&str] = &[
     "Transcript",
     "",
-    "  ↑ ↓  j k           a row            Space b  PgDn PgUp   a page",
+    "  ↑ ↓  j k           a row            Space b  PgDn PgUp   a page (Ctrl+F Ctrl+B, too)",
     "  Ctrl+D  Ctrl+U     half a page      g G  Home End        beginning, end",
     "  /                  search           n N                  next, previous",
     "  { }                previous and next prompt",
@@ -371,34 +269,6 @@ const HELP: &[&str] = &[
     "  v                  open what is shown in your editor",
     "  q  Esc  Ctrl+O     close",
 ];
-
-/// Breaks a row that is left to the terminal to wrap elsewhere.
-fn broken(row: Row, width: usize) -> Vec<Row> {
-    if row.width() <= width.max(1) {
-        return vec![Row { is_overlong: false, ..row }];
-    }
-    let mut rows = vec![Row::default()];
-    let mut column = 0;
-    for span in row.spans {
-        let mut text = String::new();
-        for cluster in crate::text::clusters(&span.text) {
-            let wide = crate::text::width(cluster);
-            if column + wide > width.max(1) && column > 0 {
-                if let Some(last) = rows.last_mut() {
-                    last.push(Span { text: std::mem::take(&mut text), ..span.clone() });
-                }
-                rows.push(Row::default());
-                column = 0;
-            }
-            text.push_str(cluster);
-            column += wide;
-        }
-        if let Some(last) = rows.last_mut().filter(|_| !text.is_empty()) {
-            last.push(Span { text, ..span.clone() });
-        }
-    }
-    rows
-}
 
 /// Shows where the search is found in a row.
 fn highlighted(row: &Row, search: &str) -> Row {

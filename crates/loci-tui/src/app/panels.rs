@@ -77,8 +77,12 @@ impl App {
 
     /// Takes the answer to a request: for the panel that is open, or for a command without one.
     pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Action> {
-        if let PanelData::Settings { interface, .. } = &data {
+        if let PanelData::Settings { interface, note, .. } = &data {
             self.take_interface_settings(interface.clone());
+            // A command that changed a setting has no panel to tell it in.
+            if let Some(note) = note.as_ref().filter(|_| self.panel.is_none()) {
+                self.notice(NoticeLevel::Info, note.clone());
+            }
         }
         match data {
             PanelData::Exported(file) => {

@@ -7,8 +7,11 @@ use crate::input::{
 };
 use crate::key::{Key, KeyCode};
 use crate::keymap::Action as KeyAction;
-use crate::layout::{faint, marked};
-use crate::text::{Row, Style};
+use crate::layout::{bold, cells, cut, faint, line, marked};
+use crate::text::{Row, Style, sanitize_line};
+
+/// The most prompts that a search lists.
+const MOST_FOUND: usize = 10;
 
 /// The prompts of the past, and a search among them.
 #[derive(Debug, Default)]
@@ -46,6 +49,29 @@ impl Recall {
         let row = search.row(usize::from(width), &styles);
         let column = row.spans.first().map_or(0, |label| crate::layout::cells(&label.text));
         Some((row, column.min(width.saturating_sub(1))))
+    }
+}
+
+impl Recall {
+    /// Returns the rows of a search as a dialog, and where the caret stands in them.
+    pub(super) fn search_rows(&self, width: u16, height: u16) -> Option<(Vec<Row>, (usize, u16))> {
+        let search = self.search.as_ref()?;
+        let query = format!("Search: {}", sanitize_line(search.query()));
+        let title = format!("Earlier prompts · {}", search.scope().name());
+        let mut rows = vec![cut(&line(&title, bold()), width), cut(&line(&query, Style::default()), width)];
+        let most = usize::from(height / 3).clamp(1, MOST_FOUND);
+        let n_before = rows.len();
+        rows.extend(search.matches_around(most).map(|(is_shown, prompt)| {
+            let text = loci_stdx::single_line(&prompt.draft.display(), 400);
+            let (mark, style) = if is_shown { ("❯ ", marked()) } else { ("  ", Style::default()) };
+            cut(&line(&format!("{mark}{text}"), style), width)
+        }));
+        if rows.len() == n_before {
+            rows.push(line("  nothing matches", faint()));
+        }
+        let hint = "Enter send · Tab edit · ↑ ↓ move · Ctrl+S other scope · Ctrl+C cancel";
+        rows.push(cut(&line(hint, faint()), width));
+        Some((rows, (1, cells(&query).min(width.saturating_sub(1)))))
     }
 }
 
@@ -126,6 +152,7 @@ impl App {
 
     /// Takes a key while a search is under way; `action` is what it is bound to.
     pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key) -> Vec<Action> {
+        let is_dialog = self.is_fullscreen();
         let Some(search) = &mut self.recall.search else { return Vec::new() };
         match (action, key) {
             (Some(KeyAction::HistorySearchNext | KeyAction::HistorySearch), _) => search.older(),
@@ -141,6 +168,8 @@ impl App {
                     return self.submit_draft(draft);
                 }
             }
+            (None, Key { code: KeyCode::Up, .. }) if is_dialog => search.newer(),
+            (None, Key { code: KeyCode::Down, .. }) if is_dialog => search.older(),
             (_, Key { code: KeyCode::Char(char), ctrl: false, alt: false, sup: false, .. }) => {
                 search.push(char);
             }

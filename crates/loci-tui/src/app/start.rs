@@ -117,8 +117,21 @@ impl App {
         self.prompt.set_vim(settings.vim_remaps.as_deref());
         self.conversation.color_code(!settings.is_plain_code);
         self.dialogs.patience = settings.question_timeout;
-        self.interface = settings;
+        let before = std::mem::replace(&mut self.interface, settings);
         self.apply_theme();
+        // What is changed while a session runs counts over what was chosen before.
+        if std::mem::replace(&mut self.has_settings, true) {
+            if before.is_fullscreen != self.interface.is_fullscreen {
+                self.chosen_fullscreen = self.interface.is_fullscreen;
+            }
+            if before.view_mode != self.interface.view_mode {
+                self.chosen_view = None;
+            }
+        }
+        if before.view_mode != self.view_mode() {
+            self.view_changed();
+        }
+        self.choose_renderer();
     }
 
     pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {
@@ -129,7 +142,10 @@ impl App {
     /// Shows a session that another process uses.
     pub(super) fn view_only(&mut self, blocks: Vec<Block>) {
         self.session.is_viewed = true;
-        blocks.into_iter().for_each(|block| self.conversation.push(block));
+        // Its end may be shown already.
+        if self.tail.take().is_none() {
+            blocks.into_iter().for_each(|block| self.conversation.push(block));
+        }
         let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
         self.notice(NoticeLevel::Info, text);
     }

@@ -17,6 +17,7 @@ impl App {
     /// Sends what was typed, chips and all.
     pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Action> {
         (self.armed, self.is_help_shown) = (None, false);
+        self.follow_output();
         if draft.is_reading() {
             self.flash("The picture is still being read; it is sent as soon as that is done");
             self.prompt.set_draft(&draft);

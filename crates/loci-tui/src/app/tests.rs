@@ -12,6 +12,7 @@ use loci_engine::{
 };
 use serde_json::json;
 
+mod fullscreen;
 mod input;
 mod keyboard;
 mod own_keys;
@@ -22,13 +23,15 @@ mod vim;
 
 use super::*;
 use crate::key::KeyCode;
-use crate::screen::{Size, Writer, WriterOptions};
+use crate::screen::{FullScreen, Size, Writer, WriterOptions};
 
 /// The application, the screen it is drawn on, and a clock that moves by hand.
 struct Playing {
     app: App,
     writer: Writer,
     screen: vt100::Parser,
+    /// The alternate screen while it is shown, as two terminals have it.
+    full: Option<(FullScreen, vt100::Parser, avt::Terminal)>,
     size: Size,
     now: Duration,
     actions: Vec<Action>,
@@ -36,13 +39,17 @@ struct Playing {
 
 impl Playing {
     fn new(width: u16, height: u16) -> Self {
+        Self::with(AppOptions::default(), width, height)
+    }
+
+    fn with(options: AppOptions, width: u16, height: u16) -> Self {
         let size = Size { width, height };
-        let cells = |n| std::num::NonZero::new(n).unwrap();
-        let options = AppOptions { version: "1".into(), shown_cwd: "~/p".into(), ..AppOptions::default() };
+        let options = AppOptions { version: "1".into(), shown_cwd: "~/p".into(), ..options };
         Self {
             app: App::new(options),
             writer: Writer::new(size, WriterOptions::default()),
-            screen: vt100::Parser::new(cells(height), cells(width), 100),
+            screen: parser(size, 1_000),
+            full: None,
             size,
             now: Duration::from_secs(1),
             actions: Vec::new(),
@@ -53,10 +60,50 @@ impl Playing {
     fn event(&mut self, event: Event) -> &mut Self {
         self.now += Duration::from_millis(1);
         self.actions = self.app.update(event, self.now);
-        let frame = self.app.view(self.size);
-        self.screen.process(&self.writer.draw(&frame, self.size));
+        self.draw();
         self.app.update(Event::Drawn, self.now);
         self
+    }
+
+    /// Draws as the event loop does, on one of the two screens.
+    fn draw(&mut self) {
+        let Some(view) = self.app.full_screen(self.size) else {
+            self.full = None;
+            let frame = self.app.view(self.size);
+            self.screen.process(&self.writer.draw(&frame, self.size));
+            return;
+        };
+        let size = self.size;
+        if self.full.is_none() && self.app.owns_screen() {
+            self.screen.process(&self.writer.leave());
+        }
+        let (full, one, other) = self.full.get_or_insert_with(|| {
+            let (width, height) = (usize::from(size.width), usize::from(size.height));
+            let other = avt::Terminal::with_scrollback(width, height, None).unwrap();
+            (FullScreen::new(WriterOptions::default()), parser(size, 0), other)
+        });
+        let bytes = full.draw_scrolling(&view.rows, view.n_scrolling, view.caret, size);
+        one.process(&bytes);
+        other.feed(std::str::from_utf8(&bytes).unwrap());
+        // One of them keeps joiners that have no cell.
+        let cells = |line: &String| line.trim_end().chars().filter(|c| *c != '\u{200d}').collect::<String>();
+        let lines = |texts: Vec<String>| texts.iter().map(cells).collect::<Vec<_>>();
+        let of_one = lines(one.screen().rows(0, size.width).collect());
+        let of_other = lines(other.screen().visible_lines().map(avt::Line::text).collect());
+        assert_eq!(of_one, of_other, "two terminals agree");
+        assert!(view.rows.len() <= usize::from(size.height), "{view:?}");
+    }
+
+    /// Gives the window another size.
+    fn resize(&mut self, width: u16, height: u16) -> &mut Self {
+        self.size = Size { width, height };
+        let cells = |n| std::num::NonZero::new(n).unwrap();
+        self.screen.set_size(cells(height), cells(width));
+        if let Some((_, one, other)) = &mut self.full {
+            one.set_size(cells(height), cells(width));
+            other.resize(usize::from(width), usize::from(height));
+        }
+        self.event(Event::Input(InputEvent::Resize { width, height }))
     }
 
     fn news(&mut self, event: EngineEvent) -> &mut Self {
@@ -84,7 +131,10 @@ impl Playing {
     }
 
     fn seen(&self) -> String {
-        self.screen.screen().contents()
+        match &self.full {
+            Some((_, screen, _)) => screen.screen().contents(),
+            None => self.screen.screen().contents(),
+        }
     }
 
     /// What was sent to the session.
@@ -152,6 +202,11 @@ impl Playing {
     fn stream(&mut self, event: StreamEvent) -> &mut Self {
         self.news(EngineEvent::Stream { event, first_after: None })
     }
+}
+
+fn parser(size: Size, n_scrollback: usize) -> vt100::Parser {
+    let cells = |n| std::num::NonZero::new(n).unwrap();
+    vt100::Parser::new(cells(size.height), cells(size.width), n_scrollback)
 }
 
 fn delta(text: &str) -> StreamEvent {

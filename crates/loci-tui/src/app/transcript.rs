@@ -1,13 +1,15 @@
 //! The transcript pager within the application: its keys, what it shows, and what it asks for.
 
-use super::pager::{FullView, Pager, PagerSource, PagerStep};
+use super::fullscreen::FullView;
+use super::pager::{Pager, PagerSource, PagerStep};
 use super::{Action, App};
 use crate::block::Block;
-use crate::key::InputEvent;
+use crate::key::{InputEvent, MouseAction};
 use crate::keymap::{Action as KeyAction, Context};
+use crate::layout::{cut, faint, line};
 use crate::panel::PanelRequest;
 use crate::render::{RenderContext, render_block};
-use crate::screen::Size;
+use crate::screen::{Frame, Size};
 use crate::text::Row;
 
 /// The pager, and what it shows beside what the interface remembers.
@@ -61,6 +63,9 @@ impl App {
             PagerStep::Dump => {
                 self.dumped = source.blocks().cloned().collect();
                 self.transcript = None;
+                if let Some(screen) = &mut self.fullscreen {
+                    screen.is_dump_shown = true;
+                }
                 Vec::new()
             }
             PagerStep::OpenInEditor => {
@@ -78,11 +83,33 @@ impl App {
         }
     }
 
+    /// Scrolls the pager by rows of the wheel.
+    pub(super) fn scroll_transcript(&mut self, way: MouseAction, n: usize) {
+        let Some(width) = self.transcript.as_ref().map(|view| view.width) else { return };
+        let ctx = self.verbose_context(width);
+        let Some(view) = &mut self.transcript else { return };
+        let source = match &view.whole {
+            Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
+            None => PagerSource::of_log(&self.log, &self.conversation),
+        };
+        view.pager.scroll(way, n, &source, &ctx);
+    }
+
     /// Returns the whole screen, where something takes it; a question that waits is answered first.
     pub(super) fn full_screen(&mut self, size: Size) -> Option<FullView> {
         if !self.dialogs.is_empty() {
-            return None;
+            self.leave_dump();
         }
+        let mut view = match self.dialogs.is_empty() && self.transcript.is_some() {
+            true => self.transcript_view(size),
+            false if self.owns_screen() => self.fullscreen_view(size),
+            false => None,
+        }?;
+        self.color_rows(&mut view.rows);
+        Some(view)
+    }
+
+    fn transcript_view(&mut self, size: Size) -> Option<FullView> {
         let ctx = self.verbose_context(size.width);
         let view = self.transcript.as_mut()?;
         view.width = size.width;
@@ -90,9 +117,23 @@ impl App {
             Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
             None => PagerSource::of_log(&self.log, &self.conversation),
         };
-        let (mut rows, caret) = view.pager.view(&source, &ctx, size);
-        self.color_rows(&mut rows);
-        Some((rows, caret))
+        Some(view.pager.view(&source, &ctx, size))
+    }
+
+    /// Returns what the terminal's own screen shows while the transcript is looked at there, in fullscreen.
+    pub(super) fn dump_frame(&mut self, size: Size) -> Option<Frame> {
+        self.fullscreen.as_ref().filter(|screen| screen.is_dump_shown)?;
+        let committed = self.take_dumped(size.width);
+        let hint = "In the scrollback above · any key goes back to fullscreen";
+        let live = vec![Row::default(), cut(&line(hint, faint()), size.width)];
+        Some(Frame { committed, live, caret: Some((1, 0)), is_caret_visible: true, ..Frame::default() })
+    }
+
+    /// Goes back to fullscreen, where the transcript is looked at in the scrollback; none where it is not.
+    pub(super) fn leave_dump(&mut self) -> Option<Vec<Action>> {
+        let screen = self.fullscreen.as_mut().filter(|screen| screen.is_dump_shown)?;
+        screen.is_dump_shown = false;
+        Some(Vec::new())
     }
 
     /// Returns the rows of what was asked to be written to the scrollback.

@@ -1,9 +1,11 @@
 //! What is seen: the rows that have become final, and the live region.
 
+use std::rc::Rc;
+
 use crate::block::{Block, CallBlock};
 use crate::input::{Draft, VimMode};
 use crate::layout::{cut, faint, line, marked};
-use crate::render::{RenderContext, has_gap, labelled, render_block, render_call, render_call_group};
+use crate::render::{RenderContext, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
 use crate::text::{Row, Span, Style};
@@ -11,6 +13,9 @@ use loci_core::task_list::{Task, TaskStatus};
 
 use super::App;
 use super::conversation::Item;
+use super::focus::last_rows;
+use super::fullscreen::log_rows;
+use super::virtual_list::BlockRows;
 
 /// The most rows of a running call's output that are seen.
 const MOST_PROGRESS_ROWS: usize = 4;
@@ -32,6 +37,16 @@ pub(super) enum Spacing {
     Other,
 }
 
+impl Spacing {
+    /// Returns the kind of a block.
+    pub(super) fn of(block: &Block) -> Self {
+        match block {
+            Block::Call(_) => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
     pub fn view(&mut self, size: Size) -> Frame {
@@ -41,8 +56,16 @@ impl App {
     }
 
     fn themed_view(&mut self, size: Size) -> Frame {
+        if let Some(frame) = self.dump_frame(size) {
+            return frame;
+        }
         let committed = self.take_committed(size);
-        let mut live = self.live_conversation(size.width);
+        let live = self.live_conversation(size);
+        self.live_frame(committed, live, size)
+    }
+
+    /// Returns a frame: below `live` comes what is under way, and the prompt or what stands in its place.
+    pub(super) fn live_frame(&mut self, committed: Vec<Row>, mut live: Vec<Row>, size: Size) -> Frame {
         let is_working = self.work.is_some();
         if let Some(work) = &self.work {
             live.push(Row::default());
@@ -80,6 +103,7 @@ impl App {
     /// Returns what stays when the interface is left: everything that was said, and no live region.
     pub(super) fn last_view(&mut self, size: Size) -> Frame {
         self.conversation.end_turn(self.now);
+        self.leave_fullscreen();
         Frame { committed: self.take_committed(size), is_caret_visible: true, ..Frame::default() }
     }
 
@@ -88,22 +112,19 @@ impl App {
         let max_live = live_limit(size.height).saturating_sub(6).max(2);
         let mut rows = self.take_dumped(size.width);
         rows.extend(self.take_replay(&ctx));
+        rows.extend(self.take_unwritten(&ctx));
+        if self.is_focused() {
+            self.take_focused(&ctx, &mut rows);
+            return rows;
+        }
         loop {
             if self.take_group(&ctx, &mut rows) {
                 continue;
             }
-            // Calls that only look wait for their neighbours, as long as some may come.
-            if self.conversation.n_grouped() > 0 {
-                break;
-            }
-            let Some(item) = self.conversation.take_final() else { break };
+            let Some(item) = self.next_final() else { break };
             match item {
                 Item::Final(block) => {
-                    let spacing = match block {
-                        Block::Call(_) => Spacing::Call,
-                        _ => Spacing::Other,
-                    };
-                    self.space(&mut rows, spacing);
+                    self.space(&mut rows, Spacing::of(&block));
                     rows.extend(render_block(&block, &ctx));
                     self.log.push(block);
                 }
@@ -119,6 +140,7 @@ impl App {
                 Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => {}
             }
         }
+        self.end_group();
         if let Some(Item::Answer { markdown, has_begun, .. }) = self.conversation.first_mut() {
             let mut done = markdown.take_committed(&ctx);
             done.extend(markdown.take_overflow(max_live, &ctx));
@@ -130,6 +152,23 @@ impl App {
             rows.extend(done);
         }
         rows
+    }
+
+    /// Takes the next thing that can no longer change. Calls that only look wait for their neighbours, as long as some may
+    /// come.
+    pub(super) fn next_final(&mut self) -> Option<Item> {
+        let is_open = self.conversation.may_group_more() && self.work.is_some();
+        if is_open && !self.is_focused() && self.conversation.n_grouped() > 0 {
+            return None;
+        }
+        self.conversation.take_final()
+    }
+
+    /// Notes that calls of the next turn are no part of a group of this one.
+    pub(super) fn end_group(&mut self) {
+        if self.work.is_none() {
+            self.log.end_group();
+        }
     }
 
     /// Takes calls at the front that only looked, as one row, once it is clear that no other follows; false where there is
@@ -157,21 +196,23 @@ impl App {
         if !std::mem::take(&mut self.replays) {
             return Vec::new();
         }
-        let mut rows = Vec::new();
-        let blocks: Vec<&Block> = self.log.blocks().iter().rev().take(MOST_REPLAYED).collect();
-        let mut before: Option<&Block> = None;
-        for block in blocks.into_iter().rev() {
-            if before.is_some_and(|before| has_gap(before, block)) {
-                rows.push(Row::default());
-            }
-            rows.extend(render_block(block, ctx));
-            before = Some(block);
-        }
-        rows
+        self.logged_rows(0, ctx)
+    }
+
+    /// Returns the rows of what was said in fullscreen, now that the terminal's own screen is written to again.
+    fn take_unwritten(&mut self, ctx: &RenderContext) -> Vec<Row> {
+        self.unwritten.take().map(|first| self.logged_rows(first, ctx)).unwrap_or_default()
+    }
+
+    /// Returns the rows of what was said from a number on, as far as it was said lately.
+    fn logged_rows(&self, first: usize, ctx: &RenderContext) -> Vec<Row> {
+        let numbers = self.log.numbers();
+        let first = first.max(numbers.end.saturating_sub(MOST_REPLAYED)).max(numbers.start);
+        (first..numbers.end).flat_map(|number| log_rows(&self.log, number, ctx)).collect()
     }
 
     /// Puts a blank row before a block, unless both it and the last one are calls.
-    fn space(&mut self, rows: &mut Vec<Row>, spacing: Spacing) {
+    pub(super) fn space(&mut self, rows: &mut Vec<Row>, spacing: Spacing) {
         let is_close = spacing == Spacing::Call && self.last_final == Some(Spacing::Call);
         if self.last_final.is_some() && !is_close {
             rows.push(Row::default());
@@ -179,24 +220,29 @@ impl App {
         self.last_final = Some(spacing);
     }
 
-    /// Returns what may still change of the conversation.
-    fn live_conversation(&self, width: u16) -> Vec<Row> {
-        let ctx = self.render_context(width);
-        let mut rows = Vec::new();
-        let mut last = self.last_final;
-        let n_grouped = self.conversation.n_grouped();
-        if n_grouped > 0 {
-            let grouped = self.conversation.items().take(n_grouped).filter_map(|item| match item {
-                Item::Final(Block::Call(call)) => Some(call),
-                _ => None,
-            });
-            if last == Some(Spacing::Other) {
-                rows.push(Row::default());
-            }
-            rows.extend(render_call_group(&grouped.collect::<Vec<_>>(), &ctx));
-            last = Some(Spacing::Call);
+    /// Returns what may still change of the conversation, as far as the live region may show it.
+    fn live_conversation(&self, size: Size) -> Vec<Row> {
+        let ctx = self.render_context(size.width);
+        let most = live_limit(size.height);
+        let mut rows = if self.is_focused() { self.held_rows(&ctx, size) } else { Vec::new() };
+        for entry in self.live_entries(&ctx) {
+            // Only the focus view keeps rows of an answer here.
+            rows.extend((!entry.done.is_empty()).then(Row::default));
+            rows.extend(last_rows(&entry, most));
         }
-        for item in self.conversation.items().skip(n_grouped) {
+        rows
+    }
+
+    /// Returns what may still change of the conversation: the rows of each item, and of each prompt that was just sent.
+    pub(super) fn live_entries(&self, ctx: &RenderContext) -> Vec<BlockRows> {
+        let mut entries = Vec::new();
+        let mut last = self.last_final;
+        let n_grouped = if self.is_focused() { 0 } else { self.conversation.n_grouped() };
+        for (idx, item) in self.conversation.items().enumerate() {
+            if self.is_hidden_by_focus(item) || (1..n_grouped).contains(&idx) {
+                entries.push(BlockRows::default());
+                continue;
+            }
             let spacing = match item {
                 Item::Call { .. } | Item::Final(Block::Call(_)) => Spacing::Call,
                 Item::Final(_) | Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } => {
@@ -205,30 +251,34 @@ impl App {
             };
             let is_close = spacing == Spacing::Call && last == Some(Spacing::Call);
             let has_begun = matches!(item, Item::Answer { has_begun: true, .. });
-            if last.is_some() && !is_close && !has_begun {
-                rows.push(Row::default());
-            }
+            let has_blank = last.is_some() && !is_close && !has_begun;
             last = Some(spacing);
-            match item {
-                Item::Final(block) => rows.extend(render_block(block, &ctx)),
-                Item::Answer { markdown, .. } => rows.extend(markdown.live(&ctx)),
-                Item::Thinking { .. } => rows.push(line("Thinking…", faint())),
-                Item::Shell { command, output, .. } => {
-                    let (command, output) = (command.clone(), last_lines(output));
-                    rows.extend(render_block(&Block::Shell { command, output, exit_code: None }, &ctx));
-                }
-                Item::Call { block, .. } => {
-                    let shown = CallBlock { output: last_lines(&block.output), diff: None, ..block.clone() };
-                    rows.extend(render_call(&shown, &ctx));
-                }
-            }
+            let rows = if idx < n_grouped { self.live_group(n_grouped, ctx) } else { live_rows(item, ctx) };
+            let rest = has_blank.then(Row::default).into_iter().chain(rows).collect();
+            let done = match item {
+                Item::Answer { streamed, .. } => Rc::clone(streamed),
+                _ => Rc::default(),
+            };
+            entries.push(BlockRows { done, rest: Rc::new(rest) });
         }
-        for draft in &self.sent {
-            rows.push(Row::default());
+        entries.extend(self.sent.iter().map(|draft| {
             let text = draft.display().trim().to_owned();
-            rows.extend(render_block(&Block::Prompt { text, attachments: Vec::new() }, &ctx));
-        }
-        rows
+            let prompt = render_block(&Block::Prompt { text, attachments: Vec::new() }, ctx);
+            BlockRows {
+                rest: Rc::new(std::iter::once(Row::default()).chain(prompt).collect()),
+                ..BlockRows::default()
+            }
+        }));
+        entries
+    }
+
+    /// Returns the row of calls at the front that only looked.
+    fn live_group(&self, n_grouped: usize, ctx: &RenderContext) -> Vec<Row> {
+        let grouped = self.conversation.items().take(n_grouped).filter_map(|item| match item {
+            Item::Final(Block::Call(call)) => Some(call),
+            _ => None,
+        });
+        render_call_group(&grouped.collect::<Vec<_>>(), ctx)
     }
 
     /// Puts the task list, as long as something is to be done: what is being done first, at most five.
@@ -314,6 +364,13 @@ impl App {
             };
             live.push(cut(&line(&format!("    {more}queued · ↑ takes them back"), faint()), width));
         }
+        if self.is_fullscreen()
+            && let Some((rows, (row, column))) = self.recall.search_rows(width, size.height)
+        {
+            let top = live.len();
+            live.extend(rows);
+            return (top + row, column);
+        }
         if let Some((row, column)) = self.recall.search_row(width) {
             live.push(row);
             let place = (live.len() - 1, column);
@@ -328,7 +385,8 @@ impl App {
         live.extend(self.argument_hint().map(|row| cut(&row, width)));
         live.extend(self.completion.rows(width, size.height));
         if self.is_help_shown {
-            live.extend(HELP.iter().map(|text| cut(&line(text, faint()), width)));
+            let more = if self.is_fullscreen() { HELP_FULLSCREEN } else { &[] };
+            live.extend(HELP.iter().chain(more).map(|text| cut(&line(text, faint()), width)));
         }
         (top + row, column)
     }
@@ -365,6 +423,29 @@ const HELP: &[&str] = &[
     "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+T tasks",
     "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
 ];
+
+/// What `?` shows beside it in fullscreen.
+const HELP_FULLSCREEN: &[&str] = &[
+    "  PgUp PgDn scroll · Ctrl+Home beginning · Ctrl+End end · Ctrl+O transcript, search",
+    "  wheel scroll · click expand · drag select and copy · Shift+drag as your terminal does",
+];
+
+/// Returns the rows of something that may still change.
+fn live_rows(item: &Item, ctx: &RenderContext) -> Vec<Row> {
+    match item {
+        Item::Final(block) => render_block(block, ctx),
+        Item::Answer { markdown, .. } => markdown.live(ctx),
+        Item::Thinking { .. } => vec![line("Thinking…", faint())],
+        Item::Shell { command, output, .. } => {
+            let (command, output) = (command.clone(), last_lines(output));
+            render_block(&Block::Shell { command, output, exit_code: None }, ctx)
+        }
+        Item::Call { block, .. } => {
+            let shown = CallBlock { output: last_lines(&block.output), diff: None, ..block.clone() };
+            render_call(&shown, ctx)
+        }
+    }
+}
 
 /// Returns the last lines of what a running call printed.
 fn last_lines(output: &str) -> String {

@@ -38,11 +38,6 @@ impl Pen {
         }
     }
 
-    /// Returns how many bytes were written so far.
-    pub(super) fn len(&self) -> usize {
-        self.out.len()
-    }
-
     /// Returns the bytes, with the looks as they were before.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.end_looks();
@@ -95,6 +90,13 @@ impl Pen {
     pub(super) fn insert_rows(&mut self, n_rows: usize) {
         self.end_looks();
         self.number(n_rows, b'L');
+        self.column = None;
+    }
+
+    /// Takes rows out from the one the cursor is in on; what is below moves up, and blank rows come in at the bottom.
+    pub(super) fn delete_rows(&mut self, n_rows: usize) {
+        self.end_looks();
+        self.number(n_rows, b'M');
         self.column = None;
     }
 

@@ -84,7 +84,7 @@ pub(super) fn write_wrapped(pen: &mut Pen, row: &Row, width: usize) -> usize {
 }
 
 /// Returns the rows that a terminal of a width makes of a row.
-pub(super) fn split(row: &Row, width: usize) -> Vec<Row> {
+pub(crate) fn split(row: &Row, width: usize) -> Vec<Row> {
     let width = width.max(1);
     if row.width() <= width {
         return vec![Row { spans: row.spans.clone(), is_overlong: false }];

@@ -4,6 +4,8 @@
 //! the terminal shows there. So a row that becomes final where it already stands costs nothing. Rows that are new are
 //! fed at the bottom, where the terminal scrolls, in order: nothing leaves the screen before it is what it shall stay.
 
+use loci_stdx::Vars;
+
 use super::pen::Pen;
 use super::{Frame, Size, row_diff};
 use crate::text::{Row, clusters};
@@ -34,6 +36,26 @@ impl Default for WriterOptions {
             inserts_rows: !cfg!(windows),
             has_hyperlinks: true,
             writes_whole_rows: cfg!(windows),
+        }
+    }
+}
+
+impl WriterOptions {
+    /// Returns what variables say of the terminal: xterm, GNU screen and the console of Linux leave rows alone when the width
+    /// changes; what is behind ConPTY is given whole rows and inserts none; `CLAUDE_CODE_FORCE_SYNC_OUTPUT` speaks for a
+    /// terminal that paints frames at once and does not say so.
+    pub fn from_vars(vars: &Vars) -> Self {
+        let has = |name: &str| vars.non_empty(name).is_some();
+        let is_console = vars.get("TERM") == Some("linux");
+        let is_tmux = has("TMUX");
+        let is_conpty = cfg!(windows) || has("WT_SESSION");
+        let keeps_rows = is_console || !is_tmux && (has("XTERM_VERSION") || has("STY"));
+        Self {
+            is_synchronized: vars.is_truthy("CLAUDE_CODE_FORCE_SYNC_OUTPUT"),
+            reflows: !keeps_rows,
+            inserts_rows: !is_conpty,
+            has_hyperlinks: !is_console,
+            writes_whole_rows: is_conpty,
         }
     }
 }
@@ -151,31 +173,10 @@ impl Writer {
 
     /// Cuts the live region to its rows on the screen, fills it up where it keeps its height, and says where the caret is.
     fn live_rows(&self, frame: &Frame, n_committed: usize) -> (Vec<Row>, Option<(usize, usize)>) {
-        let width = self.width();
         let height = usize::from(self.size.height).max(1);
-        let mut live = Vec::with_capacity(frame.live.len());
-        let mut caret = None;
-        for (idx, row) in frame.live.iter().enumerate() {
-            if let Some((caret_row, column)) = frame.caret
-                && caret_row == idx
-            {
-                let column = usize::from(column);
-                let last = row.width().saturating_sub(1) / width;
-                let part = (column / width).min(last);
-                caret = Some((live.len() + part, (column - part * width).min(width - 1)));
-            }
-            live.extend(row_diff::split(row, width));
-        }
-        if live.is_empty() {
-            live.push(Row::default());
-        }
+        let (mut live, mut caret) = split_live(frame, self.width());
         let limit = if frame.is_tall { height } else { live_limit(self.size.height).min(height) };
-        if live.len() > limit {
-            // The caret's row stays in view.
-            let start = caret.map_or(usize::MAX, |(row, _)| row).min(live.len() - limit);
-            live = live.drain(start..start + limit).collect();
-            caret = caret.map(|(row, column)| (row - start, column));
-        }
+        caret = cut_to_caret(&mut live, caret, limit);
         let n_rows = n_committed + live.len();
         if frame.keeps_height && n_rows < self.shown.len() {
             let gap = self.shown.len() - n_rows;
@@ -290,6 +291,41 @@ impl Writer {
     }
 }
 
+/// Cuts the live region of a frame into rows of a width, at least one, and says where the caret is in them.
+pub(crate) fn split_live(frame: &Frame, width: usize) -> (Vec<Row>, Option<(usize, usize)>) {
+    let mut live = Vec::with_capacity(frame.live.len());
+    let mut caret = None;
+    for (idx, row) in frame.live.iter().enumerate() {
+        if let Some((caret_row, column)) = frame.caret
+            && caret_row == idx
+        {
+            let column = usize::from(column);
+            let last = row.width().saturating_sub(1) / width;
+            let part = (column / width).min(last);
+            caret = Some((live.len() + part, (column - part * width).min(width - 1)));
+        }
+        live.extend(row_diff::split(row, width));
+    }
+    if live.is_empty() {
+        live.push(Row::default());
+    }
+    (live, caret)
+}
+
+/// Cuts rows at their top to a number, but keeps the row of the caret; returns where the caret is then.
+pub(crate) fn cut_to_caret<C>(
+    rows: &mut Vec<Row>,
+    caret: Option<(usize, C)>,
+    limit: usize,
+) -> Option<(usize, C)> {
+    if rows.len() <= limit {
+        return caret;
+    }
+    let start = caret.as_ref().map_or(usize::MAX, |(row, _)| *row).min(rows.len() - limit);
+    *rows = rows.drain(start..start + limit).collect();
+    caret.map(|(row, column)| (row - start, column))
+}
+
 /// Moves to a row, which is fed if it is the one below the last that exists.
 fn go_to(pen: &mut Pen, at: usize, n_existing: &mut usize) {
     if at < *n_existing {
@@ -362,4 +398,26 @@ fn cost_of(old: &Row, new: &Row) -> usize {
         _ => 0,
     };
     8 + bytes(new).saturating_sub(common)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_tell_what_a_terminal_does_with_rows() {
+        let options = |vars: &[(&str, &str)]| WriterOptions::from_vars(&vars.iter().copied().collect());
+        assert_eq!(options(&[("TERM", "xterm-256color")]), WriterOptions::default());
+        for (vars, reflows) in [
+            (&[("TERM", "linux")][..], false),
+            (&[("TERM", "xterm"), ("XTERM_VERSION", "XTerm(390)")][..], false),
+            (&[("TERM", "screen"), ("STY", "1.pts")][..], false),
+            (&[("TERM", "screen"), ("TMUX", "/t"), ("XTERM_VERSION", "XTerm(390)")][..], true),
+        ] {
+            assert_eq!(options(vars).reflows, reflows, "{vars:?}");
+        }
+        let conpty = options(&[("WT_SESSION", "x")]);
+        assert!(conpty.writes_whole_rows && !conpty.inserts_rows, "{conpty:?}");
+        assert!(options(&[("CLAUDE_CODE_FORCE_SYNC_OUTPUT", "1")]).is_synchronized);
+    }
 }

@@ -164,6 +164,19 @@ fn kitty_flags_are_pushed_only_when_confirmed() {
 }
 
 #[test]
+fn kitty_flags_go_along_to_the_alternate_screen_and_are_not_left_on_the_other() {
+    let mut pty = Pty::keys(XTERM, "");
+    pty.wait_for("ready");
+    pty.send("\x1b[?0u");
+    pty.wait_for("\x1b[>5u");
+    pty.send("s");
+    pty.wait_for("\x1b[<u\x1b[?1049h\x1b[>5u");
+    pty.send("\x03");
+    let undone = pty.wait_for("\x1b[?1049l");
+    assert_eq!(undone.matches("\x1b[<u").count(), 1, "{undone:?}");
+}
+
+#[test]
 fn leftover_kitty_flags_are_cleared() {
     let mut pty = Pty::keys(XTERM, "");
     pty.wait_for("ready");

@@ -325,8 +325,10 @@ fn full_screen_writes_what_differs_and_cuts_to_its_size() {
     terminal.write(&screen.draw(&rows(&["one", "2", "longer than ten"]), Some((1, 1)), size));
     assert_eq!(VirtualTerminal::screen(&terminal), ["one", "2", "longer th…"]);
     assert_eq!(terminal.cursor(), (1, 1));
-    let same = screen.draw(&rows(&["one", "2", "longer than ten"]), None, size);
+    let same = screen.draw(&rows(&["one", "2", "longer than ten"]), Some((1, 1)), size);
     assert_eq!(same, b"");
+    let without_caret = screen.draw(&rows(&["one", "2", "longer than ten"]), None, size);
+    assert_eq!(without_caret, b"\x1b[?25l");
     let smaller = Size { width: 4, height: 2 };
     VirtualTerminal::resize(&mut terminal, smaller);
     terminal.write(&screen.draw(&rows(&["one", "2"]), None, smaller));

@@ -86,6 +86,7 @@ mod task_list;
 mod team_memory;
 mod terminal_agents;
 mod terminal_commands;
+mod terminal_fullscreen;
 mod terminal_interface;
 #[cfg(unix)]
 mod terminal_manners;

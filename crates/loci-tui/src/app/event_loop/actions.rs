@@ -13,7 +13,7 @@ use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
 
 use super::super::{Action, Event, ExitReason, News};
-use super::{EventLoop, size_of};
+use super::EventLoop;
 use crate::block::{Block, NoticeLevel};
 use crate::input::{
     Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
@@ -21,7 +21,6 @@ use crate::input::{
 };
 use crate::notification::tmux_passes;
 use crate::panel::PanelData;
-use crate::screen::FullScreen;
 use crate::session::ToSession;
 use crate::status::AgentRows;
 
@@ -79,8 +78,10 @@ impl EventLoop {
             }
             Action::RepaintAll => self.failing(|it| {
                 it.terminal.set_up_again()?;
-                let bytes = it.writer.scroll_away();
-                it.output.write_all(&bytes)?;
+                if it.full_screen.is_none() {
+                    let bytes = it.writer.scroll_away();
+                    it.output.write_all(&bytes)?;
+                }
                 it.repaint()
             }),
             Action::ReadPicture { number, source } => self.read_picture(number, source),
@@ -94,8 +95,7 @@ impl EventLoop {
             }),
             Action::Repaint => self.failing(|it| {
                 it.terminal.set_up_again()?;
-                let bytes = it.writer.leave();
-                it.output.write_all(&bytes)?;
+                it.leave_screen()?;
                 it.repaint()
             }),
             Action::PlayDemo => {
@@ -164,12 +164,7 @@ impl EventLoop {
             let text = UserError::from_error(&error).to_string();
             self.mailbox.put(News::Output(vec![Block::Notice { level: NoticeLevel::Error, text }]));
         }
-        self.size = size_of(&self.terminal);
-        self.drawn_at = None;
-        if let Some((screen, _)) = &mut self.full_screen {
-            *screen = FullScreen::new(self.writer.options());
-        }
-        Ok(())
+        self.repaint()
     }
 
     /// Gives the terminal to the person's editor until it ends.
@@ -198,6 +193,9 @@ impl EventLoop {
 
     /// Leaves the screen to somebody else.
     pub(super) fn leave_screen(&mut self) -> io::Result<()> {
+        if self.full_screen.is_some() {
+            return Ok(());
+        }
         let bytes = self.writer.leave();
         self.output.write_all(&bytes)?;
         self.terminal.set_rows_below(None);

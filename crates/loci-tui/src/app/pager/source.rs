@@ -1,10 +1,13 @@
 //! What the pager shows: blocks that are final, and those that may still change behind them.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::app::block_log::BlockLog;
 use crate::app::conversation::{Conversation, Item};
+use crate::app::virtual_list::{BlockRows, RowSource, broken};
 use crate::block::Block;
+use crate::render::{RenderContext, has_gap, render_block};
+use crate::text::Row;
 
 /// The blocks of a conversation, oldest first.
 pub(crate) struct PagerSource<'a> {
@@ -16,7 +19,7 @@ pub(crate) struct PagerSource<'a> {
 
 enum Stable<'a> {
     /// What the interface remembers.
-    Log(&'a VecDeque<Block>),
+    Log(&'a BlockLog),
     /// What was read.
     Whole(&'a [Block]),
 }
@@ -25,7 +28,7 @@ impl<'a> PagerSource<'a> {
     /// Shows what the interface remembers.
     pub(crate) fn of_log(log: &'a BlockLog, conversation: &Conversation) -> Self {
         let n_left_out = log.n_left_out();
-        Self { stable: Stable::Log(log.blocks()), live: live_blocks(conversation, 0), n_left_out }
+        Self { stable: Stable::Log(log), live: live_blocks(conversation, 0), n_left_out }
     }
 
     /// Shows what was read, and what came since: the first items of the conversation are in what was read.
@@ -33,35 +36,26 @@ impl<'a> PagerSource<'a> {
         Self { stable: Stable::Whole(whole), live: live_blocks(conversation, n_read_items), n_left_out: 0 }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.n_stable() + self.live.len()
-    }
-
     /// Returns how many blocks before the first are not here.
     pub(crate) fn n_left_out(&self) -> usize {
         self.n_left_out
     }
 
-    fn n_stable(&self) -> usize {
+    fn stable_numbers(&self) -> Range<usize> {
         match self.stable {
-            Stable::Log(log) => log.len(),
-            Stable::Whole(whole) => whole.len(),
+            Stable::Log(log) => log.numbers(),
+            Stable::Whole(whole) => 0..whole.len(),
         }
     }
 
-    pub(crate) fn get(&self, idx: usize) -> Option<&Block> {
-        match idx.checked_sub(self.n_stable()) {
+    pub(crate) fn get(&self, number: usize) -> Option<&Block> {
+        match number.checked_sub(self.stable_numbers().end) {
             Some(idx) => self.live.get(idx),
             None => match self.stable {
-                Stable::Log(log) => log.get(idx),
-                Stable::Whole(whole) => whole.get(idx),
+                Stable::Log(log) => log.get(number),
+                Stable::Whole(whole) => whole.get(number),
             },
         }
-    }
-
-    /// Tells whether a block can no longer change.
-    pub(crate) fn is_stable(&self, idx: usize) -> bool {
-        idx < self.n_stable()
     }
 
     pub(crate) fn is_prompt(&self, idx: usize) -> bool {
@@ -75,7 +69,29 @@ impl<'a> PagerSource<'a> {
 
     /// Returns all blocks.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
-        (0..self.len()).filter_map(|idx| self.get(idx))
+        self.numbers().filter_map(|number| self.get(number))
+    }
+}
+
+impl RowSource for PagerSource<'_> {
+    fn numbers(&self) -> Range<usize> {
+        let stable = self.stable_numbers();
+        stable.start..stable.end + self.live.len()
+    }
+
+    fn rows(&self, number: usize, ctx: &RenderContext) -> BlockRows {
+        let Some(block) = self.get(number) else { return BlockRows::default() };
+        let before = number.checked_sub(1).and_then(|before| self.get(before));
+        let mut rows: Vec<Row> = Vec::new();
+        if before.is_some_and(|before| has_gap(before, block)) {
+            rows.push(Row::default());
+        }
+        rows.extend(render_block(block, ctx));
+        BlockRows::new(broken(rows, ctx.width))
+    }
+
+    fn is_stable(&self, number: usize) -> bool {
+        self.stable_numbers().contains(&number)
     }
 }
 

@@ -39,7 +39,7 @@ impl Paged {
     fn text(&mut self) -> String {
         let ctx = self.ctx();
         let source = PagerSource::of_log(&self.log, &self.conversation);
-        let (rows, _) = self.pager.view(&source, &ctx, self.size);
+        let rows = self.pager.view(&source, &ctx, self.size).rows;
         assert_eq!(rows.len(), usize::from(self.size.height));
         let texts: Vec<String> = rows.iter().map(Row::text).collect();
         assert!(rows.iter().all(|row| row.width() <= usize::from(self.size.width)), "{texts:#?}");
@@ -146,7 +146,7 @@ fn cost_of_a_key_does_not_depend_on_the_length() {
         let mut it = Paged::new(n_turns, 60, 12);
         it.press("kkk");
         it.text();
-        it.pager.cache.borrow().rows.len()
+        it.pager.list.n_cached()
     };
     assert_eq!(made(4_000), made(40), "only blocks in sight are made into rows");
 }

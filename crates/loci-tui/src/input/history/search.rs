@@ -31,7 +31,8 @@ impl SearchScope {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Returns its name for people.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Session => "this session",
             Self::Project => "this project",
@@ -39,6 +40,9 @@ impl SearchScope {
         }
     }
 }
+
+/// So many matches are listed on each side of the one that is shown.
+const MOST_LISTED: usize = 20;
 
 /// A search that is under way.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub struct HistorySearch {
     prompts: Arc<[PastPrompt]>,
     /// The place of the prompt that is shown.
     found: Option<usize>,
+    /// Places of prompts around it that match, too, the latest first, each text once.
+    listed: Vec<usize>,
     /// What was in the input before.
     original: Draft,
 }
@@ -65,6 +71,7 @@ impl HistorySearch {
             session_id: session_id.map(str::to_owned),
             prompts: Arc::new([]),
             found: None,
+            listed: Vec::new(),
             original,
         }
     }
@@ -77,6 +84,7 @@ impl HistorySearch {
         if self.found.is_none() {
             self.find_from(0);
         }
+        self.list_matches();
     }
 
     /// Adds a character to what is searched for; the match that is shown stays if it still is one.
@@ -92,9 +100,26 @@ impl HistorySearch {
         had_one
     }
 
-    /// Goes to the next older match, if there is one.
+    /// Goes to the next newer match, if there is one.
+    pub fn newer(&mut self) {
+        let place = self.listed.iter().position(|at| Some(*at) == self.found);
+        if let Some(at) = place.and_then(|place| self.listed.get(place.checked_sub(1)?)).copied() {
+            self.found = Some(at);
+            self.list_matches();
+        }
+    }
+
+    /// Goes to the next older match, if there is one; before anything was searched for, to the last prompt.
     pub fn older(&mut self) {
-        let Some(at) = self.found else { return };
+        self.step_older();
+        self.list_matches();
+    }
+
+    fn step_older(&mut self) {
+        let Some(at) = self.found else {
+            self.found = self.listed.first().copied();
+            return;
+        };
         let shown = self.prompts[at].draft.display();
         let is_other = |prompt: &PastPrompt| prompt.draft.display() != shown;
         let next = (at + 1..self.prompts.len()).find(|at| self.matches(*at) && is_other(&self.prompts[*at]));
@@ -115,6 +140,39 @@ impl HistorySearch {
     /// Returns whose prompts are searched.
     pub fn scope(&self) -> SearchScope {
         self.scope
+    }
+
+    /// Returns what is searched for.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Returns prompts that match, the latest first, at most so many and with the one that is shown among them; and whether
+    /// each is that one.
+    pub fn matches_around(&self, most: usize) -> impl Iterator<Item = (bool, &PastPrompt)> {
+        let place = self.listed.iter().position(|at| Some(*at) == self.found).unwrap_or(0);
+        let first = (place + 1).saturating_sub(most);
+        let shown = self.listed.iter().skip(first).take(most);
+        shown.filter_map(|at| Some((Some(*at) == self.found, self.prompts.get(*at)?)))
+    }
+
+    /// Finds the matches up to the one that is shown, and some behind it.
+    fn list_matches(&mut self) {
+        let mut texts = std::collections::HashSet::new();
+        let mut listed: Vec<usize> = Vec::new();
+        let mut n_behind = 0;
+        for at in 0..self.prompts.len() {
+            if !(self.matches(at) && texts.insert(self.prompts[at].draft.display())) {
+                continue;
+            }
+            listed.push(at);
+            n_behind += usize::from(self.found.is_none_or(|found| at > found));
+            if n_behind == MOST_LISTED {
+                break;
+            }
+        }
+        let first = listed.len().saturating_sub(2 * MOST_LISTED);
+        self.listed = listed.split_off(first);
     }
 
     /// Returns the prompt that is shown.
@@ -163,6 +221,7 @@ impl HistorySearch {
         } else {
             (from..self.prompts.len()).find(|at| self.matches(*at))
         };
+        self.list_matches();
     }
 
     fn matches(&self, at: usize) -> bool {
@@ -172,7 +231,8 @@ impl HistorySearch {
             SearchScope::Project => prompt.project == self.project,
             SearchScope::Everywhere => true,
         };
-        is_in_scope && find_ignoring_case(&prompt.draft.display(), &self.query).is_some()
+        let is_found = || find_ignoring_case(&prompt.draft.display(), &self.query).is_some();
+        is_in_scope && (self.query.is_empty() || is_found())
     }
 }
 
