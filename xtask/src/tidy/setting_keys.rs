@@ -6,11 +6,9 @@ use super::tree::Tree;
 const TABLE: &str = "crates/loci-settings/src/key/table.rs";
 
 /// Keys that code names without acting upon them, and where they are listed for another reason.
-const NAMED_ONLY: [&str; 2] = [
+const NAMED_ONLY: [&str; 1] = [
     // Named where plugins that set it are told that it has no effect, and where it is taken away with its neighbours.
     "subagentStatusLine",
-    // Listed by `/config`, which keeps it for other programs.
-    "spinnerTipsEnabled",
 ];
 
 /// Keys that are honoured by what the program never does.
