@@ -42,7 +42,7 @@ impl SettingsContext {
 
     /// Returns what the files say, as sessions take it: commands that must not run are not in it.
     pub fn in_force(&self) -> Value {
-        in_force(&self.loaded.merged)
+        in_force(&self.loaded.merged, &self.plugins())
     }
 
     /// Reads the plugins that a session here would have.
