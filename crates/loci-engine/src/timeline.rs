@@ -111,6 +111,8 @@ struct State {
     begun: Option<(Duration, String)>,
     /// When the turn that is kept began.
     since: Duration,
+    /// When the model last said something: its end may be told later, once the calls that it made have run.
+    last_word: Option<Duration>,
     timeline: Option<TurnTimeline>,
 }
 
@@ -136,6 +138,7 @@ impl TimelineRecorder {
                     state.since = since;
                     state.timeline = Some(TurnTimeline { model, ..TurnTimeline::default() });
                 }
+                state.last_word = None;
                 let label = state.timeline.as_ref().map(|it| it.model.clone()).unwrap_or_default();
                 state.open(SpanKind::Request, "request", &label, now);
             }
@@ -143,9 +146,13 @@ impl TimelineRecorder {
                 if first_after.is_some() {
                     state.mark_first("request", now);
                 }
-                if let StreamEvent::Ended(ended) = event {
-                    let note = format!("{} tokens", ended.usage.output_tokens);
-                    state.close("request", Some(note), now);
+                match event {
+                    StreamEvent::Ended(ended) => {
+                        let note = format!("{} tokens", ended.usage.output_tokens);
+                        let end = state.last_word.take().unwrap_or(now);
+                        state.close("request", Some(note), end);
+                    }
+                    _ => state.last_word = Some(now),
                 }
             }
             EngineEvent::Retry { delay, failure, .. } => {
@@ -265,6 +272,25 @@ mod tests {
             )
         };
         timeline.spans.iter().map(span).collect()
+    }
+
+    #[test]
+    fn request_ends_with_the_last_word_of_the_model_and_not_when_its_calls_have_run() {
+        let recorder = TimelineRecorder::default();
+        lock(&recorder.state).begun = Some((at(0), "m".into()));
+        recorder.take(&EngineEvent::Requesting, at(0));
+        let delta = loci_core::stream::Delta::Text("x".into());
+        let event = StreamEvent::Delta { index: 0, delta };
+        recorder.take(&EngineEvent::Stream { event, first_after: Some(at(50)) }, at(50));
+        recorder.begin_call("t1", "Bash", &json!({}), at(60));
+        let ended = StreamEvent::Ended(loci_core::stream::Ended {
+            stop_reason: None,
+            stop_sequence: None,
+            usage: loci_core::usage::Usage::default(),
+            context_management: None,
+        });
+        recorder.take(&EngineEvent::Stream { event: ended, first_after: None }, at(9_000));
+        assert_eq!(rendered(&recorder, at(9_000))[0], "model m 0+50 0 tokens");
     }
 
     #[test]

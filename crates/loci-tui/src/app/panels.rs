@@ -10,6 +10,7 @@ use super::suggestion::SUGGESTION_REQUEST;
 use super::{Action, App, ExitReason};
 use crate::block::{Block, NoticeLevel};
 use crate::input::{Draft, InputMode};
+use crate::interface_settings::InterfaceSettings;
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::panel::{
@@ -78,7 +79,7 @@ impl App {
     /// Takes the answer to a request: for the panel that is open, or for a command without one.
     pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Action> {
         if let PanelData::Settings { interface, note, .. } = &data {
-            self.take_interface_settings(interface.clone());
+            self.take_interface_settings(InterfaceSettings::clone(interface));
             // A command that changed a setting has no panel to tell it in.
             if let Some(note) = note.as_ref().filter(|_| self.panel.is_none()) {
                 self.notice(NoticeLevel::Info, note.clone());

@@ -266,7 +266,6 @@ mod tests {
 
     use super::super::testing::{Shown, snapshot};
     use super::*;
-    use crate::interface_settings::InterfaceSettings;
     use crate::keymap::Action as KeyAction;
 
     fn rows() -> Vec<SettingRow> {
@@ -282,11 +281,7 @@ mod tests {
     fn shown(width: u16, height: u16) -> Shown<ConfigPanel> {
         let mut shown = Shown::new(ConfigPanel::new(), width, height);
         assert!(height < 6 || shown.text().contains("Reading…"), "{}", shown.text());
-        shown.receive(PanelData::Settings {
-            rows: rows(),
-            note: None,
-            interface: InterfaceSettings::default(),
-        });
+        shown.receive(PanelData::Settings { rows: rows(), note: None, interface: Box::default() });
         shown
     }
 
@@ -307,7 +302,7 @@ mod tests {
             shown.receive(PanelData::Settings {
                 rows: rows(),
                 note: Some("Set it".into()),
-                interface: InterfaceSettings::default(),
+                interface: Box::default(),
             });
             shown.assert_clean();
         }

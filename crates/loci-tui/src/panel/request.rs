@@ -337,7 +337,7 @@ pub enum PanelData {
         /// What became of a change, if one was asked for.
         note: Option<String>,
         /// What those in force say about the interface.
-        interface: InterfaceSettings,
+        interface: Box<InterfaceSettings>,
     },
     /// The models that can be chosen.
     Models(Vec<ModelRow>),
@@ -496,7 +496,7 @@ fn plugin_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
 
 fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
     let settings = SettingsContext::new(&ctx.env);
-    let interface = InterfaceSettings::from_value(&settings.in_force());
+    let interface = Box::new(InterfaceSettings::from_value(&settings.in_force()));
     PanelData::Settings { rows: config::rows(&settings), note, interface }
 }
 

@@ -216,7 +216,7 @@ fn verdicts_on_a_goal_are_told() {
         (GoalVerdict::Reached, "The goal is reached: tests pass"),
         (GoalVerdict::NotYet, "not reached yet"),
         (GoalVerdict::Impossible, "given up"),
-        (GoalVerdict::Stalled, "you have the word"),
+        (GoalVerdict::Stalled, "Nothing has happened for a while"),
         (GoalVerdict::Unknown, "could not be found out"),
     ] {
         let mut it = Playing::new(80, 24);

@@ -67,7 +67,7 @@ impl Vim {
             | VimCommand::ChangeCase(_)
             | VimCommand::Paste { .. }
             | VimCommand::Join => {
-                self.change(editor, Change { command, count, extent: None, typed: Vec::new() })
+                self.change(editor, Change { command, count, extent: None, typed: Vec::new() });
             }
         }
         VimStep::Taken
