@@ -102,10 +102,6 @@ impl App {
                 self.show_whole_transcript(blocks);
                 Vec::new()
             }
-            PanelData::Settings { note, .. } if self.panel.is_none() => {
-                note.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
-                Vec::new()
-            }
             PanelData::Failed(problem) if self.panel.is_none() => {
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
