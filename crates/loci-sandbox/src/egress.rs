@@ -5,7 +5,6 @@
 //! ([`address`]), the `Host` of a plain request ([`http`]), the name in a TLS greeting ([`tls`]). Nothing waits in a loop:
 //! an idle proxy is tasks that wait for bytes.
 
-pub mod address;
 mod connection;
 mod dial;
 mod http;

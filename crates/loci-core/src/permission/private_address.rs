@@ -49,14 +49,8 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         return is_private_v4(inner);
     }
     let segments = address.segments();
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        // Unique local, link local, and the site local ones of old.
-        || (segments[0] & 0xfe00) == 0xfc00
-        || (segments[0] & 0xffc0) == 0xfe80
-        || (segments[0] & 0xffc0) == 0xfec0
-        || (segments[0], segments[1]) == (0x2001, 0x0db8)
+    // Nothing outside 2000::/3 has been given out: loopback, unique local, link local and multicast lie there.
+    (segments[0] & 0xe000) != 0x2000 || (segments[0], segments[1]) == (0x2001, 0x0db8)
 }
 
 /// Returns the IPv4 address that packets to this one end at: mapped, compatible, NAT64, 6to4 and Teredo.
@@ -111,6 +105,10 @@ mod tests {
             ("2002:7f00:1::", true),
             ("2002:808:808::", false),
             ("2606:4700::1111", false),
+            ("fd00:ec2::254", true),
+            ("2001:db8::1", true),
+            ("64:ff9b::a00:1", true),
+            ("93.184.216.34", false),
         ] {
             assert_eq!(is_private_address(address.parse().unwrap()), expected, "{address}");
         }

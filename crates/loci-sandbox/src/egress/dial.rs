@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use base64::Engine as _;
+use loci_core::permission::is_private_address;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Egress;
-use super::address::is_public;
 use super::target::{Host, Target};
 
 /// How long one address is tried.
@@ -87,7 +87,7 @@ pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -
 }
 
 fn may_reach(egress: &Egress, address: IpAddr) -> bool {
-    is_public(address) || egress.names_address(address)
+    !is_private_address(address) || egress.names_address(address)
 }
 
 async fn direct(egress: &Egress, target: &Target) -> Result<TcpStream, DialError> {
