@@ -220,6 +220,12 @@ impl Entry {
         self.fields().read("attachment")
     }
 
+    /// Returns the attachment object of an attachment of this kind. Others are passed over without being read.
+    pub fn attachment_of_kind(&self, kind: &str) -> Option<Value> {
+        let could_be = self.head.kind == EntryKind::Attachment && self.line().contains(kind);
+        could_be.then(|| self.attachment()).flatten().filter(|it| it["type"] == kind)
+    }
+
     /// Returns true when the entry ends what came before: a compaction boundary.
     pub fn is_compact_boundary(&self) -> bool {
         self.head.kind == EntryKind::System && self.head.subtype.as_deref() == Some("compact_boundary")

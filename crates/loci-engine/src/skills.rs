@@ -251,7 +251,7 @@ impl RestoreSource for SessionSkills {
 
 /// Returns the names of skills that a conversation was told of; none where it was told of no skills.
 pub(crate) fn told_names(path: &[Arc<Entry>]) -> Option<Vec<String>> {
-    let listings = path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == LISTING);
+    let listings = path.iter().filter_map(|entry| entry.attachment_of_kind(LISTING));
     let names = |listing: Value| {
         let names = listing["names"].as_array().cloned().unwrap_or_default();
         names.into_iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect::<Vec<_>>()

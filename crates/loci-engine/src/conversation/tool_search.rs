@@ -200,9 +200,7 @@ fn names(value: &Value) -> Vec<String> {
 /// Returns what the model was told, oldest first. This is asked before every request, so most entries are passed over
 /// without being read.
 fn deltas(path: &[Arc<Entry>]) -> impl Iterator<Item = Value> + '_ {
-    let attachments = path.iter().filter(|entry| entry.head().kind == EntryKind::Attachment);
-    let told = attachments.filter(|entry| entry.line().contains(DELTA));
-    told.filter_map(|entry| entry.attachment()).filter(|it| it["type"] == DELTA)
+    path.iter().filter_map(|entry| entry.attachment_of_kind(DELTA))
 }
 
 /// Returns the names that the model knows and that were not said to be gone since.

@@ -110,7 +110,7 @@ pub(super) fn classifier_note_attachment(tool: &str, call: &str, text: &str) -> 
 
 /// Returns the notes for the classifier that a transcript holds, in their order.
 pub(crate) fn classifier_notes_in(path: &[Arc<Entry>]) -> Vec<ClassifierNote> {
-    let kept = path.iter().filter_map(|entry| entry.attachment()).filter(|it| it["type"] == CLASSIFIER_NOTE);
+    let kept = path.iter().filter_map(|entry| entry.attachment_of_kind(CLASSIFIER_NOTE));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     kept.map(|it| ClassifierNote {
         call: ToolUseId::new(text(&it["toolUseID"])),
