@@ -11,7 +11,7 @@ use loci_storage::worktree::{
     RemovedWorktree, Worktree, WorktreeOptions, WorktreeRemovalError, create_worktree, open_worktree,
     remove_worktree,
 };
-use loci_tools::{EnteredWorktree, LeftWorktree, Workspace, WorktreeWish};
+use loci_tools::{EnteredWorktree, LeftWorktree, Workspace, WorktreeRequest};
 use serde_json::{Value, json};
 
 use crate::conversation::host::lock;
@@ -86,24 +86,24 @@ impl WorktreeService {
     pub(crate) async fn enter(
         &self,
         place: &Mutex<Workspace>,
-        wish: WorktreeWish,
+        wish: WorktreeRequest,
         moment: HookMoment,
     ) -> Result<EnteredWorktree, String> {
         let here = lock(place).project.clone();
         let before = lock(&self.entered).clone();
         let worktree = match wish {
-            WorktreeWish::New(_) if before.is_some() => {
+            WorktreeRequest::New(_) if before.is_some() => {
                 return Err(
                     "The session is in a worktree already. Leave it first with ExitWorktree, or give the \
                             `path` of another."
                         .to_owned(),
                 );
             }
-            WorktreeWish::New(name) => {
+            WorktreeRequest::New(name) => {
                 let made_up = || slug_words(self.env.random.uuid_v4().as_u64_pair().0);
                 self.create(name.unwrap_or_else(made_up), HookMoment { cwd: here.clone(), ..moment }).await?
             }
-            WorktreeWish::Existing(path) => self.open(&here, path).await?,
+            WorktreeRequest::Existing(path) => self.open(&here, path).await?,
         };
         let entered = EnteredWorktree {
             path: worktree.path.clone(),

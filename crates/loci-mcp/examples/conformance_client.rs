@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use loci_mcp::config::{Approvals, PlanInputs, ServerPolicy, ServerScope, plan_servers};
 use loci_mcp::{
-    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, LoginKey, LoginStore,
-    LoginWish, Logins, RenewalLock, ServerStatus, ServerView, ServerWorld, Servers, StoredLogin,
+    CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Limits, LoginKey, LoginOptions,
+    LoginStore, Logins, RenewalLock, ServerStatus, ServerView, ServerWorld, Servers, StoredLogin,
     TransportError,
 };
 use loci_stdx::{OsRandom, SystemClock, Vars};
@@ -131,7 +131,7 @@ async fn connected(servers: &Servers) -> Result<ServerView, String> {
 
 /// Logs in as a person with a browser would.
 async fn log_in(servers: &Servers) -> Result<(), String> {
-    let prompt = servers.begin_login("suite", LoginWish::default()).await?;
+    let prompt = servers.begin_login("suite", LoginOptions::default()).await?;
     let mut prompt = prompt.ok_or("it needs no login")?;
     let browser = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
     browser.get(&prompt.page).send().await.map_err(|error| error.to_string())?;

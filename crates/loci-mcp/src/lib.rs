@@ -47,7 +47,7 @@ pub use names::{is_plain_name, is_reserved, prompt_name, server_part, tool_name,
 pub use program_watch::{ProgramWatch, WatchedProgram};
 pub use sandboxed_program::SandboxMaker;
 pub use server::{Offer, ServerStatus, ServerView};
-pub use server_logins::{LoginPrompt, LoginWish};
+pub use server_logins::{LoginOptions, LoginPrompt};
 pub use servers::{OnConnected, ServerSetChange, ServerWorld, Servers};
 pub use transport::TransportError;
 pub use transport::bridge::{Bridge, BridgeAnswer};

@@ -28,7 +28,7 @@ type Outcome = Result<(), String>;
 
 /// What is wanted of a login.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LoginWish {
+pub struct LoginOptions {
     /// Whether a server that is connected, and needs nothing more, is left as it is.
     pub only_if_needed: bool,
     /// Where a person comes back to; a port of this machine unless it is said.
@@ -68,7 +68,7 @@ impl Drop for WaitingLogin {
 
 impl Servers {
     /// Begins a login at a server; none when none is needed. The error says why there can be none.
-    pub async fn begin_login(&self, name: &str, wish: LoginWish) -> Result<Option<LoginPrompt>, String> {
+    pub async fn begin_login(&self, name: &str, wish: LoginOptions) -> Result<Option<LoginPrompt>, String> {
         let (server, target) = self.login_target(name)?;
         if wish.only_if_needed && server.status() == ServerStatus::Connected && !needs_more(&target).await? {
             return Ok(None);

@@ -5,7 +5,7 @@ use std::path::Path;
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::{Host, Tool, ToolCall, ToolFuture, Workspace, WorktreeWish};
+use crate::{Host, Tool, ToolCall, ToolFuture, Workspace, WorktreeRequest};
 
 /// The EnterWorktree tool.
 pub(crate) struct EnterWorktree {
@@ -64,8 +64,8 @@ impl Tool for EnterWorktree {
             let text =
                 |key: &str| call.input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
             let wish = match text("path") {
-                Some(path) => WorktreeWish::Existing(host.workspace().resolve(&path).real),
-                None => WorktreeWish::New(text("name")),
+                Some(path) => WorktreeRequest::Existing(host.workspace().resolve(&path).real),
+                None => WorktreeRequest::New(text("name")),
             };
             let entered = match host.enter_worktree(wish).await {
                 Ok(entered) => entered,

@@ -99,7 +99,7 @@ pub trait Host: Send + Sync {
     }
 
     /// Moves the session into a working copy of its own; the error says why not.
-    fn enter_worktree(&self, _wish: WorktreeWish) -> HostFuture<'_, Result<EnteredWorktree, String>> {
+    fn enter_worktree(&self, _wish: WorktreeRequest) -> HostFuture<'_, Result<EnteredWorktree, String>> {
         Box::pin(async { Err("This conversation stays where it is.".to_owned()) })
     }
 
@@ -133,7 +133,7 @@ pub struct PlanView {
 
 /// The working copy that a session is to move into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorktreeWish {
+pub enum WorktreeRequest {
     /// A new one of this name; without one it is made up.
     New(Option<String>),
     /// One that is there already.

@@ -56,7 +56,7 @@ pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};
-pub use host::{EnteredWorktree, Host, HostFuture, LeftWorktree, PlanView, ToolProgress, WorktreeWish};
+pub use host::{EnteredWorktree, Host, HostFuture, LeftWorktree, PlanView, ToolProgress, WorktreeRequest};
 pub use input_check::InputCheck;
 pub use read::image::picture_block;
 pub use recall::RecordDirs;

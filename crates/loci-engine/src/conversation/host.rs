@@ -18,7 +18,7 @@ use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
     AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
     LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskKind, TaskStore, ToolProgress, WebHost,
-    Workspace, WorktreeWish,
+    Workspace, WorktreeRequest,
 };
 use serde_json::Value;
 
@@ -421,7 +421,7 @@ impl Host for ConversationHost {
         std::mem::replace(&mut *lock(&self.todos), todos)
     }
 
-    fn enter_worktree(&self, wish: WorktreeWish) -> HostFuture<'_, Result<EnteredWorktree, String>> {
+    fn enter_worktree(&self, wish: WorktreeRequest) -> HostFuture<'_, Result<EnteredWorktree, String>> {
         Box::pin(async move {
             let worktrees = self.worktrees.as_ref().ok_or("An agent stays where it was sent.")?;
             worktrees.enter(&self.place, wish, self.moment()).await

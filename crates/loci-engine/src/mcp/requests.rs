@@ -1,7 +1,7 @@
 //! What clients want of servers, carried out beside the conversation: a turn does not wait for it.
 
 use loci_mcp::config::{ServerScope, parse_servers};
-use loci_mcp::{ContentPart, LoginPrompt, LoginWish, Servers};
+use loci_mcp::{ContentPart, LoginOptions, LoginPrompt, Servers};
 use serde_json::{Map, Value, json};
 
 use super::status::status;
@@ -70,7 +70,7 @@ async fn answer(
             Ok(Some(json!({"contents": contents})))
         }
         McpAction::Authenticate { server, redirect_uri } => {
-            let wish = LoginWish { only_if_needed: true, redirect_uri };
+            let wish = LoginOptions { only_if_needed: true, redirect_uri };
             Ok(Some(login_answer(servers.begin_login(&server, wish).await?)))
         }
         McpAction::LoginAnswer { server, address } => {

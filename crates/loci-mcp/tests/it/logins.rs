@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Condvar, Mutex};
 
 use loci_mcp::ServerStatus::{Connected, Failed, NeedsAuth};
-use loci_mcp::{LoginKey, LoginStore, LoginWish, Logins, Logout, RenewalLock, StoredLogin};
+use loci_mcp::{LoginKey, LoginOptions, LoginStore, Logins, Logout, RenewalLock, StoredLogin};
 use loci_stdx::OsRandom;
 use loci_testkit::AuthorizedServer;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ impl Login {
 
 /// Logs in as a person with a browser would, and returns what comes of it.
 async fn log_in(world: &World) -> Result<(), String> {
-    let mut prompt = world.servers.begin_login("s", LoginWish::default()).await?.unwrap();
+    let mut prompt = world.servers.begin_login("s", LoginOptions::default()).await?.unwrap();
     visit(&prompt.page).await;
     prompt.outcome().await
 }
@@ -238,7 +238,7 @@ async fn answers_that_are_wrong_give_no_login() {
 async fn wrong_state_changes_nothing_and_the_right_answer_is_still_waited_for() {
     let login = Login::new(json!({"state": "wrong"}));
     let world = login.world().await;
-    let mut prompt = world.servers.begin_login("s", LoginWish::default()).await.unwrap().unwrap();
+    let mut prompt = world.servers.begin_login("s", LoginOptions::default()).await.unwrap().unwrap();
     let (_, said) = visit(&prompt.page).await;
     assert!(said.contains("another state"), "{said}");
     assert!(login.server.requests_to("/token").is_empty());
@@ -252,7 +252,7 @@ async fn address_that_a_person_pastes_is_checked_alike() {
     let login = Login::new(json!({}));
     let world = login.world().await;
     let elsewhere = "http://localhost:9/callback".to_owned();
-    let wish = LoginWish { redirect_uri: Some(elsewhere), ..LoginWish::default() };
+    let wish = LoginOptions { redirect_uri: Some(elsewhere), ..LoginOptions::default() };
     let mut prompt = world.servers.begin_login("s", wish).await.unwrap().unwrap();
     assert_eq!(prompt.port, None, "whoever asked waits for the browser");
     let browser =
@@ -356,7 +356,7 @@ async fn call_that_needs_more_asks_for_both_and_not_for_ever() {
     let said = world.call("s", "scope", json!({})).await.unwrap_err();
     assert!(said.contains("wants a login (HTTP 403)"), "{said}");
     assert_eq!(world.status("s").0, Connected, "what it allows still works");
-    let wish = LoginWish { only_if_needed: true, ..LoginWish::default() };
+    let wish = LoginOptions { only_if_needed: true, ..LoginOptions::default() };
     let mut prompt = world.servers.begin_login("s", wish.clone()).await.unwrap().expect("more is needed");
     visit(&prompt.page).await;
     assert_eq!(prompt.outcome().await, Ok(()));
@@ -403,7 +403,7 @@ async fn token_stays_with_its_address_and_out_of_messages() {
     assert_eq!(status, Failed, "a header of the entry that is refused is no reason to log in");
     assert!(error.contains("you sent") && !error.contains("my-secret"), "{error}");
     assert!(!world.log("s").contains("my-secret"));
-    let said = world.servers.begin_login("s", LoginWish::default()).await.err().unwrap();
+    let said = world.servers.begin_login("s", LoginOptions::default()).await.err().unwrap();
     assert!(said.contains("has an `Authorization` header"), "{said}");
 }
 

@@ -43,12 +43,12 @@ pub(crate) struct ResumePanel {
     found_marked: Option<usize>,
     /// The search that is under way.
     searching: Option<String>,
-    stage: Stage,
+    stage: ResumeView,
     problem: Option<String>,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ResumeView {
     List,
     Preview { choice: SessionChoice, blocks: Option<Vec<Block>>, scroll: Scroll },
     Rename { choice: SessionChoice, name: TextField },
@@ -68,7 +68,7 @@ impl ResumePanel {
             found: Vec::new(),
             found_marked: None,
             searching: None,
-            stage: Stage::List,
+            stage: ResumeView::List,
             problem: None,
         };
         let ask = panel.ask_sessions(Some(FIRST));
@@ -194,18 +194,18 @@ impl ResumePanel {
             (KeyCode::Char('v'), true) | (KeyCode::Tab, false) => {
                 let choice = self.marked()?.clone();
                 let ask = Action::AskPanel(PanelRequest::Preview { file: choice.file.clone() });
-                self.stage = Stage::Preview { choice, blocks: None, scroll: Scroll::default() };
+                self.stage = ResumeView::Preview { choice, blocks: None, scroll: Scroll::default() };
                 PanelStep::Act(vec![ask])
             }
             (KeyCode::Right, false) if self.list.field().is_at_end() => {
                 let choice = self.marked()?.clone();
                 let ask = Action::AskPanel(PanelRequest::Branches { file: choice.file.clone() });
-                self.stage = Stage::Branches(BranchList::new(choice));
+                self.stage = ResumeView::Branches(BranchList::new(choice));
                 PanelStep::Act(vec![ask])
             }
             (KeyCode::Char('r'), true) => {
                 let choice = self.marked()?.clone();
-                self.stage = Stage::Rename { choice, name: TextField::default() };
+                self.stage = ResumeView::Rename { choice, name: TextField::default() };
                 PanelStep::Stay
             }
             _ => return None,
@@ -213,12 +213,12 @@ impl ResumePanel {
     }
 
     fn handle_rename(&mut self, event: &InputEvent) -> PanelStep {
-        let Stage::Rename { choice, name } = &mut self.stage else { return PanelStep::Stay };
+        let ResumeView::Rename { choice, name } = &mut self.stage else { return PanelStep::Stay };
         match event {
             InputEvent::Paste(text) => name.insert(text),
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
                 let (choice, title) = (choice.clone(), name.text().trim().to_owned());
-                self.stage = Stage::List;
+                self.stage = ResumeView::List;
                 return match title.is_empty() {
                     true => PanelStep::Stay,
                     false => PanelStep::Act(vec![Action::AskPanel(PanelRequest::RenameSession {
@@ -234,7 +234,7 @@ impl ResumePanel {
     }
 
     fn handle_preview(&mut self, event: &InputEvent) -> PanelStep {
-        let Stage::Preview { choice, scroll, .. } = &mut self.stage else { return PanelStep::Stay };
+        let ResumeView::Preview { choice, scroll, .. } = &mut self.stage else { return PanelStep::Stay };
         match event {
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
                 PanelStep::CloseWith(vec![Action::Resume(Box::new(choice.clone()), None)])
@@ -247,9 +247,9 @@ impl ResumePanel {
     }
 
     fn handle_branches(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        let Stage::Branches(branches) = &mut self.stage else { return PanelStep::Stay };
+        let ResumeView::Branches(branches) = &mut self.stage else { return PanelStep::Stay };
         if matches!(event, InputEvent::Key(key) if key.code == KeyCode::Left) {
-            self.stage = Stage::List;
+            self.stage = ResumeView::List;
             return PanelStep::Stay;
         }
         branches.handle(ctx)
@@ -308,15 +308,15 @@ impl ResumePanel {
 impl Panel for ResumePanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         match self.stage {
-            Stage::List if ctx.is_cancel() => PanelStep::CloseWith(vec![Action::PickerClosed]),
+            ResumeView::List if ctx.is_cancel() => PanelStep::CloseWith(vec![Action::PickerClosed]),
             _ if ctx.is_cancel() => {
-                self.stage = Stage::List;
+                self.stage = ResumeView::List;
                 PanelStep::Stay
             }
-            Stage::List => self.handle_list(event, ctx),
-            Stage::Preview { .. } => self.handle_preview(event),
-            Stage::Rename { .. } => self.handle_rename(event),
-            Stage::Branches(_) => self.handle_branches(event, ctx),
+            ResumeView::List => self.handle_list(event, ctx),
+            ResumeView::Preview { .. } => self.handle_preview(event),
+            ResumeView::Rename { .. } => self.handle_rename(event),
+            ResumeView::Branches(_) => self.handle_branches(event, ctx),
         }
     }
 
@@ -327,20 +327,20 @@ impl Panel for ResumePanel {
             }
             PanelData::FoundMessages { text, found } => return self.take_found(&text, found),
             PanelData::Preview { file, blocks: read } => {
-                if let Stage::Preview { choice, blocks, .. } = &mut self.stage
+                if let ResumeView::Preview { choice, blocks, .. } = &mut self.stage
                     && choice.file == file
                 {
                     *blocks = Some(read);
                 }
             }
             PanelData::Branches { file, branches } => {
-                if let Stage::Branches(list) = &mut self.stage {
+                if let ResumeView::Branches(list) = &mut self.stage {
                     list.take(&file, branches);
                 }
             }
             PanelData::Renamed => return vec![self.ask_sessions(None)],
             PanelData::Failed(why) => {
-                self.stage = Stage::List;
+                self.stage = ResumeView::List;
                 self.searching = None;
                 self.is_whole = true;
                 self.problem = Some(why);
@@ -352,15 +352,15 @@ impl Panel for ResumePanel {
 
     fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
         match &self.stage {
-            Stage::List => self.list_view(size),
-            Stage::Rename { choice, name } => {
+            ResumeView::List => self.list_view(size),
+            ResumeView::Rename { choice, name } => {
                 let mut view =
                     PanelView::new(&format!("A name for: {}", choice.title), "Enter keep · Esc back");
                 view.push_field("Name: ", name);
                 view
             }
-            Stage::Branches(branches) => branches.view(size),
-            Stage::Preview { choice, blocks, scroll } => {
+            ResumeView::Branches(branches) => branches.view(size),
+            ResumeView::Preview { choice, blocks, scroll } => {
                 preview_view(choice, blocks.as_deref(), *scroll, ctx, size)
             }
         }
@@ -371,7 +371,7 @@ impl Panel for ResumePanel {
     }
 
     fn is_typing(&self) -> bool {
-        !matches!(self.stage, Stage::Branches(_))
+        !matches!(self.stage, ResumeView::Branches(_))
     }
 }
 

@@ -30,12 +30,12 @@ pub(crate) struct RewindPanel {
     previews: Vec<(Option<String>, RewindPreview)>,
     /// The prompt whose files are being looked at.
     asked: Option<Option<String>>,
-    stage: Stage,
+    stage: RewindView,
     problem: Option<String>,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum RewindView {
     List,
     /// What is to go back; the prompt is none for the undo.
     Choose {
@@ -73,7 +73,7 @@ impl RewindPanel {
             marked: 0,
             previews: Vec::new(),
             asked: None,
-            stage: Stage::List,
+            stage: RewindView::List,
             problem: None,
         };
         (panel, vec![Action::AskPanel(PanelRequest::RewindPoints)])
@@ -138,7 +138,7 @@ impl RewindPanel {
                     None => vec!["Undo the rewind".to_owned()],
                 };
                 let (choices, scroll) = (Choices::new(labels), Scroll::default());
-                self.stage = Stage::Choose { point, choices, overwrites: false, scroll };
+                self.stage = RewindView::Choose { point, choices, overwrites: false, scroll };
             }
             _ => {}
         }
@@ -147,7 +147,7 @@ impl RewindPanel {
 
     fn handle_choose(&mut self, event: &InputEvent) -> PanelStep {
         let session = self.session.clone();
-        let Stage::Choose { point, choices, overwrites, scroll } = &mut self.stage else {
+        let RewindView::Choose { point, choices, overwrites, scroll } = &mut self.stage else {
             return PanelStep::Stay;
         };
         let InputEvent::Key(key) = event else { return PanelStep::Stay };
@@ -157,7 +157,7 @@ impl RewindPanel {
             _ => {
                 let Some(idx) = choices.handle(*key) else { return PanelStep::Stay };
                 if let Some(point) = point.take_if(|_| idx == SUMMARISE) {
-                    self.stage = Stage::Focus { point, focus: TextField::default() };
+                    self.stage = RewindView::Focus { point, focus: TextField::default() };
                     return PanelStep::Stay;
                 }
                 return PanelStep::CloseWith(rewind_actions(session, point.as_ref(), idx, *overwrites));
@@ -167,13 +167,13 @@ impl RewindPanel {
     }
 
     fn handle_focus(&mut self, event: &InputEvent) -> PanelStep {
-        let Stage::Focus { point, focus } = &mut self.stage else { return PanelStep::Stay };
+        let RewindView::Focus { point, focus } = &mut self.stage else { return PanelStep::Stay };
         match event {
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
                 let focus = Some(focus.text().trim().to_owned()).filter(|text| !text.is_empty());
                 let prompt = loci_stdx::truncate_chars(&point.text, MOST_QUOTED).to_owned();
                 let task = SideTask::SummaryFrom { prompt, focus };
-                self.stage = Stage::Summarising { point: point.clone() };
+                self.stage = RewindView::Summarising { point: point.clone() };
                 self.problem = None;
                 let request = SUMMARY_REQUEST.to_owned();
                 return PanelStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })]);
@@ -187,12 +187,12 @@ impl RewindPanel {
 
     /// Takes the summary: the conversation goes back, and goes on with it.
     fn take_summary(&mut self, outcome: Result<String, String>) -> Vec<Action> {
-        let Stage::Summarising { point } = &self.stage else { return Vec::new() };
+        let RewindView::Summarising { point } = &self.stage else { return Vec::new() };
         let text = match outcome {
             Ok(text) => text,
             Err(why) => {
                 self.problem = Some(format!("There is no summary: {why}"));
-                self.stage = Stage::Focus { point: point.clone(), focus: TextField::default() };
+                self.stage = RewindView::Focus { point: point.clone(), focus: TextField::default() };
                 return Vec::new();
             }
         };
@@ -333,15 +333,17 @@ fn rewind_actions(session: String, point: Option<&RewindPoint>, idx: usize, over
 impl Panel for RewindPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         match self.stage {
-            Stage::List if ctx.is_cancel() => PanelStep::Close,
-            Stage::List => self.handle_list(ctx),
-            Stage::Choose { .. } | Stage::Focus { .. } | Stage::Summarising { .. } if ctx.is_cancel() => {
-                (self.stage, self.problem) = (Stage::List, None);
+            RewindView::List if ctx.is_cancel() => PanelStep::Close,
+            RewindView::List => self.handle_list(ctx),
+            RewindView::Choose { .. } | RewindView::Focus { .. } | RewindView::Summarising { .. }
+                if ctx.is_cancel() =>
+            {
+                (self.stage, self.problem) = (RewindView::List, None);
                 PanelStep::Stay
             }
-            Stage::Choose { .. } => self.handle_choose(event),
-            Stage::Focus { .. } => self.handle_focus(event),
-            Stage::Summarising { .. } => PanelStep::Stay,
+            RewindView::Choose { .. } => self.handle_choose(event),
+            RewindView::Focus { .. } => self.handle_focus(event),
+            RewindView::Summarising { .. } => PanelStep::Stay,
         }
     }
 
@@ -374,15 +376,15 @@ impl Panel for RewindPanel {
     }
 
     fn is_typing(&self) -> bool {
-        matches!(self.stage, Stage::Focus { .. })
+        matches!(self.stage, RewindView::Focus { .. })
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
         let (point, choices, overwrites, scroll) = match &self.stage {
-            Stage::List => return self.list_view(size),
-            Stage::Focus { point, focus } => return self.summary_view(point, Some(focus), size),
-            Stage::Summarising { point } => return self.summary_view(point, None, size),
-            Stage::Choose { point, choices, overwrites, scroll } => (point, choices, overwrites, scroll),
+            RewindView::List => return self.list_view(size),
+            RewindView::Focus { point, focus } => return self.summary_view(point, Some(focus), size),
+            RewindView::Summarising { point } => return self.summary_view(point, None, size),
+            RewindView::Choose { point, choices, overwrites, scroll } => (point, choices, overwrites, scroll),
         };
         let title = match point {
             Some(point) => format!("Back to before: {}", point.line),

@@ -17,12 +17,12 @@ use crate::text::{Row, sanitize};
 pub(crate) struct SideQuestionPanel {
     request: String,
     question: TextField,
-    stage: Stage,
+    stage: AnswerState,
     scroll: Scroll,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum AnswerState {
     /// The question is being typed.
     Typing,
     /// The model was asked.
@@ -36,14 +36,19 @@ enum Stage {
 impl SideQuestionPanel {
     /// Lets a question be typed; `request` is what its answer will be known by.
     pub(crate) fn new(request: String) -> Self {
-        Self { request, question: TextField::default(), stage: Stage::Typing, scroll: Scroll::default() }
+        Self {
+            request,
+            question: TextField::default(),
+            stage: AnswerState::Typing,
+            scroll: Scroll::default(),
+        }
     }
 
     /// Asks; returns what is to be done.
     pub(crate) fn ask(&mut self, question: &str) -> Vec<Action> {
         self.question = TextField::default();
         self.question.insert(question);
-        self.stage = Stage::Waiting;
+        self.stage = AnswerState::Waiting;
         vec![Action::Send(Command::AskOnTheSide {
             request: self.request.clone(),
             task: SideTask::Question(question.to_owned()),
@@ -52,12 +57,12 @@ impl SideQuestionPanel {
 
     fn body(&self, ctx: &RenderContext, width: u16) -> Vec<Row> {
         match &self.stage {
-            Stage::Typing => {
+            AnswerState::Typing => {
                 vec![line("The model sees what was said so far, and has no tools here.", faint())]
             }
-            Stage::Waiting => vec![line("Asking… the answer comes here.", faint())],
-            Stage::Answered(markdown) => render_markdown(&sanitize(markdown), ctx),
-            Stage::Failed(why) => paragraph("", why, warning(), width),
+            AnswerState::Waiting => vec![line("Asking… the answer comes here.", faint())],
+            AnswerState::Answered(markdown) => render_markdown(&sanitize(markdown), ctx),
+            AnswerState::Failed(why) => paragraph("", why, warning(), width),
         }
     }
 }
@@ -67,7 +72,7 @@ impl Panel for SideQuestionPanel {
         if ctx.is_cancel() {
             return PanelStep::Close;
         }
-        if matches!(self.stage, Stage::Typing) {
+        if matches!(self.stage, AnswerState::Typing) {
             match event {
                 InputEvent::Paste(text) => self.question.insert(text),
                 InputEvent::Key(key) if key.code == KeyCode::Enter => {
@@ -86,10 +91,12 @@ impl Panel for SideQuestionPanel {
             return PanelStep::Stay;
         }
         match (&self.stage, event) {
-            (Stage::Answered(markdown), InputEvent::Key(key)) if key.code == KeyCode::Char('c') => {
+            (AnswerState::Answered(markdown), InputEvent::Key(key)) if key.code == KeyCode::Char('c') => {
                 PanelStep::Act(vec![Action::Copy(markdown.clone())])
             }
-            (Stage::Answered(_) | Stage::Failed(_), _) if ctx.action == Some(KeyAction::SelectAccept) => {
+            (AnswerState::Answered(_) | AnswerState::Failed(_), _)
+                if ctx.action == Some(KeyAction::SelectAccept) =>
+            {
                 PanelStep::Close
             }
             _ => PanelStep::Stay,
@@ -101,8 +108,8 @@ impl Panel for SideQuestionPanel {
             && request == self.request
         {
             self.stage = match outcome {
-                Ok(markdown) => Stage::Answered(markdown),
-                Err(why) => Stage::Failed(why),
+                Ok(markdown) => AnswerState::Answered(markdown),
+                Err(why) => AnswerState::Failed(why),
             };
         }
         Vec::new()
@@ -114,14 +121,14 @@ impl Panel for SideQuestionPanel {
 
     fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
         let hint = match self.stage {
-            Stage::Typing => "Enter ask · Esc close",
-            Stage::Waiting => "Esc close; the answer is shown when it comes",
-            Stage::Answered(_) => "↑↓ scroll · c copy · Esc close · nothing of this is recorded",
-            Stage::Failed(_) => "Esc close",
+            AnswerState::Typing => "Enter ask · Esc close",
+            AnswerState::Waiting => "Esc close; the answer is shown when it comes",
+            AnswerState::Answered(_) => "↑↓ scroll · c copy · Esc close · nothing of this is recorded",
+            AnswerState::Failed(_) => "Esc close",
         };
         let mut view = PanelView::new("A question on the side", hint);
         match self.stage {
-            Stage::Typing => view.push_field("? ", &self.question),
+            AnswerState::Typing => view.push_field("? ", &self.question),
             _ => view.head.push(line(&format!("? {}", self.question.text()), faint())),
         }
         let room = view.room(size);

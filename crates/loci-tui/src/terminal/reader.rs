@@ -42,12 +42,12 @@ pub(super) struct Reader {
 #[derive(Debug, Default)]
 struct Control {
     /// Guards what is wanted of the thread and what it does; held for a look.
-    wish: Mutex<Wish>,
+    state: Mutex<ReaderState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Wish {
+struct ReaderState {
     pause: bool,
     stop: bool,
     is_paused: bool,
@@ -84,8 +84,8 @@ impl Reader {
     pub(super) fn pause(&self, wake: impl Fn()) {
         self.control.lock().pause = true;
         wake();
-        let wish = self.control.lock();
-        let paused = self.control.changed.wait_while(wish, |wish| !wish.is_paused && !wish.stop);
+        let state = self.control.lock();
+        let paused = self.control.changed.wait_while(state, |state| !state.is_paused && !state.stop);
         drop(paused.unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -108,8 +108,8 @@ impl Reader {
 }
 
 impl Control {
-    fn lock(&self) -> MutexGuard<'_, Wish> {
-        self.wish.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ReaderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,16 +151,16 @@ impl<N> Work<N> {
 
     /// Pauses while that is wanted, and returns whether to go on.
     fn obey(&mut self) -> bool {
-        let mut wish = self.control.lock();
-        if wish.pause && !wish.stop {
-            wish.is_paused = true;
+        let mut state = self.control.lock();
+        if state.pause && !state.stop {
+            state.is_paused = true;
             self.control.changed.notify_all();
-            let waited = self.control.changed.wait_while(wish, |wish| wish.pause && !wish.stop);
-            wish = waited.unwrap_or_else(PoisonError::into_inner);
-            wish.is_paused = false;
+            let waited = self.control.changed.wait_while(state, |state| state.pause && !state.stop);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+            state.is_paused = false;
             self.resize_deadline = Some(Instant::now());
         }
-        !wish.stop
+        !state.stop
     }
 
     /// Waits for bytes, signals or the next deadline.

@@ -26,7 +26,7 @@ enum Step {
 }
 
 /// A conversation that is drawn as it goes.
-pub(crate) struct Stage {
+pub(crate) struct ConversationScreen {
     writer: Writer,
     size: Size,
     ctx: RenderContext,
@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     pub(crate) n_bytes: usize,
 }
 
-impl Stage {
+impl ConversationScreen {
     pub(crate) fn new(size: Size, options: WriterOptions) -> Self {
         let theme = Theme::new(ColorDepth::Ansi, Background::Dark);
         Self {
@@ -224,7 +224,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120),
     ) {
         let size = Size { width, height };
-        let mut stage = Stage::new(size, options);
+        let mut stage = ConversationScreen::new(size, options);
         let mut vt100 = <vt100::Parser as VirtualTerminal>::of(size);
         let mut avt = <avt::Terminal as VirtualTerminal>::of(size);
         for step in &steps {
@@ -251,7 +251,7 @@ proptest! {
             ], 1..120),
     ) {
         let size = Size { width: 60, height: 30 };
-        let mut stage = Stage::new(size, options);
+        let mut stage = ConversationScreen::new(size, options);
         let mut terminal = <avt::Terminal as VirtualTerminal>::of(size);
         // Something above, as in any terminal: this one scrolls rows away for blank ones below.
         let above = (0..60).map(|n| format!("line {n}\n\n")).collect::<String>();
@@ -294,7 +294,7 @@ fn streamed_character_costs_at_most_two_bytes_and_no_clear() {
     for per_frame in [167, 84] {
         let options = WriterOptions { is_synchronized: true, ..WriterOptions::default() };
         let size = Size { width: 120, height: 40 };
-        let mut stage = Stage::new(size, options);
+        let mut stage = ConversationScreen::new(size, options);
         let mut terminal = <vt100::Parser as VirtualTerminal>::of(size);
         let chars: Vec<char> = answer.chars().collect();
         for (idx, delta) in chars.chunks(per_frame).enumerate() {
@@ -370,7 +370,7 @@ fn one_of_each() -> Vec<Block> {
 fn every_block_kind_on_screens_of_several_widths() {
     for width in [20, 50, 80, 120] {
         let size = Size { width, height: 24 };
-        let mut stage = Stage::new(size, WriterOptions::default());
+        let mut stage = ConversationScreen::new(size, WriterOptions::default());
         let mut terminal = <vt100::Parser as VirtualTerminal>::of(size);
         for block in one_of_each() {
             stage.push_block(block);

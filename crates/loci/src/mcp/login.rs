@@ -8,7 +8,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use loci_app::mcp::plan;
 use loci_app::mcp_logins::{has_browser, logins_file, open_browser};
 use loci_app::{McpOptions, UserError};
-use loci_mcp::{LoginPrompt, LoginWish, Logout, Servers};
+use loci_mcp::{LoginOptions, LoginPrompt, Logout, Servers};
 use loci_stdx::printable;
 use tokio::sync::mpsc;
 
@@ -35,7 +35,7 @@ pub(super) fn run(ctx: &McpContext, args: &LoginArgs) -> Result<String, UserErro
     let servers = servers(ctx, name)?;
     let failed = |why: String| UserError::new(format!("The login at the MCP server `{name}` failed: {why}"));
     let done = runtime::of_session()?.block_on(async {
-        let prompt = servers.begin_login(name, LoginWish::default()).await?;
+        let prompt = servers.begin_login(name, LoginOptions::default()).await?;
         let mut prompt = prompt.ok_or("it needs none")?;
         let is_shown = !args.no_browser && has_browser(&ctx.env) && show(ctx, &prompt);
         if !is_shown {
