@@ -13,7 +13,6 @@ mod objects;
 mod refs;
 
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use loci_stdx::{Env, read_regular_to_string};
 
@@ -80,28 +79,26 @@ pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     let branch = head_branch(dir)?;
     let git_dir = git_dir(dir)?;
     let git = Git::new(dir, &git_dir, env)?;
-    thread::scope(|scope| {
-        let status = scope.spawn(|| git.read(&["status", "--short", "--ignore-submodules=dirty"]));
-        let common = common_dir(&git_dir);
-        let refs = Refs::open(&common);
-        let user = match user_name(&common, env) {
-            UserName::Named(name) => Some(name),
-            UserName::Unnamed => None,
-            UserName::Unclear => git.read(&["config", "--get", "user.name"]),
-        };
-        let main_branch = match &refs {
-            Some(refs) => refs.main_branch(),
-            None => ask_main_branch(&git),
-        };
-        let log = refs.and_then(|refs| read_log(&git_dir, &common, &refs)).or_else(|| ask_log(&git));
-        Some(GitSnapshot {
-            branch,
-            main_branch,
-            // Without a status there is no repository that git would talk about.
-            status: status.join().ok().flatten()?.trim_end().to_owned(),
-            log: log.unwrap_or_default().trim_end().to_owned(),
-            user: user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
-        })
+    let status = git.ask(&["status", "--short", "--ignore-submodules=dirty"]);
+    let common = common_dir(&git_dir);
+    let refs = Refs::open(&common);
+    let user = match user_name(&common, env) {
+        UserName::Named(name) => Some(name),
+        UserName::Unnamed => None,
+        UserName::Unclear => git.read(&["config", "--get", "user.name"]),
+    };
+    let main_branch = match &refs {
+        Some(refs) => refs.main_branch(),
+        None => ask_main_branch(&git),
+    };
+    let log = refs.and_then(|refs| read_log(&git_dir, &common, &refs)).or_else(|| ask_log(&git));
+    Some(GitSnapshot {
+        branch,
+        main_branch,
+        // Without a status there is no repository that git would talk about.
+        status: status?.read()?.trim_end().to_owned(),
+        log: log.unwrap_or_default().trim_end().to_owned(),
+        user: user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
     })
 }
 

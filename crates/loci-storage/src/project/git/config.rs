@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::{Env, read_regular_to_string};
 
+use super::command::find_git;
+
 /// What the files say.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserName {
@@ -34,9 +36,7 @@ pub(super) fn user_name(common: &Path, env: &Env) -> UserName {
 
 /// Returns the machine's file, which depends on where git was installed.
 fn system_config(env: &Env) -> Option<PathBuf> {
-    let path = env.vars.get("PATH")?;
-    let bin = std::env::split_paths(path).find(|dir| dir.join("git").is_file())?;
-    match bin.to_str()? {
+    match find_git(&env.vars)?.parent()?.to_str()? {
         "/usr/bin" | "/bin" => Some("/etc/gitconfig".into()),
         dir @ ("/usr/local/bin" | "/opt/homebrew/bin") => {
             Some(Path::new(dir).parent()?.join("etc/gitconfig"))
