@@ -237,7 +237,7 @@ mod tests {
     fn socket_leads_to_the_judged_host_on_a_public_address() {
         let env = Env::for_test("/nowhere", "/nowhere");
         let client = |url: &str, host: &str, may_be_private| {
-            socket_client(&env, url, host, may_be_private).map(drop).unwrap_or_else(|why| panic!("{why}"))
+            socket_client(&env, url, host, may_be_private).map(drop).unwrap_or_else(|why| panic!("{why}"));
         };
         client("ws://127.0.0.1:1/feed", "127.0.0.1", true);
         for (url, host, why) in [

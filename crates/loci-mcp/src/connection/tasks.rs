@@ -79,7 +79,7 @@ impl Connection {
                 Ok(now) => (task, n_failed) = (now, 0),
                 Err(CallError::TimedOut(_)) if n_failed < MOST_FAILED => n_failed += 1,
                 Err(CallError::Transport(error)) if error.is_transient() && n_failed < MOST_FAILED => {
-                    n_failed += 1
+                    n_failed += 1;
                 }
                 Err(error) => return Err(error),
             }
