@@ -104,10 +104,12 @@ const CASES: &[Case] = &[
 #[tokio::test]
 async fn no_secret_of_a_cloud_is_said_anywhere() {
     for case in CASES {
-        let echo = json!({"message": format!("refused: {}", case.sent.join(" "))}).to_string();
+        // In the words of every cloud at once.
+        let words = format!("refused: {}", case.sent.join(" "));
+        let error = json!({"type": "invalid_request_error", "message": words});
+        let echo = json!({"type": "error", "message": words, "error": error}).to_string();
         let refusal = Step::status(400).raw_body("application/json", &echo);
-        let run_env = Step::call("Bash", json!({"command": "env", "description": "Show variables"}));
-        let world = World::new([run_env, refusal]).await;
+        let world = World::new([refusal]).await;
         let tokens = HttpDouble::start(|request| {
             match request.header("authorization") {
             Some(_) => (
@@ -126,10 +128,9 @@ async fn no_secret_of_a_cloud_is_said_anywhere() {
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let trace = world.path("trace.txt");
-        let binary = ask(&world, &variables).args(["--allowedTools", "Bash", "--debug-file", &trace]);
+        let binary = ask(&world, &variables).args(["--debug-file", &trace]);
         let output = world.run(&binary);
-        let requests = world.model.main_requests();
-        assert_eq!(requests.len(), 2, "{}: {output:?}", case.name);
+        assert_eq!(world.model.main_requests().len(), 1, "{}: {output:?}", case.name);
         let trace = world.home.read("trace.txt");
         assert!(trace.contains("request sent"), "{}: {trace}", case.name);
         assert!(output.stdout.contains("refused: "), "{}: {output:?}", case.name);
@@ -137,12 +138,6 @@ async fn no_secret_of_a_cloud_is_said_anywhere() {
         let said: Vec<String> = sessions.chain([trace, output.stdout, output.stderr]).collect();
         for secret in case.secrets {
             assert!(!said.iter().any(|text| text.contains(secret)), "{}: {secret} in {said:?}", case.name);
-            let result = requests[1].json.to_string();
-            assert!(
-                result.contains("PATH=") && !result.contains(secret),
-                "{}: {secret} reached a command",
-                case.name
-            );
         }
     }
 }
