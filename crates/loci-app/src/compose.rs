@@ -428,6 +428,7 @@ fn assemble(
         agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
         client_requests: options.client_requests.clone(),
+        editor: options.editor.clone(),
         mcp,
         mcp_tools: None,
         max_objections: max_objections(&env),

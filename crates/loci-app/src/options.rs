@@ -1,9 +1,10 @@
 //! What a run is asked to be, with its meaning: no flag is looked at behind this.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use loci_core::permission::Mode;
-use loci_engine::{ClientRequests, InitializeRequest, McpConfig};
+use loci_engine::{ClientRequests, EditorHost, InitializeRequest, McpConfig};
 use loci_storage::config::SettingsSources;
 use serde_json::Value;
 
@@ -76,6 +77,8 @@ pub struct RunOptions {
     pub setup: Option<&'static str>,
     /// The way to the client that drives the run, if there is one.
     pub client_requests: ClientRequests,
+    /// The editor that drives the run, where it has a say in files or commands.
+    pub editor: Option<Arc<dyn EditorHost>>,
     /// Which build this is, for people.
     pub build: Option<String>,
     /// What that client asked for before there was a session.
@@ -142,6 +145,7 @@ impl Default for RunOptions {
             mcp_servers: None,
             setup: None,
             client_requests: ClientRequests::none(),
+            editor: None,
             build: None,
             initialize: None,
         }

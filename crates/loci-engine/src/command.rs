@@ -372,6 +372,9 @@ pub struct Prompt {
     pub typed: Option<String>,
     /// Whether a schedule said it.
     pub(crate) is_scheduled: bool,
+    /// The words in which mentions are looked for, where those are not all of it: what a front end attaches is no wish of
+    /// a person to have files read.
+    pub mentions_from: Option<String>,
     /// Whether it is sent as it is: no slash commands are looked for in it, and no mentions.
     pub is_verbatim: bool,
     /// Whether it is only recorded: the model hears of it with the next prompt.
@@ -386,6 +389,7 @@ impl Prompt {
             id,
             attachments: Vec::new(),
             typed: None,
+            mentions_from: None,
             is_scheduled: false,
             is_verbatim: false,
             is_unasked: false,
@@ -395,6 +399,11 @@ impl Prompt {
     /// Returns what was typed.
     pub(crate) fn typed_text(&self) -> String {
         self.typed.clone().unwrap_or_else(|| self.content.text())
+    }
+
+    /// Returns the words in which mentions are looked for.
+    pub(crate) fn mention_text(&self) -> String {
+        self.mentions_from.clone().unwrap_or_else(|| self.content.text())
     }
 
     /// Makes a prompt of plain text.

@@ -25,7 +25,7 @@ use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::memory::MemoryJournal;
 use loci_storage::sessions::{LabelWatch, SessionLog};
 use loci_storage::worktree::WorktreeOptions;
-use loci_tools::Toolbox;
+use loci_tools::{EditorHost, Toolbox};
 use serde_json::Value;
 
 use crate::agents::AgentServersMaker;
@@ -91,6 +91,8 @@ pub struct SessionConfig {
     pub client_hooks: Vec<ClientHook>,
     /// The way to that client.
     pub client_requests: ClientRequests,
+    /// The editor that drives the session, where it has a say in files or commands.
+    pub editor: Option<Arc<dyn EditorHost>>,
     /// The MCP servers, where there are any.
     pub mcp: Option<McpConfig>,
     /// The connected MCP servers, for hooks that are tools of theirs.

@@ -81,6 +81,10 @@ pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, 
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
+/// The editor that drives a session, as tools see it.
+pub use loci_tools::{
+    EditorAbilities, EditorError, EditorHost, HostFuture, TerminalCommand, TerminalExit, TerminalOutput,
+};
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
 pub use memory::shown_memory_indexes;
 pub use model_name::{is_model_available, resolve_model};

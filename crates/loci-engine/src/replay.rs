@@ -230,6 +230,7 @@ impl Player {
             hooks: HookConfig::default(),
             client_hooks: Vec::new(),
             client_requests: ClientRequests::none(),
+            editor: None,
             mcp: None,
             mcp_tools: None,
             max_objections: 0,

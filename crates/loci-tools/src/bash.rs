@@ -7,6 +7,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod death_watch;
+mod editor_terminal;
 mod exit_code;
 mod file_view;
 mod git_config;
@@ -259,6 +260,10 @@ impl Bash {
             Ok(sandbox) => sandbox,
             Err(why) => return ToolOutcome::error(why),
         };
+        let editor = host.editor().filter(|editor| editor.abilities().runs_commands);
+        if let Some(editor) = editor.filter(|_| sandbox.is_none() && !input.run_in_background) {
+            return editor_terminal::run(input, call, host, editor, limits).await;
+        }
         let (cwd, running) = match start(input, host, sandbox.as_ref()) {
             Ok(started) => started,
             Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),

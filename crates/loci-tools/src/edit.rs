@@ -110,7 +110,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError
     let place = host.workspace();
     let path = call.judged_path().map_err(ChangeError::Refuse)?;
     change::check_denied(&path, host)?;
-    match change::load(&path).await? {
+    match change::load(&path, host, &call.cancel).await? {
         None if input.old_string.is_empty() => create(&call, &path, &input, host).await,
         None => Err(ChangeError::Fail(missing_message(&place, &path.requested, host).await)),
         Some(original) => edit(&call, &path, &input, &original, host).await,

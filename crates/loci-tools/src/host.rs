@@ -14,7 +14,9 @@ use loci_stdx::Env;
 use serde_json::Value;
 
 use crate::tool_search::SearchableTool;
-use crate::{AgentHost, BackgroundTasks, FileStates, ScheduleHost, TaskStore, WebHost, Workspace};
+use crate::{
+    AgentHost, BackgroundTasks, EditorHost, FileStates, ScheduleHost, TaskStore, WebHost, Workspace,
+};
 
 /// An answer that takes a while.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -75,6 +77,11 @@ pub trait Host: Send + Sync {
 
     /// The web, where the session may use it.
     fn web(&self) -> Option<&dyn WebHost> {
+        None
+    }
+
+    /// The editor that the session is driven from, where it has a say in files or commands.
+    fn editor(&self) -> Option<&dyn EditorHost> {
         None
     }
 
@@ -175,4 +182,6 @@ pub enum ToolProgress {
     Output(String),
     /// A count of something found or done.
     Count(u64),
+    /// It runs in a terminal of the editor, which shows its output.
+    Terminal(String),
 }

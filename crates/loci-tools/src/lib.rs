@@ -4,6 +4,7 @@
 //! [`Tool::effects`] say what the call would do, and that is what the permission engine judges.
 
 mod child_process;
+mod editor_host;
 mod host;
 mod input_check;
 mod spill;
@@ -54,6 +55,9 @@ pub use bash::may_background;
 pub use bash::process_tree::MARK_VARIABLE;
 pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
+pub use editor_host::{
+    EditorAbilities, EditorError, EditorHost, TerminalCommand, TerminalExit, TerminalOutput,
+};
 pub use files::file_state::{FileState, FileStates};
 pub use files::workspace::{Workspace, real_path};
 pub use host::{EnteredWorktree, Host, HostFuture, LeftWorktree, PlanView, ToolProgress, WorktreeRequest};

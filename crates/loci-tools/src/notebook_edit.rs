@@ -119,7 +119,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError
     let input: Input = serde_json::from_value(call.input.clone())
         .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
     let shown = path.requested.display().to_string();
-    let Some(original) = change::load(&path).await? else {
+    let Some(original) = change::load(&path, host, &call.cancel).await? else {
         return Err(ChangeError::Refuse(format!("`{shown}` does not exist. Create it with Write first.")));
     };
     check_seen(&shown, &original, change::last_seen(&path, host).as_ref())?;

@@ -25,7 +25,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::disk_file::{OpenError, open_regular};
-use crate::files::text_file::{binary_kind, to_lf};
+use crate::files::editor_file::{self, EditorAnswer};
+use crate::files::text_file::{Charset, binary_kind, to_lf};
 use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// Tokens a read of text may cost, unless the environment says otherwise.
@@ -156,9 +157,13 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
     };
     let place = host.workspace();
     let max_tokens = max_tokens(host);
+    let unsaved = match unsaved_text(&path, host, &call.cancel).await {
+        Ok(unsaved) => unsaved,
+        Err(message) => return ToolOutcome::error(message),
+    };
     let work = {
         let (path, cancel) = (path.clone(), call.cancel.clone());
-        tokio::task::spawn_blocking(move || read(&path, &input, max_tokens, &cancel))
+        tokio::task::spawn_blocking(move || read(&path, &input, unsaved, max_tokens, &cancel))
     };
     let result = tokio::select! {
         biased;
@@ -173,6 +178,36 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
         Ok(Err(Failure::Said(message))) => ToolOutcome::error(message),
         Err(panic) => ToolOutcome::error(format!("Failed to read `{}`: {panic}", path.requested.display())),
     }
+}
+
+/// Returns the text of a file that the editor has, of one that is text on disk; the error is a sentence for the model.
+async fn unsaved_text(
+    path: &PathEffect,
+    host: &dyn Host,
+    cancel: &CancellationToken,
+) -> Result<Option<String>, String> {
+    if !host.editor().is_some_and(|editor| editor.abilities().reads_files) {
+        return Ok(None);
+    }
+    let on_disk = path.clone();
+    let is_text = tokio::task::spawn_blocking(move || is_plain_text(&on_disk)).await;
+    if !is_text.unwrap_or(false) {
+        return Ok(None);
+    }
+    match editor_file::read(path, host, cancel).await {
+        EditorAnswer::Done(text) => Ok(Some(text)),
+        EditorAnswer::Left => Ok(None),
+        EditorAnswer::Unknown(why) => Err(format!("Failed to read `{}`: {why}", path.requested.display())),
+    }
+}
+
+/// Tells whether a file begins as text that an editor would show.
+fn is_plain_text(path: &PathEffect) -> bool {
+    let Ok((file, _)) = open_regular(path) else { return false };
+    let mut head = Vec::new();
+    let has_read = file.take(HEAD_BYTES).read_to_end(&mut head).is_ok();
+    let is_document = image::format_of(&head).is_some() || head.starts_with(b"%PDF-");
+    has_read && !is_document && binary_kind(&head).is_none() && Charset::detect(&head) == Charset::UTF_8
 }
 
 fn max_tokens(host: &dyn Host) -> usize {
@@ -226,6 +261,7 @@ pub(crate) async fn missing_message(place: &Workspace, path: &Path, host: &dyn H
 fn read(
     path: &PathEffect,
     input: &Input,
+    unsaved: Option<String>,
     max_tokens: usize,
     cancel: &CancellationToken,
 ) -> Result<Reading, Failure> {
@@ -251,7 +287,12 @@ fn read(
     if is_notebook && input.offset.is_none() && input.limit.is_none() {
         return read_notebook(path, input, file, max_tokens, cancel);
     }
-    text::read(path, input, file, max_tokens, cancel)
+    match unsaved {
+        Some(text) => {
+            text::read_from(path, input, text.as_bytes(), io::empty(), file.modified, max_tokens, cancel)
+        }
+        None => text::read(path, input, file, max_tokens, cancel),
+    }
 }
 
 /// A file, opened and begun.

@@ -85,7 +85,7 @@ async fn run(call: ToolCall, host: &dyn Host) -> Result<ToolOutcome, ChangeError
         .map_err(|error| ChangeError::Refuse(format!("Invalid input: {error}")))?;
     let shown = path.requested.display().to_string();
     change::check_denied(&path, host)?;
-    let original = change::load(&path).await?;
+    let original = change::load(&path, host, &call.cancel).await?;
     if let Some(original) = &original {
         check_seen(&shown, original, change::last_seen(&path, host).as_ref())?;
     }

@@ -65,6 +65,7 @@ impl Args {
             },
             mcp_servers: None,
             client_requests: ClientRequests::none(),
+            editor: None,
             build: Some(crate::build_info::describe()),
             initialize: None,
         })

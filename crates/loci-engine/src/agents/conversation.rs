@@ -94,7 +94,7 @@ impl AgentService {
             agent: Some(plan.agent.clone()),
         });
         let host = host.with_agents(Arc::clone(self)).with_schedule(ctx.schedule.clone());
-        let host = host.with_web(&ctx.web);
+        let host = host.with_web(&ctx.web).with_editor(ctx.editor.clone());
         let mut conversation = Conversation::new(ConversationParts {
             host: Arc::new(host),
             agent: Some(plan.agent.clone()),

@@ -19,7 +19,7 @@ use loci_mcp::server_part;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::sessions::LineMirror;
-use loci_tools::SkillCatalog;
+use loci_tools::{EditorHost, SkillCatalog};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::InboxMessage;
@@ -63,6 +63,8 @@ pub(crate) struct SessionContext {
     pub(crate) schedule: Option<Arc<ScheduleService>>,
     /// The web, for tools that use it.
     pub(crate) web: Arc<WebService>,
+    /// The editor that drives the session, where it has a say.
+    pub(crate) editor: Option<Arc<dyn EditorHost>>,
     /// Where front ends hear of whatever concerns the whole session.
     pub(crate) events: UnboundedSender<EngineEvent>,
     /// Who hears of every line of its transcripts.

@@ -16,9 +16,9 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::search::{ProjectRecord, recall};
 use loci_tools::{
-    AgentHost, BackgroundTasks, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host, HostFuture,
-    LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskKind, TaskStore, ToolProgress, WebHost,
-    Workspace, WorktreeRequest,
+    AgentHost, BackgroundTasks, EditorHost, EnteredWorktree, FileState, FileStates, HOOK_ENV_VARIABLE, Host,
+    HostFuture, LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskKind, TaskStore, ToolProgress,
+    WebHost, Workspace, WorktreeRequest,
 };
 use serde_json::Value;
 
@@ -74,6 +74,8 @@ pub(crate) struct ConversationHost {
     schedule: Option<Arc<ScheduleService>>,
     /// The web, where the conversation may use it.
     web: Option<Arc<WebService>>,
+    /// The editor that drives the session, where it has a say.
+    editor: Option<Arc<dyn EditorHost>>,
     /// Looks whether definitions of agents changed; held for one look.
     poll_agents: Mutex<Option<AgentPoller>>,
     /// How the conversation stood when it made calls that send agents out; held to add or take one.
@@ -137,6 +139,7 @@ impl ConversationHost {
             agents: None,
             schedule: None,
             web: None,
+            editor: None,
             poll_agents: Mutex::default(),
             spawn_contexts: Mutex::default(),
             searchable: Mutex::default(),
@@ -157,6 +160,11 @@ impl ConversationHost {
     /// Lets the conversation use the web.
     pub(crate) fn with_web(self, web: &Arc<WebService>) -> Self {
         Self { web: Some(Arc::clone(web)), ..self }
+    }
+
+    /// Lets the editor have its say in files and commands.
+    pub(crate) fn with_editor(self, editor: Option<Arc<dyn EditorHost>>) -> Self {
+        Self { editor, ..self }
     }
 
     /// Follows the files of definitions.
@@ -458,6 +466,10 @@ impl Host for ConversationHost {
 
     fn schedule(&self) -> Option<&dyn ScheduleHost> {
         self.schedule.as_deref().map(|schedule| schedule as &dyn ScheduleHost)
+    }
+
+    fn editor(&self) -> Option<&dyn EditorHost> {
+        self.editor.as_deref()
     }
 
     fn web(&self) -> Option<&dyn WebHost> {

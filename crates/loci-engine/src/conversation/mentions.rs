@@ -40,7 +40,7 @@ impl Conversation {
         else {
             return false;
         };
-        let text = prompt.content.text();
+        let text = prompt.mention_text();
         match self.mentions_in(&text) {
             Some(reading) => {
                 self.wait_for(async move { InboxMessage::Mentioned(reading.await) });
@@ -61,7 +61,7 @@ impl Conversation {
 
     /// Has a prompt wait while a turn is under way. The model hears it once what it mentions is read.
     pub(crate) fn queue_prompt(&mut self, queued: QueuedPrompt) {
-        if let Some(reading) = self.mentions_in(&queued.prompt.content.text()) {
+        if let Some(reading) = self.mentions_in(&queued.prompt.mention_text()) {
             let (id, inbox) = (queued.id.clone(), self.run.inbox.clone());
             self.run.read_ahead.insert(id.clone());
             tokio::spawn(async move {

@@ -131,6 +131,7 @@ impl Session {
             tmp: config.tmp.clone(),
             schedule: schedule(&config, &who),
             web: Arc::new(web),
+            editor: config.editor.take(),
             mirror: config.mirrors_transcript.then(|| mirror(events.clone())),
             events,
             slash_commands: Arc::clone(&config.commands),
@@ -260,6 +261,7 @@ impl Conversation {
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
         let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web).with_servers(ctx.mcp.clone());
+        let host = host.with_editor(ctx.editor.clone());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let log = config.log.with_mirror(ctx.mirror.clone());
         let mut recorder = Recorder::new(config.env.clone(), log, config.stamp, config.history);

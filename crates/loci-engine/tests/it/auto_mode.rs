@@ -156,6 +156,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         hooks: HookConfig::default(),
         client_hooks: Vec::new(),
         client_requests: ClientRequests::none(),
+        editor: None,
         mcp: None,
         mcp_tools: None,
         max_objections: 0,

@@ -30,7 +30,7 @@ pub(super) fn recognise(command: &str, host: &dyn Host) -> Option<View> {
 impl View {
     /// Remembers what was shown, unless the file changed meanwhile. `stdout` is all that the command printed.
     pub(super) async fn remember(self, stdout: &str, host: &dyn Host) {
-        let Ok(Some(original)) = change::load(&self.path).await else { return };
+        let Ok(Some(original)) = change::load_saved(&self.path).await else { return };
         if original.modified != self.modified {
             return;
         }

@@ -6,10 +6,12 @@ use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use loci_core::tool::{PathEffect, ToolOutcome};
+use tokio_util::sync::CancellationToken;
 
-use crate::files::disk_file::{Identity, OpenError, open_regular};
+use crate::files::disk_file::{Identity, OpenError, check_regular, open_regular};
+use crate::files::editor_file::{self, EditorAnswer};
 use crate::files::safe_write::{Expected, SafeWriteError, safe_write};
-use crate::files::text_file::{LfView, TextFile};
+use crate::files::text_file::{Charset, LfView, TextFile, to_lf};
 use crate::{FileState, Host, ToolCall};
 
 /// Files beyond this are not changed by tools that hold them in memory.
@@ -49,6 +51,8 @@ pub(crate) struct Original {
     pub(crate) file: Option<TextFile>,
     pub(crate) modified: SystemTime,
     identity: Identity,
+    /// Whether the text is the editor's, and differs from what is on disk.
+    is_unsaved: bool,
 }
 
 impl Original {
@@ -60,7 +64,8 @@ impl Original {
     /// Returns true when the file is no longer what the model saw.
     pub(crate) fn has_changed_since(&self, seen: &FileState) -> bool {
         let is_same_text = || seen.is_whole() && self.text().as_deref() == Some(seen.content.as_str());
-        self.modified != seen.modified && !is_same_text()
+        // What is not saved has no time of its own.
+        (self.is_unsaved || self.modified != seen.modified) && !is_same_text()
     }
 }
 
@@ -80,8 +85,34 @@ pub(crate) fn last_seen(path: &PathEffect, host: &dyn Host) -> Option<FileState>
     host.files().lock().unwrap_or_else(PoisonError::into_inner).find(path).cloned()
 }
 
-/// Loads a file that may be there.
-pub(crate) async fn load(path: &PathEffect) -> Result<Option<Original>, ChangeError> {
+/// Loads a file that may be there, with what the editor has not saved of it.
+pub(crate) async fn load(
+    path: &PathEffect,
+    host: &dyn Host,
+    cancel: &CancellationToken,
+) -> Result<Option<Original>, ChangeError> {
+    let Some(mut original) = load_saved(path).await? else { return Ok(None) };
+    let Some(file) = original.file.as_mut().filter(|file| file.charset == Charset::UTF_8) else {
+        return Ok(Some(original));
+    };
+    match editor_file::read(path, host, cancel).await {
+        EditorAnswer::Left => {}
+        EditorAnswer::Done(text) => {
+            if to_lf(&text) != to_lf(&file.stored) {
+                file.stored = text;
+                original.is_unsaved = true;
+            }
+        }
+        EditorAnswer::Unknown(why) => {
+            let shown = path.requested.display();
+            return Err(ChangeError::Fail(format!("`{shown}` is not changed: {why}")));
+        }
+    }
+    Ok(Some(original))
+}
+
+/// Loads a file that may be there, as it is on disk.
+pub(crate) async fn load_saved(path: &PathEffect) -> Result<Option<Original>, ChangeError> {
     let shown = path.requested.display().to_string();
     let path = path.clone();
     let loaded = tokio::task::spawn_blocking(move || load_now(&path)).await;
@@ -115,6 +146,7 @@ fn load_now(path: &PathEffect) -> Result<Original, OpenError> {
         },
         modified: metadata.modified()?,
         identity: Identity::of(&metadata),
+        is_unsaved: false,
     })
 }
 
@@ -135,6 +167,9 @@ pub(crate) async fn replace(
     if call.cancel.is_cancelled() {
         return Err(ChangeError::Fail(format!("Interrupted before `{shown}` was changed")));
     }
+    if let Some(modified) = replace_in_editor(call, path, original, &bytes, host).await? {
+        return Ok(modified);
+    }
     let real = path.real.clone();
     let expected = original.map_or(Expected::Absent, |original| Expected::Unchanged(original.identity));
     // Never abandoned half-way: a replacement is one short step.
@@ -145,6 +180,45 @@ pub(crate) async fn replace(
         )),
         Ok(Err(error)) => Err(ChangeError::Fail(format!("`{shown}` was not changed: {error}"))),
         Err(panic) => Err(ChangeError::Fail(format!("Failed to write `{shown}`: {panic}"))),
+    }
+}
+
+/// Has the editor replace a file, where it has a say in it; returns the file's time afterwards.
+async fn replace_in_editor(
+    call: &ToolCall,
+    path: &PathEffect,
+    original: Option<&Original>,
+    bytes: &[u8],
+    host: &dyn Host,
+) -> Result<Option<SystemTime>, ChangeError> {
+    let shown = path.requested.display();
+    let failed = |why: &str| ChangeError::Fail(format!("`{shown}` was not changed: {why}"));
+    let is_unsaved = original.is_some_and(|original| original.is_unsaved);
+    if is_unsaved && editor_file::is_read_only(path, host) {
+        return Err(failed("it has changes in the editor that are not saved. Ask the user to save them."));
+    }
+    let found = check_regular(path).map(|metadata| Identity::of(&metadata));
+    let is_as_loaded = match (original, &found) {
+        (Some(original), Ok(identity)) => *identity == original.identity,
+        (None, Err(OpenError::Missing)) => true,
+        _ => false,
+    };
+    if !is_as_loaded {
+        // Whoever writes to the disk says what is wrong with it.
+        return Ok(None);
+    }
+    match editor_file::write(path, bytes, host, &call.cancel).await {
+        EditorAnswer::Done(()) => {
+            let now = check_regular(path).and_then(|metadata| Ok(metadata.modified()?));
+            Ok(Some(now.unwrap_or_else(|_| SystemTime::from(host.env().clock.now()))))
+        }
+        EditorAnswer::Left if is_unsaved => {
+            Err(failed("the editor, which has unsaved changes of it, refused."))
+        }
+        EditorAnswer::Left => Ok(None),
+        EditorAnswer::Unknown(why) => {
+            Err(failed(&format!("{why}. It may have been written all the same: read it again.")))
+        }
     }
 }
 

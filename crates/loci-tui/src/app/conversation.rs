@@ -427,6 +427,8 @@ fn add_progress(output: &mut String, progress: &ToolProgress) {
             output.drain(..cut.unwrap_or(0));
         }
         ToolProgress::Count(n) => *output = n.to_string(),
+        // There is no editor at a terminal.
+        ToolProgress::Terminal(_) => {}
     }
 }
 
