@@ -151,6 +151,8 @@ pub struct SessionStart {
     trace: Option<TraceOptions>,
     /// Whether nothing of the user's settings counts, and nothing is asked.
     is_demo: bool,
+    /// Whether nobody can be asked: the folder counts as far as it is trusted already.
+    is_unattended: bool,
     /// Shows the end of a session that goes on before the rest of it is read.
     show_tail: Option<ShowTail>,
 }
@@ -173,6 +175,7 @@ impl SessionStart {
             is_in_worktree: false,
             trace: None,
             is_demo: false,
+            is_unattended: false,
             show_tail: None,
         }
     }
@@ -190,6 +193,12 @@ impl SessionStart {
     /// Does without the user's settings and asks nothing: the folder is our own, and so is the model.
     pub fn demo(self) -> Self {
         Self { is_demo: true, ..self }
+    }
+
+    /// Asks nothing of a person before there is a session, as a run without a terminal does: a folder that is not trusted
+    /// stays so, and what waits for trust does not count. What cannot be without an answer is still a question.
+    pub fn unattended(self) -> Self {
+        Self { is_unattended: true, ..self }
     }
 
     /// Goes on as far as possible. Blocks: reads settings, files and the past.
@@ -256,7 +265,7 @@ impl SessionStart {
     }
 
     fn next_question(&self) -> Option<StartQuestion> {
-        if self.is_demo {
+        if self.is_demo || self.is_unattended {
             return None;
         }
         if !self.is_trusted
