@@ -236,7 +236,7 @@ impl Headless {
 }
 
 /// Lets what was said reach the reader, within reason: a stuck one must not keep the process from ending.
-async fn drain(output: Output, exit: Exit) -> Exit {
+pub(crate) async fn drain(output: Output, exit: Exit) -> Exit {
     let patience = if matches!(exit, Exit::Terminated | Exit::HungUp) { SHORT_DRAIN } else { DRAIN };
     let mut signals = Signals::listen();
     let gave_up = if exit == Exit::Success { Exit::Failure } else { exit };

@@ -1,8 +1,9 @@
-//! The wire front ends: headless text, json and stream-json.
+//! The wire front ends: headless text, json and stream-json, and the Agent Client Protocol.
 //!
 //! A front end turns input into engine commands and engine events into output; it decides nothing. Only this
 //! crate knows the shape of the protocol's frames.
 
+mod acp;
 mod client_input;
 mod control;
 mod cost;
@@ -18,5 +19,6 @@ mod session_query;
 mod signals;
 mod task_frames;
 
+pub use acp::Acp;
 pub use client_input::ClientInput;
 pub use headless::{Exit, Headless, InputFormat, OutputFormat, OutputStyles, PermissionPrompter};

@@ -254,6 +254,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
+    /// Be an agent for an editor: the Agent Client Protocol on standard input and output.
+    Acp(Box<crate::acp::AcpArgs>),
     /// List agents and show their definitions.
     Agents(crate::agents::AgentsArgs),
     /// Say which prompt of which session last changed each line of a file.

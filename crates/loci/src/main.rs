@@ -3,6 +3,7 @@
 //! Execution enters here. Under the name `loci-sandbox` this is the helper of the sandbox; `--version` touches nothing. Everything else parses its arguments, builds the one
 //! [`Env`](loci_stdx::Env), and hands both to a command.
 
+mod acp;
 mod agents;
 mod args;
 mod blame;
@@ -69,6 +70,7 @@ fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
             .hint("Change to a directory that exists and try again.")
     })?;
     match &args.subcommand {
+        Some(Subcommand::Acp(acp)) => acp::run(env, acp),
         Some(Subcommand::Agents(agents)) => agents::run(&env, agents),
         Some(Subcommand::Blame(blame)) => blame::run(&env, blame),
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),

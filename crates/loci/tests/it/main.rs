@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 mod accounts;
+mod acp;
 mod agent_sdk;
 mod agent_sdk_typescript;
 mod agents;

@@ -1,0 +1,149 @@
+// Drives our agent with the official TypeScript library and prints what the library made of it.
+//
+// Usage: client.mjs AGENT [ARGUMENT..]
+// Prints one JSON value a line; the Rust test beside this file compares them. Every line of the agent must fit the schema.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Readable, Writable } from "node:stream";
+
+import * as acp from "@agentclientprotocol/sdk";
+import Ajv from "ajv/dist/2020.js";
+
+const say = (...value) => console.log(JSON.stringify(value));
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// The schema of what an agent may write, from the package itself.
+const entry = createRequire(import.meta.url).resolve("@agentclientprotocol/sdk");
+const schema = JSON.parse(readFileSync(join(dirname(entry), "../../../schema/v1/schema.json"), "utf8"));
+const ajv = new Ajv({ strict: false, validateFormats: false });
+ajv.addSchema(schema, "acp");
+const check = (name, value) => {
+  const fits = ajv.getSchema(`acp#/$defs/${name}`);
+  if (!fits(value)) throw new Error(`${name}: ${JSON.stringify(value)}: ${ajv.errorsText(fits.errors)}`);
+};
+const ANSWERS = {
+  initialize: "InitializeResponse",
+  "session/new": "NewSessionResponse",
+  "session/load": "LoadSessionResponse",
+  "session/list": "ListSessionsResponse",
+  "session/prompt": "PromptResponse",
+  "session/set_mode": "SetSessionModeResponse",
+};
+const PARAMS = {
+  "session/update": "SessionNotification",
+  "session/request_permission": "RequestPermissionRequest",
+  "$/cancel_request": "CancelRequestNotification",
+};
+const asked = new Map();
+const checkLine = (line) => {
+  const message = JSON.parse(line);
+  if (message.method) {
+    if (!PARAMS[message.method]) throw new Error(`not expected: ${line}`);
+    check(PARAMS[message.method], message.params);
+  } else if ("result" in message) {
+    check(ANSWERS[asked.get(message.id)], message.result);
+  } else {
+    throw new Error(`an error: ${line}`);
+  }
+};
+/** Looks at each line that passes. */
+const watch = (onLine) => {
+  let rest = "";
+  return new TransformStream({
+    transform(chunk, controller) {
+      rest += Buffer.from(chunk).toString("utf8");
+      const lines = rest.split("\n");
+      rest = lines.pop();
+      lines.filter((line) => line).forEach(onLine);
+      controller.enqueue(chunk);
+    },
+  });
+};
+
+const [program, ...args] = process.argv.slice(2);
+const agentProcess = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+const toAgent = watch((line) => {
+  const message = JSON.parse(line);
+  if (message.method && "id" in message) asked.set(message.id, message.method);
+});
+toAgent.readable.pipeTo(Writable.toWeb(agentProcess.stdin));
+const fromAgent = Readable.toWeb(agentProcess.stdout).pipeThrough(watch(checkLine));
+const updates = new Map();
+const take = (session) => {
+  const told = updates.get(session) ?? [];
+  updates.set(session, []);
+  return told;
+};
+
+const app = acp
+  .client({ name: "tour" })
+  .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+    const wanted = params.toolCall.title.includes("denied") ? "reject_once" : "allow_once";
+    const option = params.options.find((it) => it.kind === wanted);
+    return { outcome: { outcome: "selected", optionId: option.optionId } };
+  })
+  .onNotification(acp.methods.client.session.update, ({ params }) => {
+    if (!updates.has(params.sessionId)) updates.set(params.sessionId, []);
+    updates.get(params.sessionId).push(params.update);
+  });
+
+const textOf = (told, kind) =>
+  told.filter((it) => it.sessionUpdate === kind).map((it) => it.content.text).join("");
+const callsOf = (told) => {
+  const calls = new Map();
+  for (const it of told) {
+    if (it.sessionUpdate === "tool_call") calls.set(it.toolCallId, [it.kind, it.title, it.status]);
+    if (it.sessionUpdate === "tool_call_update" && it.status) calls.get(it.toolCallId)[2] = it.status;
+  }
+  return [...calls.values()];
+};
+
+const tour = async (agent) => {
+  const cwd = process.cwd();
+  const { initialize, session: of } = acp.methods.agent;
+  const hello = await agent.request(initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} });
+  say("version", hello.protocolVersion, hello.agentInfo.name);
+  const opened = await agent.request(of.new, { cwd, mcpServers: [] });
+  say("new", opened.modes.currentModeId, opened.configOptions.map((it) => it.id).slice(0, 2));
+  const session = opened.sessionId;
+  const prompt = async (sessionId, text) => {
+    const answer = await agent.request(of.prompt, { sessionId, prompt: [{ type: "text", text }] });
+    return [answer.stopReason, take(sessionId)];
+  };
+
+  let [reason, told] = await prompt(session, "read it");
+  say("prompt", reason, textOf(told, "agent_message_chunk"), textOf(told, "agent_thought_chunk"), callsOf(told));
+  for (const [name, text] of [["allow", "make allowed"], ["deny", "make denied"]]) {
+    [reason, told] = await prompt(session, text);
+    say(name, reason, callsOf(told));
+  }
+
+  const waiting = prompt(session, "wait for ever");
+  while (!existsSync("started")) await pause(10);
+  await agent.notify(of.cancel, { sessionId: session });
+  say("cancel", (await waiting)[0]);
+
+  const other = (await agent.request(of.new, { cwd, mcpServers: [] })).sessionId;
+  const both = await Promise.all([prompt(session, "one of two"), prompt(other, "two of two")]);
+  const texts = both.map(([, told]) => textOf(told, "agent_message_chunk"));
+  say("two", both[0][0], texts[0], both[1][0], texts[1]);
+
+  await agent.request(of.setMode, { sessionId: other, modeId: "plan" });
+  const modes = take(other).filter((it) => it.sessionUpdate === "current_mode_update");
+  say("mode", modes.at(-1).currentModeId);
+  say("list", (await agent.request(of.list, { cwd })).sessions.length);
+
+  take(session);
+  await agent.request(of.load, { sessionId: session, cwd, mcpServers: [] });
+  told = take(session);
+  const first = (kind) => told.find((it) => it.sessionUpdate === kind).content.text;
+  say("load", first("user_message_chunk"), first("agent_message_chunk"));
+  [reason, told] = await prompt(session, "say hello");
+  say("after load", reason, textOf(told, "agent_message_chunk"));
+};
+
+await tour(app.connect(acp.ndJsonStream(toAgent.writable, fromAgent)).agent);
+// The streams of the agent are torn down with the process.
+process.exit(0);

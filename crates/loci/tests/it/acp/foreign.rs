@@ -1,0 +1,122 @@
+//! Clients that others wrote drive our agent: the official libraries for Python and TypeScript, and acpx.
+//!
+//! Each is installed once under the target directory. Every line that the agent writes to the TypeScript client is also held
+//! against the schema that comes with the library.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::client::acp;
+use crate::support::World;
+use loci_testkit::{NodePackages, PythonVenv, Script, Step};
+use serde_json::{Value, json};
+
+/// The answers that a tour through the protocol needs, by what was asked last.
+fn tour() -> Script {
+    let last = |text: &'static str| {
+        move |request: &loci_testkit::Recorded| {
+            let messages = request.json["messages"].as_array().cloned().unwrap_or_default();
+            messages.last().is_some_and(|message| message.to_string().contains(text))
+        }
+    };
+    let bash = |command: &str| Step::call("Bash", json!({"command": command}));
+    Script::new([])
+        .answer_when(
+            Step::call("Read", json!({"file_path": "a.txt"})).thinking("Hm.", "c2ln"),
+            last("read it"),
+        )
+        .answer_when(bash("touch allowed"), last("make allowed"))
+        .answer_when(bash("touch denied"), last("make denied"))
+        .answer_when(bash("touch started; sleep 100"), last("wait for ever"))
+        .answer_when(Step::text("First."), last("one of two"))
+        .answer_when(Step::text("Second."), last("two of two"))
+        .answer_when(Step::text("Hello."), last("say hello"))
+        .answer_when(Step::text("It says hi."), last("tool_result"))
+}
+
+fn script(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/acp").join(name)
+}
+
+/// Runs a client to its end and returns what it printed, a value a line.
+fn run(world: &World, mut command: Command) -> Vec<Value> {
+    command.args(acp([]).command_line()).current_dir(world.home.project());
+    let output = command.envs(world.home.env_vars(world.model.base_url())).output().unwrap();
+    let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{said}\n{printed}");
+    printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+/// What the tour comes to, whoever takes it.
+fn check_tour(world: &World, told: &[Value]) {
+    assert_eq!(
+        told,
+        [
+            json!(["version", 1, "loci"]),
+            json!(["new", "default", ["mode", "model"]]),
+            json!(["prompt", "end_turn", "It says hi.", "Hm.", [["read", "Read a.txt", "completed"]]]),
+            json!(["allow", "end_turn", [["execute", "`touch allowed`", "completed"]]]),
+            json!(["deny", "end_turn", [["execute", "`touch denied`", "failed"]]]),
+            json!(["cancel", "cancelled"]),
+            json!(["two", "end_turn", "First.", "end_turn", "Second."]),
+            json!(["mode", "plan"]),
+            json!(["list", 2]),
+            json!(["load", "read it", "It says hi."]),
+            json!(["after load", "end_turn", "Hello."]),
+        ]
+    );
+    let is_there = |name: &str| world.home.project().join(name).exists();
+    assert_eq!((is_there("allowed"), is_there("denied"), is_there("started")), (true, false, true));
+}
+
+async fn world() -> World {
+    let world = World::new(tour()).await;
+    world.home.write("a.txt", "hi\n");
+    world
+}
+
+#[tokio::test]
+async fn official_python_library_takes_the_tour() {
+    let packages = ["agent-client-protocol"];
+    let Some(python) = PythonVenv::new(env!("CARGO_TARGET_TMPDIR"), "acp-python", &packages) else {
+        return eprintln!("skipped: there is no python3 on this machine");
+    };
+    let world = world().await;
+    check_tour(&world, &run(&world, python.script(script("client.py"))));
+}
+
+#[tokio::test]
+async fn official_typescript_library_takes_the_tour_and_every_line_fits_its_schema() {
+    let packages = ["@agentclientprotocol/sdk", "zod", "ajv"];
+    let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "acp-typescript", 20, &packages) else {
+        return eprintln!("skipped: there is no npm on this machine");
+    };
+    let world = world().await;
+    check_tour(&world, &run(&world, node.script(script("client.mjs"))));
+}
+
+#[tokio::test]
+async fn acpx_drives_sessions_from_the_shell() {
+    let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "acpx", 22, &["acpx"]) else {
+        return eprintln!("skipped: there is no npm on this machine");
+    };
+    let world = world().await;
+    let agent = acp([]).command_line().join(" ");
+    let acpx = |args: &[&str]| {
+        let mut command = node.program("acpx");
+        command.args(["--agent", agent.as_str()]).args(args).current_dir(world.home.project());
+        let output = command.envs(world.home.env_vars(world.model.base_url())).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), format!("{output:?}"))
+    };
+    let (code, said, all) = acpx(&["exec", "read it"]);
+    assert_eq!(code, Some(0), "{all}");
+    assert!(said.contains("It says hi.") && said.contains("Read a.txt"), "{all}");
+    let (code, _, all) = acpx(&["--approve-all", "exec", "make allowed"]);
+    assert_eq!(code, Some(0), "{all}");
+    acpx(&["--deny-all", "exec", "make denied"]);
+    let is_there = |name: &str| world.home.project().join(name).exists();
+    assert_eq!((is_there("allowed"), is_there("denied")), (true, false), "{all}");
+}
