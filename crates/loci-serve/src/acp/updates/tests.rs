@@ -19,6 +19,7 @@ fn started(id: &str) -> EngineEvent {
         model: "m".to_owned(),
         usage: Usage::default(),
         request_id: None,
+        rate_limits: None,
     }))
 }
 
