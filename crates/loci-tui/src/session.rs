@@ -25,7 +25,7 @@ use crate::app::{
 };
 use crate::block::FileDiff;
 use crate::input::Mention;
-use crate::interface_settings::InterfaceSettings;
+use crate::interface_settings::{InterfaceSettings, parse_scroll_speed};
 use crate::mailbox::Mailbox;
 use crate::panel;
 
@@ -155,6 +155,8 @@ fn interface_settings(env: &Env, settings: &Value) -> InterfaceSettings {
     let timeout = settings.get("askUserQuestionTimeout").and_then(Value::as_str);
     InterfaceSettings {
         question_timeout: answer_timeout(timeout, env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
+        // Variables of settings are marks in what is handed on; here they are in force.
+        scroll_speed: env.vars.non_empty("CLAUDE_CODE_SCROLL_SPEED").and_then(parse_scroll_speed),
         ..InterfaceSettings::from_value(settings)
     }
 }

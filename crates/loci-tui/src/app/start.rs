@@ -113,6 +113,9 @@ impl App {
 
     /// Takes what settings say about the interface.
     pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
+        // What `/scroll-speed` has said stays.
+        let scroll_speed = settings.scroll_speed.or(self.interface.scroll_speed);
+        let settings = InterfaceSettings { scroll_speed, ..settings };
         self.prompt.set_flavor(settings.flavor);
         self.prompt.set_vim(settings.vim_remaps.as_deref());
         self.conversation.color_code(!settings.is_plain_code);
