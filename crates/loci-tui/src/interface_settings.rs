@@ -177,7 +177,6 @@ fn vim_remaps(said: Option<&Value>) -> Vec<VimRemap> {
 /// Reads a speed of the wheel, up to 20 rows; returns hundredths.
 pub(crate) fn parse_scroll_speed(text: &str) -> Option<u32> {
     let speed: f64 = text.trim().parse().ok()?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 2000")]
     let hundredths = (speed.clamp(0.01, 20.0) * 100.0).round() as u32;
     (speed > 0.0).then_some(hundredths)
 }

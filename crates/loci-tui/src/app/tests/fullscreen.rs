@@ -511,7 +511,7 @@ fn play(it: &mut Playing, steps: &[Step]) {
     for (n, step) in steps.iter().enumerate() {
         match step {
             Step::Prompt(text) => {
-                _ = it.blocks(vec![Block::Prompt { text: text.clone(), attachments: Vec::new() }])
+                it.blocks(vec![Block::Prompt { text: text.clone(), attachments: Vec::new() }]);
             }
             Step::Answer(parts) => {
                 it.begin_turn();
