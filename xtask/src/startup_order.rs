@@ -17,6 +17,8 @@ const USAGE: &str = "\
 Usage: cargo xtask startup-order [--loci BIN]
 
   --loci BIN   a release build that has its symbols; without it, one is built";
+/// How much of a name tells it from all others, but for a few; some have thousands of characters. All of it is ASCII.
+const NAME_LIMIT: usize = 300;
 /// How long the interface is looked at; callgrind makes it some fifty times slower.
 const TERMINAL_SECONDS: u32 = 30;
 
@@ -152,7 +154,8 @@ fn pattern(name: &str) -> Option<String> {
     }
     let whole = if is_rust { name.split('.').next().unwrap_or(name) } else { name };
     if name.starts_with("_R") {
-        return Some(format!("{}*", without_crate_hashes(whole)));
+        let pattern = without_crate_hashes(whole);
+        return Some(format!("{}*", &pattern[..pattern.len().min(NAME_LIMIT)]));
     }
     Some(whole.to_owned())
 }
