@@ -80,7 +80,7 @@ pub(super) fn shown_parts(result: CallResult, misfit: Option<String>) -> Vec<Con
             parts.insert(0, ContentPart::Text(structured.to_string()));
         }
         (Some(structured), Some(_)) if !has_text => {
-            parts.insert(0, ContentPart::Text(structured.to_string()))
+            parts.insert(0, ContentPart::Text(structured.to_string()));
         }
         (Some(_) | None, _) => {}
     }
