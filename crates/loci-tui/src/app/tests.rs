@@ -191,6 +191,7 @@ impl Playing {
             duration: Duration::ZERO,
             api_duration: Duration::ZERO,
             first_event_after: None,
+            first_content_after: None,
             first_request_after: None,
             context,
             session,

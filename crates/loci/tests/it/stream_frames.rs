@@ -21,7 +21,7 @@ fn frames_of(output: &Output, name: &str) -> Vec<Value> {
 }
 
 fn ask(session: &mut Session, request: Value) -> Value {
-    session.write_json(&control("r1", request.clone()));
+    session.write_json(&control("r1", request));
     session.wait_for_json(|frame| frame["type"] == "control_response")["response"].clone()
 }
 

@@ -114,7 +114,7 @@ async fn editor_and_window_get_the_terminal_and_fullscreen_comes_back() {
 #[tokio::test]
 async fn setting_starts_fullscreen_before_anything_is_painted_and_tui_goes_back() {
     let world = World::new(Step::text("Hello.")).await;
-    world.home.write_config("settings.json", &json!({"tui": "fullscreen"}).to_string());
+    world.home.write_config("settings.json", json!({"tui": "fullscreen"}).to_string());
     let mut screen = world.start_interface_with([], &[("TERM", "xterm-256color")], SIZE);
     ask(&mut screen);
     screen.type_text("/tui default\r");

@@ -143,7 +143,7 @@ async fn roles_are_played_by_the_keys_of_their_source() {
             None => (400, String::new()),
         }
     });
-    let world = World::new(&[("AWS_ENDPOINT_URL_STS", &service.base_url())]);
+    let world = World::new(&[("AWS_ENDPOINT_URL_STS", service.base_url())]);
     world.home.write_home(
         ".aws/config",
         "[profile outer]\nrole_arn = arn:aws:iam::1:role/outer\nsource_profile = inner\nrole_session_name = me\nexternal_id = x y\nduration_seconds = 900\n\
@@ -210,10 +210,10 @@ async fn web_identity_is_exchanged_for_keys() {
     // The same from a profile.
     world.home.write_home(
         ".aws/config",
-        &format!("[default]\nrole_arn = arn:p\nweb_identity_token_file = {token}\n"),
+        format!("[default]\nrole_arn = arn:p\nweb_identity_token_file = {token}\n"),
     );
     let env = Env {
-        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", &service.base_url()),
+        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", service.base_url()),
         ..world.env.clone()
     };
     let profile = World { env, home: world.home };
@@ -235,7 +235,7 @@ async fn login_of_sso_is_exchanged_for_keys_while_it_is_good() {
     );
     let cache = |name: &str, end: &str| {
         let text = format!(r#"{{"accessToken":"login-token","expiresAt":"{end}"}}"#);
-        world.home.write_home(&format!(".aws/sso/cache/{}.json", loci_llm::sha1_hex(name)), &text);
+        world.home.write_home(format!(".aws/sso/cache/{}.json", loci_llm::sha1_hex(name)), &text);
     };
     assert!(show(&world.source(None, None)).await.contains("no login of SSO"));
     cache("corp", "2026-01-02T03:00:00Z");
@@ -276,7 +276,7 @@ async fn instances_and_containers_lend_the_keys_of_their_role() {
         .home
         .write_home(".aws/config", "[default]\nrole_arn = arn:r\ncredential_source = Ec2InstanceMetadata\n");
     let env = Env {
-        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", &service.base_url()),
+        vars: world.env.vars.clone().with("AWS_ENDPOINT_URL_STS", service.base_url()),
         ..world.env.clone()
     };
     let played = World { env, home: world.home };
