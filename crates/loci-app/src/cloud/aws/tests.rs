@@ -143,7 +143,7 @@ async fn roles_are_played_by_the_keys_of_their_source() {
             None => (400, String::new()),
         }
     });
-    let world = World::new(&[("AWS_ENDPOINT_URL_STS", service.base_url())]);
+    let world = World::new(&[("AWS_ENDPOINT_URL_STS", &service.base_url())]);
     world.home.write_home(
         ".aws/config",
         "[profile outer]\nrole_arn = arn:aws:iam::1:role/outer\nsource_profile = inner\nrole_session_name = me\nexternal_id = x y\nduration_seconds = 900\n\
