@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
-use loci_engine::{McpConfig, NewSession, RenewSession, Session, SessionConfig};
+use loci_engine::{
+    ClientMessage, ClientRequests, McpConfig, NewSession, RenewSession, Session, SessionConfig,
+};
 use loci_llm::Client;
 use loci_stdx::Env;
 use loci_storage::config::store_api_key;
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::ConversationTail;
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::approvals::{
     ServerAnswer, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected,
@@ -183,6 +186,13 @@ impl SessionStart {
     /// Has the end of a session that goes on shown as soon as it is read: long before the session is there.
     pub fn show_tail(&mut self, show: ShowTail) {
         self.show_tail = Some(show);
+    }
+
+    /// Has requests to the session's client go to the caller, who sits before the person.
+    pub fn connect_client(&mut self) -> UnboundedReceiver<ClientMessage> {
+        let (requests, receiver) = ClientRequests::channel(Arc::clone(&self.inherited.random));
+        self.options.client_requests = requests;
+        receiver
     }
 
     /// Has what loci does traced.

@@ -66,6 +66,7 @@ use loci_core::task_list::Task;
 use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
 
 use crate::block::{Block, NoticeLevel};
+use crate::dialog::ElicitationDialog;
 use crate::input::{Draft, InputMode, Mention, VimMode};
 use crate::interface_settings::{InterfaceSettings, ViewMode};
 use crate::key::{InputEvent, Key, TerminalSignal};
@@ -467,6 +468,11 @@ impl App {
                 return self.exit(reason);
             }
             News::Preview { question, diff } => self.dialogs.set_diff(&question, diff),
+            News::Elicitation { request, payload } => {
+                self.dialogs.push(ElicitationDialog::new(&request, &payload));
+                return self.turn_mark(speech::TurnMark::Question);
+            }
+            News::RequestWithdrawn(request) => self.dialogs.withdraw(&request),
             News::Switched(facts) => self.switched(*facts),
             News::SwitchFailed(problem) => return self.switch_failed(problem),
             News::SessionInUse { target, holder } => return self.ask_in_use(target, &holder),

@@ -7,6 +7,7 @@
 
 mod choice_dialog;
 mod choices;
+mod elicitation;
 mod key_entry;
 mod permission;
 mod text_field;
@@ -14,6 +15,7 @@ mod user_questions;
 
 pub(crate) use choice_dialog::ChoiceDialog;
 pub(crate) use choices::Choices;
+pub(crate) use elicitation::ElicitationDialog;
 pub(crate) use key_entry::KeyEntry;
 pub(crate) use permission::PermissionDialog;
 pub(crate) use text_field::TextField;
@@ -55,6 +57,11 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
     /// What is said of it to somebody who is away.
     fn notice(&self) -> String {
         "loci has a question for you".to_owned()
+    }
+
+    /// The kind of notification that hooks hear of when nobody answers.
+    fn notice_kind(&self) -> &'static str {
+        "permission_prompt"
     }
 
     /// Returns what comes of it when whoever is asked has been away for so long; nothing where it waits for ever.

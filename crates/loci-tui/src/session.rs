@@ -3,7 +3,7 @@
 //! Both ways are queues. What the person asks for goes in as [`ToSession`] and is taken in its order, also what was asked
 //! for before there was a session; what happens comes out as [`News`] in the mailbox of the thread that draws.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,17 +14,21 @@ use loci_app::session_command::CommandContext;
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
 use loci_core::user_question::answer_timeout;
-use loci_engine::{Command, McpConfig, NewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch};
+use loci_engine::{
+    ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, Command, McpConfig, NewSession,
+    RenewalState, RunnerEvent, SessionRunner, SessionSwitch, complete_prompt,
+};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use crate::app::{
     News, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path, tail_blocks,
 };
 use crate::block::FileDiff;
-use crate::input::Mention;
+use crate::input::{FileAnswer, Mention, TokenKind};
 use crate::interface_settings::{InterfaceSettings, parse_scroll_speed};
 use crate::mailbox::Mailbox;
 use crate::panel;
@@ -45,12 +49,16 @@ pub(crate) enum ToSession {
     Answer(StartAnswer),
     /// A key is kept, and the start goes on.
     StoreKey(SecretText),
+    /// A request to whoever sits here is answered.
+    AnswerClient { request: String, answer: Value },
     /// What would this call change?
     Preview { question: String, tool: String, input: Value },
     /// Something that a panel or a command wants to know.
     AskPanel(PanelRequest),
     /// Another session is to take the place of the one at hand.
     Switch(SwitchTarget),
+    /// What could the argument be that is being typed behind a command?
+    CompleteArgument { command: String, written: String },
     /// What else than files can be mentioned?
     ListMentions,
     /// The session is to end at once, whatever it is doing.
@@ -85,8 +93,9 @@ impl SessionThread {
     }
 }
 
-fn run(start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mailbox: &Mailbox<News>) {
+fn run(mut start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mailbox: &Mailbox<News>) {
     let mut waiting = VecDeque::new();
+    let client = ClientRequestTable { requests: start.connect_client(), waiters: HashMap::new() };
     let Some(started) = find_session(start, &mut receiver, &mut waiting, mailbox) else {
         return mailbox.put(News::Ended { troubles: Vec::new(), has_failed: false });
     };
@@ -95,7 +104,7 @@ fn run(start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mailbox:
         Ok(runtime) => runtime,
         Err(error) => return mailbox.put(News::StartFailed(format!("The runtime cannot start: {error}"))),
     };
-    runtime.block_on(drive(started, receiver, waiting, mailbox));
+    runtime.block_on(drive(started, receiver, waiting, client, mailbox));
     runtime.shutdown_background();
 }
 
@@ -136,7 +145,10 @@ fn find_session(
                     }
                     break;
                 }
-                ToSession::Preview { .. } | ToSession::ListMentions => {}
+                ToSession::Preview { .. }
+                | ToSession::ListMentions
+                | ToSession::CompleteArgument { .. }
+                | ToSession::AnswerClient { .. } => {}
                 ToSession::Switch(_) => {
                     mailbox.put(News::SwitchFailed("There is no session yet".to_owned()));
                 }
@@ -166,6 +178,7 @@ async fn drive(
     started: StartedSession,
     mut receiver: UnboundedReceiver<ToSession>,
     waiting: VecDeque<Command>,
+    mut client: ClientRequestTable,
     mailbox: &Mailbox<News>,
 ) {
     let cwd = started.env.cwd.clone();
@@ -194,6 +207,7 @@ async fn drive(
     loop {
         tokio::select! {
             Some(session) = opened.recv() => runner.switch(session),
+            Some(message) = client.requests.recv() => client.take(message, mailbox),
             event = runner.next_event() => match event {
                 Some(event) => {
                     if matches!(event, RunnerEvent::Renewed(_)) {
@@ -205,6 +219,7 @@ async fn drive(
             },
             message = receiver.recv() => match message {
                 Some(ToSession::Command(command)) => runner.send(command),
+                Some(ToSession::AnswerClient { request, answer }) => client.answer(&request, answer),
                 Some(ToSession::Preview { question, tool, input }) => {
                     let (mailbox, cwd) = (mailbox.clone(), cwd.clone());
                     tokio::task::spawn_blocking(move || {
@@ -220,6 +235,9 @@ async fn drive(
                     });
                 }
                 Some(ToSession::Switch(target)) => begin_switch(target, &ctx, &mut runner, &opening, mailbox),
+                Some(ToSession::CompleteArgument { command, written }) => {
+                    complete_argument(started.mcp.clone(), command, written, mailbox.clone());
+                }
                 Some(ToSession::ListMentions) => {
                     mailbox.put(News::Mentions(mentions(&runner.agents().get(), started.mcp.as_ref())));
                 }
@@ -247,6 +265,40 @@ async fn drive(
         false => end.await,
     };
     mailbox.put(News::Ended { troubles, has_failed });
+}
+
+/// What the session asks of its client, which here is whoever sits at the terminal, and who waits for the answers.
+struct ClientRequestTable {
+    requests: UnboundedReceiver<ClientMessage>,
+    waiters: HashMap<String, oneshot::Sender<ClientAnswer>>,
+}
+
+impl ClientRequestTable {
+    /// Puts a request to the person; what only a program could answer is refused at once.
+    fn take(&mut self, message: ClientMessage, mailbox: &Mailbox<News>) {
+        match message {
+            ClientMessage::Request(ClientRequest { id, subtype, payload, waiter }) => {
+                match subtype.as_str() {
+                    "elicitation" => {
+                        self.waiters.insert(id.clone(), waiter);
+                        mailbox.put(News::Elicitation { request: id, payload: Value::Object(payload) });
+                    }
+                    _ => drop(waiter.send(Err(ClientRequestError::Gone))),
+                }
+            }
+            ClientMessage::Withdrawn(id) => {
+                self.waiters.remove(&id);
+                mailbox.put(News::RequestWithdrawn(id));
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &str, answer: Value) {
+        if let Some(waiter) = self.waiters.remove(request) {
+            // Whoever has stopped waiting needs no answer.
+            drop(waiter.send(Ok(answer)));
+        }
+    }
 }
 
 /// Puts old sessions away once nobody waits for anything any more.
@@ -293,6 +345,23 @@ fn tell_opened(opened: OpenedSession, mailbox: &Mailbox<News>) -> NewSession {
     let OpenedSession { session, model, mode, warnings, notes } = opened;
     mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings, notes })));
     session
+}
+
+/// Asks a server what an argument could be, beside everything else; the answer is news.
+fn complete_argument(mcp: Option<McpConfig>, command: String, written: String, mailbox: Mailbox<News>) {
+    tokio::spawn(async move {
+        let found = match mcp {
+            Some(mcp) => complete_prompt(&mcp, &command, &written).await,
+            None => Vec::new(),
+        };
+        mailbox.put(News::Files(FileAnswer {
+            kind: TokenKind::Argument,
+            query: written,
+            found: found.into_iter().map(|value| (value, String::new())).collect(),
+            is_reading: false,
+            failure: None,
+        }));
+    });
 }
 
 /// Returns what can be mentioned beside files: agents, and what MCP servers have.

@@ -99,6 +99,15 @@ pub enum News {
     Switched(Box<SwitchedFacts>),
     /// The session that was chosen cannot be had, and why.
     SwitchFailed(String),
+    /// An MCP server asks something: the request that waits for the answer, and the question as the headless protocol has it.
+    Elicitation {
+        /// The request.
+        request: String,
+        /// The question.
+        payload: serde_json::Value,
+    },
+    /// Nobody waits for the answer to this request any more.
+    RequestWithdrawn(String),
     /// Another process uses the session that was chosen.
     SessionInUse {
         /// What was chosen.
@@ -153,6 +162,13 @@ pub enum Action {
     Send(Command),
     /// Say something to the model while it works.
     Queue(Prompt),
+    /// Answer a request that was put to whoever sits here.
+    AnswerClient {
+        /// The request.
+        request: String,
+        /// The answer.
+        answer: serde_json::Value,
+    },
     /// Go on with the start.
     Answer(StartAnswer),
     /// Open a page in a browser, where there is one.
@@ -182,6 +198,13 @@ pub enum Action {
         kind: TokenKind,
         /// What is typed of it.
         query: String,
+    },
+    /// Ask what an argument of a command could be, which an MCP server knows.
+    CompleteArgument {
+        /// The command, without its `/`.
+        command: String,
+        /// What stands behind it.
+        written: String,
     },
     /// Say what else than files can be mentioned now.
     ListMentions,

@@ -23,6 +23,8 @@ pub(super) enum Waiting {
     Question {
         /// Which.
         id: String,
+        /// The kind of notification that it is.
+        kind: &'static str,
         /// What is said of it.
         message: String,
     },
@@ -83,7 +85,7 @@ impl AwayClock {
         self.is_told = true;
         let (kind, message) = match &self.waiting {
             Waiting::Nothing => return None,
-            Waiting::Question { message, .. } => ("permission_prompt", message.clone()),
+            Waiting::Question { kind, message, .. } => (*kind, message.clone()),
             Waiting::Prompt => ("idle_prompt", "loci is waiting for your input".to_owned()),
         };
         Some(Command::Notify { kind: kind.to_owned(), message, title: None })
@@ -94,7 +96,7 @@ impl App {
     /// Returns what hooks are to be told of, now that something has happened or time has passed.
     pub(super) fn notice_for_away(&mut self) -> Option<Command> {
         let waiting = match self.dialogs.waiting_question() {
-            Some((id, message)) => Waiting::Question { id, message },
+            Some(question) => question,
             None if self.dialogs.is_empty() && self.work.is_none() && self.session.has_turns => {
                 Waiting::Prompt
             }
@@ -113,7 +115,7 @@ mod tests {
     }
 
     fn question(id: &str) -> Waiting {
-        Waiting::Question { id: id.to_owned(), message: id.to_owned() }
+        Waiting::Question { id: id.to_owned(), kind: "permission_prompt", message: id.to_owned() }
     }
 
     fn kind(command: Option<Command>) -> Option<String> {

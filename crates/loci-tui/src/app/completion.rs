@@ -71,9 +71,17 @@ impl App {
         let is_skill = |name: &str| {
             commands.find_in_terminal(name).is_some_and(|command| command.action == CommandAction::Skill)
         };
+        let is_prompt = |name: &str| {
+            commands.find_in_terminal(name).is_some_and(|command| command.action == CommandAction::McpPrompt)
+        };
+        let mut prompt_command = None;
         let token = match self.recall.is_searching() {
             true => None,
-            false => self.prompt.token(is_skill),
+            false => self.prompt.token(is_skill).or_else(|| {
+                let (command, token) = self.prompt.argument(is_prompt)?;
+                prompt_command = Some(command);
+                Some(token)
+            }),
         };
         if token == self.completion.token && token.is_some() {
             return Vec::new();
@@ -95,6 +103,11 @@ impl App {
                 Vec::new()
             }
             TokenKind::Mention | TokenKind::ShellPath => self.ask_files(token),
+            TokenKind::Argument => {
+                let (command, written) = (prompt_command.unwrap_or_default(), token.query.clone());
+                self.await_answer(token);
+                vec![Action::CompleteArgument { command, written }]
+            }
         }
     }
 
@@ -130,8 +143,8 @@ impl App {
         items.collect()
     }
 
-    fn ask_files(&mut self, token: Token) -> Vec<Action> {
-        let (kind, query) = (token.kind, token.query.clone());
+    /// Notes what stands at the caret and has no answer yet; tells whether it is something new.
+    fn await_answer(&mut self, token: Token) -> bool {
         let begins = self
             .completion
             .token
@@ -142,6 +155,12 @@ impl App {
         }
         self.completion.token = Some(token);
         self.completion.is_stale = true;
+        begins
+    }
+
+    fn ask_files(&mut self, token: Token) -> Vec<Action> {
+        let (kind, query) = (token.kind, token.query.clone());
+        let begins = self.await_answer(token);
         let source = match &self.interface.file_suggestion {
             Some(command) => FileSource::Command(command.clone()),
             None => FileSource::Project(self.interface.ignored_files),
@@ -233,8 +252,10 @@ impl App {
                 None
             }
             TokenKind::Mention => Some(self.accept_completion()),
-            TokenKind::ShellPath if self.completion.is_moved => Some(self.accept_completion()),
-            TokenKind::ShellPath => None,
+            TokenKind::ShellPath | TokenKind::Argument if self.completion.is_moved => {
+                Some(self.accept_completion())
+            }
+            TokenKind::ShellPath | TokenKind::Argument => None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::app::Action;
+use crate::app::away::Waiting;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::InputEvent;
@@ -47,10 +48,11 @@ impl Dialogs {
         self.waiting.is_empty()
     }
 
-    /// Returns the id of the session's question that is shown, and what is said of it to somebody who is away.
-    pub(super) fn waiting_question(&self) -> Option<(String, String)> {
+    /// Returns the session's question that is shown, as somebody who is away is told of it.
+    pub(super) fn waiting_question(&self) -> Option<Waiting> {
         let dialog = self.waiting.front()?;
-        Some((dialog.question()?.to_owned(), dialog.notice()))
+        let id = dialog.question()?.to_owned();
+        Some(Waiting::Question { id, kind: dialog.notice_kind(), message: dialog.notice() })
     }
 
     /// Returns how many wait behind the first.

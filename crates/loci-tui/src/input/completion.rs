@@ -46,6 +46,8 @@ pub enum TokenKind {
     Mention,
     /// A path in a command of the shell.
     ShellPath,
+    /// An argument of a command whose arguments somebody else knows; the query is all that stands behind the name.
+    Argument,
 }
 
 impl Token {
@@ -62,10 +64,37 @@ impl Token {
         }
     }
 
+    /// Finds the argument that the caret is in, behind a command whose arguments can be completed; returns the command's
+    /// name, too.
+    pub fn argument_at_caret(
+        editor: &Editor,
+        takes_arguments: impl Fn(&str) -> bool,
+    ) -> Option<(String, Self)> {
+        if editor.mode() != InputMode::Prompt || !editor.is_in_first_line() {
+            return None;
+        }
+        let (before, behind) = (editor.before_caret(), editor.behind_caret());
+        let (name, written) = before.strip_prefix('/')?.split_once(char::is_whitespace)?;
+        if !takes_arguments(name) {
+            return None;
+        }
+        let start =
+            written.rfind(char::is_whitespace).map_or(0, |at| at + 1) + (before.len() - written.len());
+        let token = Self {
+            kind: TokenKind::Argument,
+            query: written.to_owned(),
+            range: start..before.len() + word_length(behind),
+            suffix: String::new(),
+        };
+        Some((name.to_owned(), token))
+    }
+
     /// Returns the text that takes the token's place when this is chosen.
     pub fn replacement(&self, chosen: &str) -> String {
         match self.kind {
             TokenKind::Command => format!("/{chosen} "),
+            TokenKind::Argument if chosen.contains(char::is_whitespace) => format!("\"{chosen}\" "),
+            TokenKind::Argument => format!("{chosen} "),
             TokenKind::Mention => {
                 let is_directory = chosen.ends_with('/');
                 let path = if chosen.contains(char::is_whitespace) && is_directory {

@@ -8,6 +8,7 @@ mod security;
 mod serve;
 mod serve_conformance;
 mod sources;
+mod terminal;
 mod verbs;
 
 use loci_testkit::{Binary, Step};

@@ -52,6 +52,9 @@ impl EventLoop {
                 let command = self.app.queue_prompt(&prompt);
                 self.tell(ToSession::Command(command));
             }
+            Action::AnswerClient { request, answer } => {
+                self.tell(ToSession::AnswerClient { request, answer });
+            }
             Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
             Action::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
             Action::Preview { question, tool, input } => {
@@ -64,6 +67,9 @@ impl EventLoop {
                 }
             }
             Action::AskFiles { source, kind, query } => self.ask_files(source, kind, &query),
+            Action::CompleteArgument { command, written } => {
+                self.tell(ToSession::CompleteArgument { command, written });
+            }
             Action::ListMentions => self.tell(ToSession::ListMentions),
             Action::SetMentions(mentions) => {
                 if let Some((_, completer)) = &self.completer {
