@@ -65,6 +65,7 @@ mod resume;
 mod rewind;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod scripts;
 mod sdk_sessions;
 mod search;
 mod search_processes;
