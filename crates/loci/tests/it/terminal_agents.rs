@@ -155,16 +155,14 @@ async fn rules_are_learned_from_answers_and_saved() {
     screen.wait_for("every command that begins with");
     screen.type_text(" s");
     screen.wait_for("Saved in your settings");
-    let file = world.home.project().join(".claude/settings.local.json");
-    screen.wait_until("the file", |_| {
-        std::fs::read_to_string(&file).is_ok_and(|text| text.contains("Bash(tool lint *)"))
-    });
     screen.type_text("/debug\r");
     screen.wait_for("The last turn took");
     screen.wait_for("call Bash tool lint src/a");
     screen.type_text("\x1b");
     screen.wait_gone("The last turn took");
     leave(screen);
+    let saved = std::fs::read_to_string(world.home.project().join(".claude/settings.local.json")).unwrap();
+    assert!(saved.contains("Bash(tool lint *)"), "{saved}");
 }
 
 #[tokio::test]

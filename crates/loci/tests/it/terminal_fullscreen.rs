@@ -98,7 +98,9 @@ async fn editor_and_window_get_the_terminal_and_fullscreen_comes_back() {
         contents.lines().count() == 12 && contents.contains("> edited text")
     });
     screen.type_text("\r");
-    screen.wait_for("Seen.");
+    screen.wait_until("the end of the turn", |contents| {
+        contents.contains("Seen.") && contents.contains("for shortcuts")
+    });
     screen.type_text("\x0f");
     screen.wait_for("transcript ·");
     screen.type_text("[");

@@ -369,7 +369,10 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
     .assert_eq(&shown.join("\n"));
     assert!(!text.stdout.contains("sk-ant-test"));
     let json: serde_json::Value = serde_json::from_str(&run(&world, "doctor --json").stdout).unwrap();
-    assert_eq!((&json["isWrong"], &json["notActedUpon"][0]), (&true.into(), &"emojiCompletionEnabled".into()));
+    assert_eq!(
+        (&json["isWrong"], &json["notActedUpon"][0]),
+        (&true.into(), &"emojiCompletionEnabled".into())
+    );
 }
 
 #[tokio::test]
