@@ -93,20 +93,20 @@ async fn collapsed_stretch_stays_collapsed() {
 
         What the user said in that part, word for word:
 
-        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6445} brings the rest.
-        word word word word word word word word word word word word  (… 6385 more)
-        [… 60332 characters left out …]
-        rd word word word word word word word word word word word wo (… 3163 more)
+        Message 1 of 3, cut in the middle. Recall with {"message": "<uuid-1>", "offset": 6512} brings the rest.
+        word word word word word word word word word word word word  (… 6452 more)
+        [… 60232 characters left out …]
+         word word word word word word word word word word word word (… 3196 more)
 
-        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6445} brings the rest.
-        word word word word word word word word word word word word  (… 6385 more)
-        [… 60332 characters left out …]
-        rd word word word word word word word word word word word wo (… 3163 more)
+        Message 2 of 3, cut in the middle. Recall with {"message": "<uuid-2>", "offset": 6512} brings the rest.
+        word word word word word word word word word word word word  (… 6452 more)
+        [… 60232 characters left out …]
+         word word word word word word word word word word word word (… 3196 more)
 
-        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 13045} brings the rest.
-        word word word word word word word word word word word word  (… 12985 more)
-        [… 50432 characters left out …]
-        rd word word word word word word word word word word word wo (… 6463 more)
+        Message 3 of 3, cut in the middle. Recall with {"message": "<uuid-3>", "offset": 13178} brings the rest.
+        word word word word word word word word word word word word  (… 13118 more)
+        [… 50232 characters left out …]
+        word word word word word word word word word word word word  (… 6530 more)
         assistant: Answer at 61000.
         user: word word word word word word word word word word word (… 39946 more)
         assistant: Answer at 73000.

@@ -99,12 +99,13 @@ async fn model_refusal_is_reported() {
     let world = check(
         Step::text("I").stop_reason("refusal"),
         expect![[r#"
-        system init
-        assistant I
-        assistant API Error: the model declined to answer. Rephrase the request or try another model.
-        result success (error) completed
-        exit 1
-    "#]],
+            system init
+            assistant I
+            assistant API Error: the model declined to answer. Rephrase the request or try another model.
+            system model_refusal_no_fallback
+            result success (error) completed
+            exit 1
+        "#]],
         expect![[r#"
         user: hi
     "#]],
@@ -115,11 +116,12 @@ async fn model_refusal_is_reported() {
     check(
         Step::new().stop_reason("refusal"),
         expect![[r#"
-        system init
-        assistant API Error: the model declined to answer. Rephrase the request or try another model.
-        result success (error) completed
-        exit 1
-    "#]],
+            system init
+            assistant API Error: the model declined to answer. Rephrase the request or try another model.
+            system model_refusal_no_fallback
+            result success (error) completed
+            exit 1
+        "#]],
         expect![[r#"
         user: hi
     "#]],
@@ -306,7 +308,7 @@ async fn cost_and_usage_are_added_up() {
     }
     assert_fine(&session.finish());
     expect![[r#"
-        [1500, 150, 30000, 2000] 0.02325 {"claude-sonnet-4-5":{"inputTokens":1500,"outputTokens":150,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.02325,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","costBasis":"list"}}
-        [100, 10, 0, 0] 0.0237 {"claude-sonnet-4-5":{"inputTokens":1600,"outputTokens":160,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"webSearchRequests":0,"costUSD":0.0237,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","costBasis":"list"}}
+        [1500, 150, 30000, 2000] 0.02325 {"claude-sonnet-4-5":{"inputTokens":1500,"outputTokens":150,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"thinkingTokens":0,"cacheCreationEphemeral5mInputTokens":2000,"cacheCreationEphemeral1hInputTokens":0,"webSearchRequests":0,"costUSD":0.02325,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","provider":"firstParty","costBasis":"list"}}
+        [100, 10, 0, 0] 0.0237 {"claude-sonnet-4-5":{"inputTokens":1600,"outputTokens":160,"cacheReadInputTokens":30000,"cacheCreationInputTokens":2000,"thinkingTokens":0,"cacheCreationEphemeral5mInputTokens":2000,"cacheCreationEphemeral1hInputTokens":0,"webSearchRequests":0,"costUSD":0.0237,"contextWindow":200000,"maxOutputTokens":32000,"canonicalModel":"claude-sonnet-4-5","provider":"firstParty","costBasis":"list"}}
     "#]].assert_eq(&told);
 }
