@@ -159,7 +159,7 @@ impl Form {
             },
             (_, FormRow::Field(at)) => self.fill(at, key.code, key),
             (_, FormRow::Choice { field, choice }) if key.code == KeyCode::Char(' ') => {
-                self.toggle(field, choice)
+                self.toggle(field, choice);
             }
             _ => {}
         }

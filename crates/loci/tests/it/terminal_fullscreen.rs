@@ -97,9 +97,11 @@ async fn editor_and_window_get_the_terminal_and_fullscreen_comes_back() {
     screen.wait_until("a smaller screen", |contents| {
         contents.lines().count() == 12 && contents.contains("> edited text")
     });
+    screen.resize(SIZE.0, SIZE.1);
+    screen.wait_until("the screen as it was", |contents| contents.contains("> edited text"));
     screen.type_text("\r");
     screen.wait_until("the end of the turn", |contents| {
-        contents.contains("Seen.") && contents.contains("for shortcuts")
+        contents.contains("Seen.") && contents.lines().any(|line| line.trim_start().starts_with("0s · "))
     });
     screen.type_text("\x0f");
     screen.wait_for("transcript ·");
