@@ -2,7 +2,7 @@
 //!
 //! The helper hands over each connection to its two ports. The host is parsed once ([`target`]) and everything is held
 //! against that one: the rules ([`rules`]), the address that is connected to, which is resolved here and must be public
-//! ([`address`]), the `Host` of a plain request ([`http`]), the name in a TLS greeting ([`tls`]). Nothing waits in a loop:
+//! (`loci_core::permission::is_private_address`), the `Host` of a plain request ([`http`]), the name in a TLS greeting ([`tls`]). Nothing waits in a loop:
 //! an idle proxy is tasks that wait for bytes.
 
 mod connection;
