@@ -240,6 +240,15 @@ pub enum EngineEvent {
     },
     /// The task list is another now; all of it, as the conversation sees it.
     TasksChanged(Vec<Task>),
+    /// The slash commands are others now, between two turns or during one: a server has told its prompts.
+    CommandsChanged(Arc<CommandRegistry>),
+    /// What a server had somebody do at a page is done, it says.
+    ElicitationCompleted {
+        /// The server.
+        server: String,
+        /// What it called the question.
+        id: String,
+    },
     /// The permission mode changed.
     ModeChanged(Mode),
     /// The model changed.

@@ -92,7 +92,8 @@ pub(crate) fn answer_for_session(
 ) {
     let ctx = Arc::downgrade(ctx);
     let n_samples = AtomicU32::new(0);
-    servers.set_client(Arc::new(SessionClient { ctx, client_requests, max_budget, n_samples }));
+    let open_pages = Arc::default();
+    servers.set_client(Arc::new(SessionClient { ctx, client_requests, max_budget, n_samples, open_pages }));
 }
 
 /// Returns the tools that a server offers by now.
@@ -108,7 +109,8 @@ pub(crate) fn server_tools(servers: &Servers, view: &ServerView) -> Vec<Arc<dyn 
 #[derive(Default)]
 pub(crate) struct ServerSync {
     pub(crate) tools: Option<ToolChanges>,
-    pub(crate) commands: Vec<SlashCommand>,
+    /// All commands that are prompts of servers, where they are others than before.
+    pub(crate) commands: Option<Vec<SlashCommand>>,
     pub(crate) instructions: Vec<ServerInstructions>,
     pub(crate) notices: Vec<String>,
 }
@@ -121,8 +123,8 @@ pub(crate) struct McpLink {
     offered: BTreeMap<String, Arc<ToolSpec>>,
     /// Shared tools that are offered.
     shared: BTreeSet<&'static str>,
-    /// Prompts that are commands.
-    commands: BTreeSet<String>,
+    /// Prompts that are commands, with their servers.
+    commands: Vec<(String, SlashCommand)>,
     /// What people were told of servers that cannot be used.
     told: BTreeMap<String, String>,
     /// Tools whose definition was told to have changed.
@@ -173,7 +175,7 @@ impl McpLink {
             changed: config.servers.changed(),
             offered: BTreeMap::new(),
             shared: BTreeSet::new(),
-            commands: BTreeSet::new(),
+            commands: Vec::new(),
             told: BTreeMap::new(),
             told_changed: BTreeSet::new(),
             // Whoever sits at a terminal never waits for a server; what comes later joins the tail.
@@ -198,14 +200,7 @@ impl McpLink {
         let mut sync = ServerSync { notices: self.servers.take_notices(), ..ServerSync::default() };
         self.sync_tools(&views, &mut sync);
         self.sync_failures(&views, &mut sync);
-        for view in &views {
-            for prompt in &view.offer.prompts {
-                let command = prompts::command(view, prompt);
-                if self.commands.insert(command.name.clone()) {
-                    sync.commands.push(command);
-                }
-            }
-        }
+        sync.commands = self.sync_commands(&views);
         let said = views.iter().filter_map(|view| {
             let text = view.handshake.as_ref()?.instructions.clone()?;
             (view.status == ServerStatus::Connected)
@@ -213,6 +208,28 @@ impl McpLink {
         });
         sync.instructions = said.collect();
         sync
+    }
+
+    /// Returns the commands that prompts of servers are, where they are others than before. Those of a server that may come
+    /// back stay: whoever uses one is told that it is gone, and does not send its name to the model.
+    fn sync_commands(&mut self, views: &[ServerView]) -> Option<Vec<SlashCommand>> {
+        let mut now = Vec::new();
+        for view in views {
+            match view.status {
+                ServerStatus::Connected => now.extend(
+                    view.offer.prompts.iter().map(|it| (view.name.clone(), prompts::command(view, it))),
+                ),
+                ServerStatus::Pending | ServerStatus::Failed | ServerStatus::NeedsAuth => {
+                    now.extend(self.commands.iter().filter(|(server, _)| *server == view.name).cloned());
+                }
+                ServerStatus::Disabled => {}
+            }
+        }
+        if now == self.commands {
+            return None;
+        }
+        self.commands = now;
+        Some(self.commands.iter().map(|(_, command)| command.clone()).collect())
     }
 
     fn sync_tools(&mut self, views: &[ServerView], sync: &mut ServerSync) {

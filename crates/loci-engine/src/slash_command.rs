@@ -136,6 +136,12 @@ impl CommandRegistry {
         }
     }
 
+    /// Puts these commands in the place of all that come from where they do; those stand at the end.
+    pub(crate) fn replace_all(&mut self, source: CommandSource, commands: Vec<SlashCommand>) {
+        self.commands.retain(|command| command.source != source);
+        self.append_all(commands);
+    }
+
     /// Adds a command at the end; false when its name is taken, and then nothing is added. An alias that is taken is
     /// left out.
     pub fn append(&mut self, mut command: SlashCommand) -> bool {

@@ -4,7 +4,7 @@
 
 mod header_params;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use header_params::HeaderParam;
 
@@ -38,6 +38,8 @@ pub struct ToolSpec {
     pub requires_user: bool,
     /// How long its results may be, where the server says so.
     pub max_result_chars: Option<usize>,
+    /// Whether it can only be called as a task.
+    pub needs_task: bool,
 }
 
 /// Something that can be read from a server.
@@ -95,6 +97,8 @@ impl ToolSpec {
             is_read_only: annotations.get("readOnlyHint").and_then(Value::as_bool).unwrap_or(false),
             annotations,
             always_load: is_set("anthropic/alwaysLoad"),
+            needs_task: item.get("execution").and_then(|it| it.get("taskSupport"))
+                == Some(&json!("required")),
             requires_user: is_set("anthropic/requiresUserInteraction"),
             max_result_chars: meta("anthropic/maxResultSizeChars")
                 .and_then(Value::as_u64)

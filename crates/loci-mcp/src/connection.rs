@@ -12,6 +12,7 @@ mod handshake;
 mod input_required;
 mod lists;
 mod read_cache;
+mod required_pages;
 mod server_requests;
 mod subscription;
 mod tasks;

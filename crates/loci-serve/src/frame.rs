@@ -81,6 +81,9 @@ impl Frames {
                     "content": fallback_text(from, to, failure),
                 }),
             ),
+            EngineEvent::ElicitationCompleted { server, id } => {
+                self.system("elicitation_complete", json!({"mcp_server_name": server, "elicitation_id": id}))
+            }
             EngineEvent::ModeChanged(mode) => {
                 self.system("status", json!({"status": null, "permissionMode": mode.as_str()}))
             }
@@ -137,6 +140,7 @@ impl Frames {
             | EngineEvent::ShellStarted { .. }
             | EngineEvent::ShellEnded { .. }
             | EngineEvent::TasksChanged(_)
+            | EngineEvent::CommandsChanged(_)
             | EngineEvent::FilesRewound { .. }
             | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::McpAnswered { .. }

@@ -3,9 +3,10 @@
 //! A question goes to hooks first, then to the client that drives the session; where nobody answers, it is cancelled at
 //! once. Hooks see the answer, too.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use loci_core::hooks::EventInput;
 use loci_mcp::{
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::sampling::{MOST_SAMPLES, sample};
 use crate::client_request::ClientRequests;
 use crate::conversation::SessionContext;
+use crate::event::EngineEvent;
 use crate::extension::{ElicitationReply, ElicitationRequest, FeatureHooks, HookMoment};
 
 /// A session, as servers may ask about it.
@@ -27,7 +29,12 @@ pub(super) struct SessionClient {
     pub(super) max_budget: Option<f64>,
     /// How often servers asked the model.
     pub(super) n_samples: AtomicU32,
+    /// Pages that servers sent somebody to and have not said to be done with, by server and id; held to add or to take.
+    pub(super) open_pages: Arc<Mutex<HashSet<(String, String)>>>,
 }
+
+/// How many pages may be open: what a server says of others is not told.
+const MOST_PAGES: usize = 1000;
 
 impl ClientSide for SessionClient {
     fn roots(&self) -> Vec<PathBuf> {
@@ -50,6 +57,7 @@ impl ClientSide for SessionClient {
 
     fn elicit(&self, elicitation: Elicitation) -> ElicitFuture {
         let (ctx, requests) = (self.ctx.clone(), self.client_requests.clone());
+        let pages = Arc::clone(&self.open_pages);
         Box::pin(async move {
             let Some(ctx) = ctx.upgrade() else { return ElicitationAnswer::Cancel };
             let request = hook_request(&elicitation);
@@ -60,6 +68,12 @@ impl ClientSide for SessionClient {
                 let event = EventInput::Notification { message, title: None, notification_type };
                 ctx.turn_hooks.notify(event, moment());
             };
+            if let Some((_, id)) = &elicitation.url {
+                let mut open = pages.lock().unwrap_or_else(PoisonError::into_inner);
+                if open.len() < MOST_PAGES {
+                    open.insert((elicitation.server.clone(), id.clone()));
+                }
+            }
             if let Some(reply) = ctx.hooks.before_elicitation(request.clone(), moment()).await {
                 told("elicitation_response");
                 return read_reply(&reply);
@@ -79,6 +93,16 @@ impl ClientSide for SessionClient {
             told("elicitation_response");
             read_reply(&reply)
         })
+    }
+
+    fn elicitation_completed(&self, server: &str, id: &str) {
+        let page = (server.to_owned(), id.to_owned());
+        let is_known = self.open_pages.lock().unwrap_or_else(PoisonError::into_inner).remove(&page);
+        if let Some(ctx) = self.ctx.upgrade().filter(|_| is_known) {
+            let (server, id) = page;
+            // Without a listener there is nobody to tell.
+            drop(ctx.events.send(EngineEvent::ElicitationCompleted { server, id }));
+        }
     }
 }
 

@@ -101,7 +101,7 @@ async fn call_tool(servers: &Servers, tool: &str, input: Value) -> Result<Value,
     let (server, name) = offered.ok_or_else(|| no_tool(tool))?;
     match servers.call(server, name, input, Value::Null, None).await {
         Ok(result) => {
-            let content = json!([{"type": "text", "text": result.text()}]);
+            let content: Vec<Value> = result.parts.iter().map(shown_part).collect();
             let mut answer = json!({"content": content, "isError": result.is_error});
             if let Some(structured) = result.structured {
                 answer["structuredContent"] = structured;
@@ -109,6 +109,25 @@ async fn call_tool(servers: &Servers, tool: &str, input: Value) -> Result<Value,
             Ok(answer)
         }
         Err(error) => Err(format!("The MCP server `{server}` failed: {error}")),
+    }
+}
+
+/// Returns a part of a result in the protocol's words.
+fn shown_part(part: &ContentPart) -> Value {
+    match part {
+        ContentPart::Text(text) => json!({"type": "text", "text": text}),
+        ContentPart::Image { mime_type, base64 } => {
+            json!({"type": "image", "mimeType": mime_type, "data": base64})
+        }
+        ContentPart::Blob { mime_type, base64, uri: None } if mime_type.starts_with("audio/") => {
+            json!({"type": "audio", "mimeType": mime_type, "data": base64})
+        }
+        ContentPart::Blob { mime_type, base64, uri } => {
+            json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "blob": base64}})
+        }
+        ContentPart::Link { uri, name, description } => {
+            json!({"type": "resource_link", "uri": uri, "name": name, "description": description})
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::conversation::TurnInput;
 use crate::event::EngineEvent;
 use crate::extension::{ExpansionGate, FeatureHooks, PromptExpansion};
 use crate::mcp::{Mention, PromptCall, mentions};
-use crate::slash_command::CommandAction;
+use crate::slash_command::{CommandAction, CommandSource};
 
 /// The most characters of a mentioned resource.
 const MENTION_CHARS: usize = 100_000;
@@ -85,14 +85,16 @@ impl Session {
         if let Some(tools) = sync.tools {
             self.conversation.change_tools(tools);
         }
-        if !sync.commands.is_empty() {
-            self.conversation.ctx.slash_commands.update(|registry| {
+        if let Some(commands) = sync.commands {
+            let registry = &self.conversation.ctx.slash_commands;
+            let is_other = registry.update_eq(|registry| {
                 let mut registry = registry.as_ref().clone();
-                for command in sync.commands {
-                    registry.append(command);
-                }
+                registry.replace_all(CommandSource::Mcp, commands);
                 registry.into()
             });
+            if is_other {
+                self.conversation.tell(EngineEvent::CommandsChanged(registry.get()));
+            }
         }
         self.conversation.take_server_instructions(sync.instructions);
     }

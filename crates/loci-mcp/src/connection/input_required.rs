@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::required_pages::{MOST_REFUSALS, PAGES_REQUIRED};
 use super::{CallError, Connection, Outgoing, RequestLimits, server_requests};
 use crate::message::{METHOD_NOT_FOUND, RpcError};
 use crate::names::brief;
@@ -22,8 +23,19 @@ impl Connection {
         let envelope = self.shared.envelope.get();
         let mut round = outgoing.clone();
         let mut pause = PAUSE;
+        let mut n_refused = 0;
         for _ in 0..=MOST_ROUNDS {
-            let result = self.exchange(round, limits.clone(), envelope).await?;
+            let result = match self.exchange(round, limits.clone(), envelope).await {
+                Err(CallError::Rpc(error)) if error.code == PAGES_REQUIRED && n_refused < MOST_REFUSALS => {
+                    n_refused += 1;
+                    if !self.visit_pages(&error).await {
+                        return Err(CallError::Rpc(error));
+                    }
+                    round = outgoing.clone();
+                    continue;
+                }
+                result => result?,
+            };
             match result.get("resultType").and_then(Value::as_str) {
                 None | Some("complete") => return Ok(result),
                 Some("input_required") if envelope.is_some() => {}

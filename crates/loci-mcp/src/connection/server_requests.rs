@@ -1,13 +1,14 @@
 //! What a server asks of us: whether we are there, where we work, questions for a person, and, where the user lets it,
 //! questions for the model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::Shared;
@@ -75,11 +76,16 @@ pub(crate) struct Asked {
     pub(crate) may_sample: bool,
     /// The tasks that answer; held to add or to take one.
     open: Mutex<HashMap<String, AbortHandle>>,
+    /// Pages that calls wait for; held to add or to take some.
+    awaited_pages: Mutex<HashSet<String>>,
+    /// Is told when one is done.
+    page_done: Notify,
 }
 
 impl Asked {
     pub(crate) fn new(server: String, client: Arc<dyn ClientSide>, may_sample: bool) -> Self {
-        Self { server, client, may_sample, open: Mutex::default() }
+        let (awaited_pages, page_done) = (Mutex::default(), Notify::new());
+        Self { server, client, may_sample, open: Mutex::default(), awaited_pages, page_done }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
@@ -95,6 +101,36 @@ impl Asked {
 
     pub(crate) fn completed(&self, id: &str) {
         self.client.elicitation_completed(&self.server, id);
+        if self.awaited_pages().remove(id) {
+            self.page_done.notify_waiters();
+        }
+    }
+
+    fn awaited_pages(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.awaited_pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes pages that a call waits for.
+    pub(super) fn await_pages(&self, ids: &HashSet<String>) {
+        self.awaited_pages().extend(ids.iter().cloned());
+    }
+
+    /// Nobody waits for these pages any more.
+    pub(super) fn forget_pages(&self, ids: &HashSet<String>) {
+        self.awaited_pages().retain(|id| !ids.contains(id));
+    }
+
+    /// Waits until the server has said of all these pages that they are done.
+    pub(super) async fn pages_done(&self, ids: &HashSet<String>) {
+        loop {
+            let mut done = std::pin::pin!(self.page_done.notified());
+            // From here on nothing is missed.
+            done.as_mut().enable();
+            if self.awaited_pages().is_disjoint(ids) {
+                return;
+            }
+            done.await;
+        }
     }
 
     pub(crate) fn stop(&self) {

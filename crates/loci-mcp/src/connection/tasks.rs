@@ -1,5 +1,9 @@
-//! Calls that a server makes a task of (the extension `io.modelcontextprotocol/tasks`): it answers with a handle at once,
-//! and is asked how the task is getting on until that has come to its end.
+//! Calls that become a task: the server answers with a handle at once, and is asked how the task is getting on until that
+//! has come to its end. In the newer era the server decides (the extension `io.modelcontextprotocol/tasks`). In revision
+//! 2025-11-25 the caller does; it is done for tools that cannot be called in any other way.
+//!
+//! What a server may tell of a task unasked (`notifications/tasks`, `notifications/tasks/status`) is not subscribed to: it
+//! is optional for servers, nobody may rely on it, and the pause between two looks is the server's own choice.
 //!
 //! What must stay true: a question of a task is put once, however often it is told; a task that nobody waits for any more
 //! is cancelled at the server.
@@ -33,10 +37,28 @@ impl Connection {
         created: &Value,
         limits: &RequestLimits,
     ) -> Result<Value, CallError> {
-        let id = created.get("taskId").and_then(Value::as_str).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| CallError::Unreadable("a task without an id".to_owned()))?.to_owned();
-        let mut guard = TaskGuard { connection: self, id: Some(id.clone()) };
-        let following = self.look_until_the_end(&id, created, limits);
+        let id = id_of(created)?;
+        self.guarded(&id, limits, self.look_until_the_end(&id, created, limits)).await
+    }
+
+    /// Follows a task of the older era to its end and returns what the call would have returned.
+    pub(super) async fn follow_older_task(
+        &self,
+        created: &Value,
+        limits: &RequestLimits,
+    ) -> Result<Value, CallError> {
+        let id = id_of(created)?;
+        self.guarded(&id, limits, self.look_until_there_is_a_result(&id, created, limits)).await
+    }
+
+    /// Follows a task within the time of its call; it is cancelled unless its end was seen.
+    async fn guarded(
+        &self,
+        id: &str,
+        limits: &RequestLimits,
+        following: impl Future<Output = Result<Result<Value, CallError>, CallError>>,
+    ) -> Result<Value, CallError> {
+        let mut guard = TaskGuard { connection: self, id: Some(id.to_owned()) };
         let ended = match limits.time {
             Some(time) => tokio::time::timeout_at(Instant::now() + time, following)
                 .await
@@ -71,19 +93,47 @@ impl Connection {
             if task.get("status").and_then(Value::as_str) == Some("input_required") {
                 self.answer_task(id, &task, &mut answered).await?;
             }
-            tokio::time::sleep(pause_of(&task)).await;
-            match self
-                .exchange(about("tasks/get", id), RequestLimits::within(LOOK), self.shared.envelope.get())
-                .await
-            {
-                Ok(now) => (task, n_failed) = (now, 0),
-                Err(CallError::TimedOut(_)) if n_failed < MOST_FAILED => n_failed += 1,
-                Err(CallError::Transport(error)) if error.is_transient() && n_failed < MOST_FAILED => {
-                    n_failed += 1;
-                }
-                Err(error) => return Err(error),
-            }
+            self.look(id, &mut task, &mut n_failed).await?;
         }
+    }
+
+    /// Looks until the server has a result, or wants something first: it asks for that while its result is waited for.
+    async fn look_until_there_is_a_result(
+        &self,
+        id: &str,
+        created: &Value,
+        limits: &RequestLimits,
+    ) -> Result<Result<Value, CallError>, CallError> {
+        let mut task = created.clone();
+        let mut told = String::new();
+        let mut n_failed = 0;
+        loop {
+            self.tell_status(&task, &mut told, limits);
+            match task.get("status").and_then(Value::as_str) {
+                Some("working") => {}
+                Some("completed" | "failed" | "input_required") => {
+                    let limits = RequestLimits { silence: None, ..limits.clone() };
+                    return Ok(self.exchange(about("tasks/result", id), limits, None).await);
+                }
+                _ => return Ok(end_of_task(&task).unwrap_or(Ok(Value::Null))),
+            }
+            self.look(id, &mut task, &mut n_failed).await?;
+        }
+    }
+
+    /// Looks at a task after the pause that it asks for; a look that fails for now is one more to come.
+    async fn look(&self, id: &str, task: &mut Value, n_failed: &mut u32) -> Result<(), CallError> {
+        tokio::time::sleep(pause_of(task)).await;
+        let limits = RequestLimits::within(LOOK);
+        match self.exchange(about("tasks/get", id), limits, self.shared.envelope.get()).await {
+            Ok(now) => (*task, *n_failed) = (now, 0),
+            Err(CallError::TimedOut(_)) if *n_failed < MOST_FAILED => *n_failed += 1,
+            Err(CallError::Transport(error)) if error.is_transient() && *n_failed < MOST_FAILED => {
+                *n_failed += 1;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     fn tell_status(&self, task: &Value, told: &mut String, limits: &RequestLimits) {
@@ -122,12 +172,18 @@ impl Connection {
     }
 }
 
+fn id_of(task: &Value) -> Result<String, CallError> {
+    let id = task.get("taskId").and_then(Value::as_str).filter(|id| !id.is_empty());
+    id.map(str::to_owned).ok_or_else(|| CallError::Unreadable("a task without an id".to_owned()))
+}
+
 fn about(method: &str, id: &str) -> Outgoing {
     Outgoing::new(method, Map::from_iter([("taskId".to_owned(), json!(id))]))
 }
 
 fn pause_of(task: &Value) -> Duration {
-    let asked = task.get("pollIntervalMs").and_then(Value::as_u64).map(Duration::from_millis);
+    let asked = task.get("pollIntervalMs").or_else(|| task.get("pollInterval"));
+    let asked = asked.and_then(Value::as_u64).map(Duration::from_millis);
     asked.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 

@@ -7,6 +7,7 @@ mod support;
 mod conformance;
 mod faulty_servers;
 mod logins;
+mod npm_servers;
 mod official_server;
 mod remote_servers;
 mod stateless_servers;

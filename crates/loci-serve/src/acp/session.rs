@@ -355,7 +355,7 @@ impl SessionTask {
                 }
             }
             EngineEvent::Snapshot { request, snapshot } => self.handle_snapshot(request, snapshot),
-            EngineEvent::TurnStarted(_) => self.tell_commands(),
+            EngineEvent::TurnStarted(_) | EngineEvent::CommandsChanged(_) => self.tell_commands(),
             EngineEvent::TurnEnded(report) if report.origin.is_none() && self.current.is_some() => {
                 self.ask_snapshot(SnapshotUse::EndPrompt(PromptEnd::of(report)));
             }

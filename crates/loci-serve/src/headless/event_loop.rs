@@ -315,6 +315,7 @@ impl EventLoop<'_> {
                 self.tell_state(state);
                 self.tell_commands();
             }
+            EngineEvent::CommandsChanged(_) => self.tell_commands(),
             EngineEvent::PromptRecorded { entry, .. } => self.tell_lifecycle(entry.as_str(), "started"),
             EngineEvent::Dequeued { id, .. } => self.tell_lifecycle(id, "started"),
             EngineEvent::Stream { event: StreamEvent::Started(started), .. } => {

@@ -3,7 +3,9 @@
 //! After every key it is asked anew what the caret is in. Commands are matched at once. Files are found elsewhere; until
 //! the answer for what stands at the caret is there, nothing of an older answer can be chosen.
 
-use loci_engine::CommandAction;
+use std::sync::Arc;
+
+use loci_engine::{CommandAction, CommandRegistry};
 
 use super::{Action, App};
 use crate::input::{
@@ -109,6 +111,16 @@ impl App {
                 vec![Action::CompleteArgument { command, written }]
             }
         }
+    }
+
+    /// Takes other commands. A menu of them shows what there is now, unless somebody is choosing in it.
+    pub(super) fn take_commands(&mut self, commands: Arc<CommandRegistry>) -> Vec<Action> {
+        self.session.commands = commands;
+        if self.completion.is_moved {
+            return Vec::new();
+        }
+        self.completion.token.take_if(|token| token.kind == TokenKind::Command);
+        self.refresh_completion()
     }
 
     fn list_commands(&mut self, token: Token) {

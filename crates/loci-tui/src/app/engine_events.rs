@@ -127,6 +127,12 @@ impl App {
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
             EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
             EngineEvent::TasksChanged(tasks) => self.tasks = tasks,
+            EngineEvent::CommandsChanged(commands) => return self.take_commands(commands),
+            EngineEvent::ElicitationCompleted { server, .. } => {
+                let text =
+                    format!("The MCP server {server} says that what was to be done at its page is done");
+                self.notice(NoticeLevel::Info, text);
+            }
             EngineEvent::ModeChanged(mode) => self.say_mode(mode),
             EngineEvent::ModelChanged(model) => {
                 self.flash(format!("The model is {model} from now on"));

@@ -67,6 +67,30 @@ async fn call_without_a_rule_is_denied_and_the_hint_of_a_server_grants_nothing()
 }
 
 #[tokio::test]
+async fn tools_that_only_read_run_side_by_side() {
+    let world = World::new([]).await;
+    let file = world.home.project().with_file_name("made");
+    // The first ends only once the second has run.
+    let calls = Step::call("mcp__s__await", json!({"file": file}))
+        .tool("mcp__t__make", json!({"file": file}));
+    let world = world.then([calls, Step::text("Done.")]).await;
+    let servers = config(json!({"s": entry(&[]), "t": entry(&[])}));
+    let output = world.run(&print(["hi", "--allowedTools", "mcp__s", "mcp__t", "--mcp-config", &servers]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Done.\n"), "{output:?}");
+    assert_eq!(world.last_request().tool_results().len(), 2);
+}
+
+#[tokio::test]
+async fn call_names_the_call_of_the_model() {
+    let world = World::new([Step::call("mcp__s__meta", json!({})), Step::text("Done.")]).await;
+    world.run(&with_server(&[]));
+    let meta: Value = serde_json::from_str(&tool_result(&world)).unwrap();
+    let call = world.last_request().tool_results()[0].tool_use_id.clone();
+    assert_eq!(meta["claudecode/toolUseId"], json!(call), "{meta}");
+    assert!(!meta["progressToken"].is_null(), "{meta}");
+}
+
+#[tokio::test]
 async fn deny_rules_take_tools_of_servers_away() {
     let world = World::new(Step::text("Done.")).await;
     let rules = ["--disallowedTools", "mcp__s__echo,mcp__t"];

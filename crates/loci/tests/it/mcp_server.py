@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 
 args = sys.argv[1:]
@@ -45,6 +46,11 @@ tools = [
     tool("sample", "Asks the model."),
     tool("write", "Writes files.", {"files": {"type": "array"}}),
     tool("roots", "Says where the client works."),
+    tool("renew", "Has other prompts."),
+    tool("meta", "Says what it is told beside its arguments."),
+    tool("await", "Answers when a file is there.", {"file": {"type": "string"}}, annotations={"readOnlyHint": True}),
+    tool("make", "Makes a file.", {"file": {"type": "string"}}, annotations={"readOnlyHint": True}),
+    tool("members", "Answers those who have been at a page.", {"done": {"type": "string"}}),
 ]
 if option("--verdict"):
     tools = [tool("verdict", "Says whether a call may run.")]
@@ -57,6 +63,7 @@ PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 waiting, declared = None, {}
+prompts = [{"name": "review", "description": "Reviews.", "arguments": [{"name": "what", "required": True}, {"name": "how"}]}]
 
 
 def written(path):
@@ -66,6 +73,13 @@ def written(path):
         return "yes"
     except OSError as error:
         return type(error).__name__
+
+
+def watch(file):
+    """Says that what was to be done at a page is done, once a file is there."""
+    while not os.path.exists(file):
+        time.sleep(0.02)
+    say({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "m1"}})
 
 
 def call(request):
@@ -95,6 +109,13 @@ def call(request):
         return
     if name == "typed":
         more = {"structuredContent": {"n": given["n"]}}
+    if name == "meta":
+        content = [{"type": "text", "text": json.dumps(request["params"].get("_meta", {}))}]
+    if name == "make":
+        open(given["file"], "w").close()
+    if name == "await":
+        while not os.path.exists(given["file"]):
+            time.sleep(0.02)
     if name == "gated":
         while not os.path.exists(given["file"]):
             time.sleep(0.02)
@@ -115,6 +136,14 @@ def call(request):
     if name == "grow":
         tools.append(tool("grown", "Was not there before."))
         say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    if name == "members" and not os.path.exists(given["done"]):
+        page = {"mode": "url", "elicitationId": "m1", "url": "https://example.com/join", "message": "Join first"}
+        threading.Thread(target=watch, args=(given["done"],), daemon=True).start()
+        return say({"jsonrpc": "2.0", "id": request["id"],
+                    "error": {"code": -32042, "message": "for members", "data": {"elicitations": [page]}}})
+    if name == "renew":
+        prompts[:] = [{"name": "check", "description": "Checks.", "arguments": [{"name": "where"}]}]
+        say({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"})
     if name == "ask":
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         waiting = request
@@ -142,8 +171,7 @@ for line in sys.stdin:
     elif method == "resources/read":
         result = {"contents": [{"uri": request["params"]["uri"], "text": "buy milk"}]}
     elif method == "prompts/list":
-        arguments = [{"name": "what", "required": True}, {"name": "how"}]
-        result = {"prompts": [{"name": "review", "description": "Reviews.", "arguments": arguments}]}
+        result = {"prompts": prompts}
     elif method == "prompts/get":
         text = "Review: " + json.dumps(request["params"]["arguments"])
         result = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
@@ -162,6 +190,9 @@ for line in sys.stdin:
         text = json.dumps(request.get("result", request.get("error")))
         if waiting["params"]["name"] == "sample":
             text += " declared: " + ", ".join(declared)
+        if waiting["params"]["name"] == "visit":
+            for done in ["never asked", "e1", "e1"]:
+                say({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": done}})
         content = [{"type": "text", "text": text}]
         say({"jsonrpc": "2.0", "id": waiting["id"], "result": {"content": content}})
     if result is not None:

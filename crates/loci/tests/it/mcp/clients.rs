@@ -7,15 +7,15 @@ use super::{config, entry};
 use crate::settings::tool_result;
 use crate::support::{World, control, is_result, print, stream, user};
 
-/// Answers a question of a server, and waits for the end of the run.
-fn accept(mut session: Session, asked: &Value) {
+/// Answers a question of a server, and waits for the end of the run; returns all frames.
+fn accept(mut session: Session, asked: &Value) -> Vec<Value> {
     session.write_json(&json!({"type": "control_response", "response": {
         "subtype": "success", "request_id": asked["request_id"],
         "response": {"action": "accept", "content": {"name": "Ada"}},
     }}));
     session.wait_for_json(is_result);
     session.close_stdin();
-    session.finish();
+    session.finish().json_lines()
 }
 
 fn answer_to<'a>(id: &'a str) -> impl Fn(&Value) -> bool + 'a {
@@ -94,8 +94,63 @@ async fn page_of_a_server_is_shown_to_the_client() {
     let request = &asked["request"];
     assert_eq!((&request["mode"], &request["elicitation_id"]), (&json!("url"), &json!("e1")), "{request}");
     assert_eq!(request["url"], "https://example.com/login?state=1");
-    accept(session, &asked);
+    let frames = accept(session, &asked);
     assert_eq!(tool_result(&world), r#"{"action": "accept"}"#, "an address takes no content");
+    let done: Vec<_> = frames.iter().filter(|it| it["subtype"] == "elicitation_complete").collect();
+    assert_eq!(done.len(), 1, "what was asked is told once, and nothing else: {frames:?}");
+    assert_eq!(
+        (&done[0]["mcp_server_name"], &done[0]["elicitation_id"], &done[0]["type"]),
+        (&json!("s"), &json!("e1"), &json!("system"))
+    );
+    assert!(done[0]["uuid"].is_string() && done[0]["session_id"].is_string(), "{}", done[0]);
+}
+
+#[tokio::test]
+async fn call_that_is_refused_until_a_page_was_visited_is_repeated_then() {
+    for (answer, expected) in [("accept", "members"), ("decline", "for members")] {
+        let world = World::new([]).await;
+        let done = world.home.project().with_file_name("done");
+        let call = Step::call("mcp__s__members", json!({"done": done}));
+        let world = world.then([call, Step::text("Done.")]).await;
+        let servers = config(json!({"s": entry(&[])}));
+        let mut session = world.start(&stream(["--mcp-config", &servers, "--allowedTools", "mcp__s"]));
+        session.write_json(&user("go"));
+        let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "elicitation");
+        assert_eq!(asked["request"]["url"], "https://example.com/join", "{asked}");
+        session.write_json(&json!({"type": "control_response", "response": {
+            "subtype": "success", "request_id": asked["request_id"], "response": {"action": answer},
+        }}));
+        if answer == "accept" {
+            std::fs::write(&done, "").unwrap();
+        }
+        session.wait_for_json(is_result);
+        session.close_stdin();
+        session.finish();
+        assert!(tool_result(&world).contains(expected), "{answer}: {}", tool_result(&world));
+        assert_eq!(world.last_request().tool_results()[0].is_error, answer == "decline");
+    }
+}
+
+#[tokio::test]
+async fn prompts_of_a_server_are_told_when_they_change() {
+    let world = World::new([Step::call("mcp__s__renew", json!({})), Step::text("Done.")]).await;
+    let servers = config(json!({"s": entry(&["--all", "--delay", "0.5"])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers, "--allowedTools", "mcp__s"]));
+    session.write_json(&control("i", json!({"subtype": "initialize"})));
+    session.wait_for_json(answer_to("i"));
+    let of_server = |frame: &Value| -> Vec<String> {
+        let commands = frame["commands"].as_array().cloned().unwrap_or_default();
+        let names = commands.iter().filter_map(|it| it["name"].as_str().map(str::to_owned));
+        names.filter(|name| name.starts_with("mcp__")).collect()
+    };
+    // Before any turn: as soon as it is connected.
+    let told = session.wait_for_json(|frame| frame["subtype"] == "commands_changed");
+    assert_eq!(of_server(&told), ["mcp__s__review"], "{told}");
+    session.write_json(&user("go"));
+    let told = session.wait_for_json(|frame| frame["subtype"] == "commands_changed");
+    assert_eq!(of_server(&told), ["mcp__s__check"], "what is gone is not offered any more: {told}");
+    session.close_stdin();
+    assert_eq!(session.finish().code, Some(0));
 }
 
 #[tokio::test]

@@ -37,6 +37,19 @@ async fn servers_of_a_folder_that_is_not_trusted_are_not_started() {
 }
 
 #[tokio::test]
+async fn project_file_is_found_from_a_sub_directory_and_the_nearer_one_wins() {
+    let world = World::with_git([Step::text("Done.")]).await;
+    trust(&world);
+    let server = |tool: &str| entry(&["--tools", tool]);
+    world.home.write(".mcp.json", config(json!({"a": server("root"), "b": server("root")})));
+    world.home.write("deep/er/file", "");
+    world.home.write("deep/.mcp.json", config(json!({"b": server("deep")})));
+    let output = world.run(&print(["hi"]).cwd(world.home.project().join("deep/er")));
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    assert_eq!(mcp_tools(&world.last_request()), ["mcp__a__root", "mcp__b__deep"]);
+}
+
+#[tokio::test]
 async fn scopes_win_as_wholes_and_strict_leaves_the_flag_alone() {
     let world = World::new(Step::text("Done.")).await;
     let server = |tool: &str| entry(&["--tools", tool]);
