@@ -5,18 +5,17 @@
 
 use std::path::Path;
 
-use loci_mcp::config::{ServerConfig, ServerWay, Standing};
+use loci_mcp::config::{PlannedServer, ServerConfig, ServerWay, Standing};
 use loci_settings::{Severity, edit};
-use loci_stdx::{Env, WriteOptions, single_line};
+use loci_stdx::{Env, single_line};
 use loci_storage::config::{
-    MANAGED_DIR, SettingsPlaces, SettingsSources, edit_settings, edit_state, load_settings, stored_api_key,
-    stored_login,
+    MANAGED_DIR, SettingsPlaces, SettingsSources, edit_state, load_settings, stored_api_key, stored_login,
 };
 use loci_storage::layout::ConfigHome;
 use serde_json::{Value, json};
 
 use crate::mcp;
-use crate::mcp_approvals::approve;
+use crate::mcp_approvals::{CHANGED, ServerDecision, decide};
 use crate::options::RunOptions;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
@@ -27,6 +26,8 @@ const API_KEY: &str = "ANTHROPIC_API_KEY";
 const KEY_TAIL: usize = 20;
 /// The most letters of a line that is shown.
 const MOST_LETTERS: usize = 160;
+/// The most letters of what a server is: what is approved should be seen.
+const MOST_OF_A_SERVER: usize = 2000;
 
 /// A server of the project that nobody has approved or rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +36,10 @@ pub struct UnapprovedServer {
     pub name: String,
     /// What it runs, or where it is.
     pub way: String,
-}
-
-/// What is said to servers of the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerAnswer {
-    /// These may be used.
-    Approve,
-    /// These and all that the project will ever name.
-    ApproveAll,
-    /// None of these.
-    Reject,
+    /// What else its entry says that matters: variables as they are written, names of headers, a command for those.
+    pub details: Vec<String>,
+    /// Whether it was approved once, and is another one now.
+    pub is_changed: bool,
 }
 
 /// Returns what is wrong with settings files as a whole, a line each.
@@ -64,8 +58,15 @@ pub fn unapproved_servers(env: &Env, options: &RunOptions) -> Vec<UnapprovedServ
     }
     let Ok(run) = RunSettings::load(env, options) else { return Vec::new() };
     let Ok(plan) = mcp::plan(&options.mcp, &run) else { return Vec::new() };
+    let problems = plan.problems;
     let waiting = plan.servers.into_iter().filter(|server| server.standing == Standing::NeedsApproval);
-    waiting.map(|server| UnapprovedServer { way: way(&server.config), name: server.config.name }).collect()
+    let asked = |server: PlannedServer| UnapprovedServer {
+        way: way(&server.config),
+        details: details(&server.config.written),
+        is_changed: problems.iter().any(|it| it.kind == CHANGED && it.name == server.config.name),
+        name: server.config.name,
+    };
+    waiting.map(asked).collect()
 }
 
 fn way(config: &ServerConfig) -> String {
@@ -76,44 +77,25 @@ fn way(config: &ServerConfig) -> String {
         ServerWay::Remote(remote) => remote.url.clone(),
         ServerWay::Sdk => String::new(),
     };
-    single_line(&text, MOST_LETTERS)
+    single_line(&text, MOST_OF_A_SERVER)
 }
 
-/// Keeps what was said to servers of the project.
-pub fn answer_servers(
-    env: &Env,
-    options: &RunOptions,
-    servers: &[UnapprovedServer],
-    answer: ServerAnswer,
-) -> Result<(), UserError> {
+/// Returns what an entry says beside its command: a variable can run a program as well.
+fn details(written: &Value) -> Vec<String> {
+    let fields = |key: &str| written[key].as_object().cloned().unwrap_or_default();
+    let variables = fields("env").into_iter().map(|(name, value)| match value.as_str() {
+        Some(text) => format!("with {name}={text}"),
+        None => format!("with {name}={value}"),
+    });
+    let headers = fields("headers").into_iter().map(|(name, _)| format!("with the header {name}"));
+    let helper = written["headersHelper"].as_str().map(|it| format!("with headers printed by: {it}"));
+    variables.chain(headers).chain(helper).map(|text| single_line(&text, MOST_OF_A_SERVER)).collect()
+}
+
+/// Keeps what was said of servers of the project.
+pub fn answer_servers(env: &Env, options: &RunOptions, decision: &ServerDecision) -> Result<(), UserError> {
     let run = RunSettings::load(env, options)?;
-    if answer != ServerAnswer::Reject {
-        // What is approved is what they are now.
-        let plan = mcp::plan(&options.mcp, &run)?;
-        for server in servers {
-            approve(&plan, &run, Some(&server.name))?;
-        }
-    }
-    if answer == ServerAnswer::ApproveAll {
-        let places = SettingsPlaces::new(env, &run.home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-        let Some(local) = places.locals().last() else { return Ok(()) };
-        return edit_settings(&run.home, local, &WriteOptions::project(), |text| {
-            edit::set(text, &["enableAllProjectMcpServers"], &Value::from(true))
-        })
-        .map(drop)
-        .map_err(|error| UserError::from_error(&error));
-    }
-    let root = run.mcp.trust().root.display().to_string();
-    let state = run.mcp.state();
-    let (key, known) = match answer {
-        ServerAnswer::Approve | ServerAnswer::ApproveAll => ("enabledMcpjsonServers", &state.approved),
-        ServerAnswer::Reject => ("disabledMcpjsonServers", &state.rejected),
-    };
-    let mut names = known.clone();
-    names.extend(servers.iter().map(|server| server.name.clone()).filter(|name| !known.contains(name)));
-    edit_state(&run.home, |text| edit::set(text, &["projects", &root, key], &json!(names)))
-        .map(drop)
-        .map_err(|error| UserError::from_error(&error))
+    decide(&mcp::plan(&options.mcp, &run)?, &run, decision)
 }
 
 /// A key of the environment that nobody has approved or rejected.
@@ -204,35 +186,81 @@ mod tests {
         assert_eq!(settings_errors(&env).len(), 1, "{:?}", settings_errors(&env));
     }
 
+    /// A project with servers, and options of a run in which somebody can be asked.
+    fn asked(servers: &Value) -> (TestHome, Env, RunOptions) {
+        let home = TestHome::new();
+        home.write(".mcp.json", json!({"mcpServers": servers}).to_string());
+        let env = Env::for_test(home.home(), home.project());
+        crate::trust::accept_trust(&env).unwrap();
+        let mut options = RunOptions::default();
+        assert!(unapproved_servers(&env, &options).is_empty(), "without a person nobody is asked");
+        options.mcp.needs_approval = true;
+        (home, env, options)
+    }
+
+    fn used(env: &Env, options: &RunOptions) -> Vec<String> {
+        let run = RunSettings::load(env, options).unwrap();
+        mcp::plan(&options.mcp, &run).unwrap().used().map(|it| it.name.clone()).collect()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
     #[test]
-    fn servers_of_a_project_are_asked_about_until_they_are_answered() {
-        for (answer, is_used) in
-            [(ServerAnswer::Approve, true), (ServerAnswer::ApproveAll, true), (ServerAnswer::Reject, false)]
-        {
-            let home = TestHome::new();
-            home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "x", "args": ["-y"]}}}"#);
-            let env = Env::for_test(home.home(), home.project());
-            crate::trust::accept_trust(&env).unwrap();
-            let mut options = RunOptions::default();
-            assert!(unapproved_servers(&env, &options).is_empty(), "without a person nobody is asked");
-            options.mcp.needs_approval = true;
-            let waiting = unapproved_servers(&env, &options);
-            let expected = UnapprovedServer { name: "srv".into(), way: "x -y".into() };
-            assert_eq!(waiting, [expected]);
-            answer_servers(&env, &options, &waiting, answer).unwrap();
-            assert!(unapproved_servers(&env, &options).is_empty(), "{answer:?}");
-            let run = RunSettings::load(&env, &options).unwrap();
-            let plan = mcp::plan(&options.mcp, &run).unwrap();
-            assert_eq!(plan.used().count() == 1, is_used, "{answer:?}");
-            home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "x", "args": ["--worse"]}}}"#);
-            let waiting = unapproved_servers(&env, &options);
-            assert_eq!(
-                waiting.len(),
-                usize::from(is_used),
-                "{answer:?}: another definition is asked about again"
+    fn servers_of_a_project_are_approved_and_rejected_one_by_one() {
+        let server = |arg: &str| json!({"command": "x", "args": [arg], "env": {"NODE_OPTIONS": "-r ${E}"}});
+        let (home, env, options) = asked(&json!({"a": server("-y"), "b": server("-y"), "c": server("-y")}));
+        let waiting = unapproved_servers(&env, &options);
+        assert_eq!(waiting.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(
+            (waiting[0].way.as_str(), &waiting[0].details[..], waiting[0].is_changed),
+            ("x -y", &["with NODE_OPTIONS=-r ${E}".to_owned()][..], false)
+        );
+        let said = ServerDecision { approved: names(&["a"]), rejected: names(&["b"]), ..Default::default() };
+        answer_servers(&env, &options, &said).unwrap();
+        let waiting = unapproved_servers(&env, &options);
+        assert_eq!((waiting.len(), waiting[0].name.as_str()), (1, "c"), "the others are decided");
+        assert_eq!(used(&env, &options), ["a"]);
+        let kept: Value = serde_json::from_str(&home.read(".claude/settings.local.json")).unwrap();
+        assert_eq!(kept, json!({"enabledMcpjsonServers": ["a"], "disabledMcpjsonServers": ["b"]}));
+        // The last word counts, wherever the one before it was kept.
+        let root = env.cwd.display().to_string();
+        let state = ConfigHome::from_env(&env).state_file().to_owned();
+        let mut text: Value = serde_json::from_str(&std::fs::read_to_string(&state).unwrap()).unwrap();
+        text["projects"][&root]["disabledMcpjsonServers"] = json!(["b", "other"]);
+        std::fs::write(&state, text.to_string()).unwrap();
+        let said = ServerDecision { approved: names(&["b"]), rejected: names(&["a"]), ..Default::default() };
+        answer_servers(&env, &options, &said).unwrap();
+        assert_eq!(used(&env, &options), ["b"]);
+        let text: Value = serde_json::from_str(&std::fs::read_to_string(&state).unwrap()).unwrap();
+        assert_eq!(text["projects"][&root]["disabledMcpjsonServers"], json!(["other"]));
+    }
+
+    #[test]
+    fn another_definition_of_an_approved_server_is_asked_about_again() {
+        for (said, is_used) in [
+            (ServerDecision { approved: names(&["srv"]), ..Default::default() }, true),
+            (ServerDecision { approved: names(&["srv"]), approves_all: true, ..Default::default() }, true),
+            (ServerDecision { rejected: names(&["srv"]), ..Default::default() }, false),
+        ] {
+            let (home, env, options) = asked(&json!({"srv": {"command": "x", "args": ["-y"]}}));
+            answer_servers(&env, &options, &said).unwrap();
+            assert!(unapproved_servers(&env, &options).is_empty(), "{said:?}");
+            assert_eq!(used(&env, &options).len() == 1, is_used, "{said:?}");
+            home.write(
+                ".mcp.json",
+                r#"{"mcpServers": {"srv": {"command": "x", "args": ["--worse"]}, "new": {"command": "y"}}}"#,
             );
-            answer_servers(&env, &options, &waiting, answer).unwrap();
-            assert!(unapproved_servers(&env, &options).is_empty(), "{answer:?}");
+            let waiting: Vec<_> =
+                unapproved_servers(&env, &options).into_iter().map(|it| (it.name, it.is_changed)).collect();
+            let mut expected = Vec::new();
+            expected.extend((!said.approves_all).then(|| ("new".to_owned(), false)));
+            expected.extend(is_used.then(|| ("srv".to_owned(), true)));
+            assert_eq!(waiting, expected, "{said:?}");
+            let all = ServerDecision { approved: names(&["srv", "new"]), ..Default::default() };
+            answer_servers(&env, &options, &all).unwrap();
+            assert_eq!(used(&env, &options), ["new", "srv"], "{said:?}");
         }
     }
 

@@ -1,19 +1,33 @@
 //! The MCP servers of a project, as they were when they were approved.
 //!
-//! Trust in a folder, or a name in the settings, approves of what a server is at that moment: the first use notes a hash of
-//! its entry. An entry that has become another one waits, in every kind of run, until `loci mcp approve` notes it anew. Tools
-//! are known only once a server runs; one that is not what it was is told, and noted.
+//! Where somebody can be asked, each server is approved or rejected by name ([`decide`]); without a terminal, trust in the
+//! folder approves of those that nobody rejected. Either approves of what a server is at that moment: the first use notes a
+//! hash of its entry. An entry that has become another one waits, in every kind of run, until it is approved anew. Tools are
+//! known only once a server runs; one that is not what it was is told, and noted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use loci_mcp::config::{ConfigProblem, Plan, PlannedServer, ServerScope, Standing};
 use loci_mcp::{ServerView, definition_fingerprint, tool_fingerprint};
-use loci_storage::config::{ApprovedServer, approved_servers, edit_approved_servers};
+use loci_settings::edit::{self, EditError};
+use loci_stdx::WriteOptions;
+use loci_storage::config::{
+    ApprovedServer, MANAGED_DIR, SettingsPlaces, SettingsSources, approved_servers, edit_approved_servers,
+    edit_settings, edit_state, exclude_local_settings,
+};
 use loci_storage::layout::ConfigHome;
+use serde_json::Value;
 
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
+
+/// The names of servers that are approved and rejected, in settings and in the state file.
+const APPROVED_KEY: &str = "enabledMcpjsonServers";
+const REJECTED_KEY: &str = "disabledMcpjsonServers";
+
+/// The kind of a problem that says that a server is not what was approved.
+pub(crate) const CHANGED: &str = "changed_definition";
 
 /// Makes servers of the project wait whose definition is another one than was approved.
 pub(crate) fn hold_changed(plan: &mut Plan, run: &RunSettings) {
@@ -47,7 +61,7 @@ pub(crate) fn hold_changed(plan: &mut Plan, run: &RunSettings) {
                  `loci mcp approve {name}`",
                 server.config.source
             );
-            plan.problems.push(ConfigProblem::new(name, "changed_definition", message));
+            plan.problems.push(ConfigProblem::new(name, CHANGED, message));
             server.standing = Standing::NeedsApproval;
         }
     }
@@ -78,18 +92,92 @@ pub fn note_first_use(plan: &Plan, run: &RunSettings) -> Result<(), UserError> {
     noted.map(drop).map_err(|error| UserError::from_error(&error))
 }
 
-/// Approves of what servers of the project are now: those that are named, or all. Returns their names.
-pub fn approve(plan: &Plan, run: &RunSettings, name: Option<&str>) -> Result<Vec<String>, UserError> {
+/// What is said of servers of the project, one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerDecision {
+    /// These may be used, as they are now.
+    pub approved: Vec<String>,
+    /// These are not used.
+    pub rejected: Vec<String>,
+    /// Whether whatever the project names later may be used, too.
+    pub approves_all: bool,
+}
+
+/// Keeps what was said of servers of the project, where other programs keep it: in the local settings; where those cannot
+/// be written, in the state file. What is approved is what they are now; the last word counts.
+pub fn decide(plan: &Plan, run: &RunSettings, decision: &ServerDecision) -> Result<(), UserError> {
+    note_approved(plan, run, &decision.approved)?;
+    let kept = keep_in_settings(run, decision);
+    if let Err(error) = &kept {
+        tracing::debug!(target: "loci::mcp", error = error.message(), "choices go to the state file");
+    }
+    let root = run.mcp.trust().root.display().to_string();
+    let dirs = [run.mcp.root(), &run.env.cwd].map(|dir| dir.display().to_string());
+    let edited = edit_state(&run.home, |text| {
+        let dirs = dirs.iter().chain([&root]);
+        let text = dirs
+            .map(|dir| ["projects", dir])
+            .try_fold(text.to_owned(), |text, under| take_back(&text, decision, &under))?;
+        // What the project names later is not covered by this: it is asked about.
+        if kept.is_err() { keep(&text, decision, &["projects", &root]) } else { Ok(text) }
+    });
+    edited.map(drop).map_err(|error| UserError::from_error(&error))
+}
+
+fn keep_in_settings(run: &RunSettings, decision: &ServerDecision) -> Result<(), UserError> {
+    let places = SettingsPlaces::new(&run.env, &run.home, Path::new(MANAGED_DIR), SettingsSources::ALL);
+    exclude_local_settings(&run.env, &run.home, &places.local)
+        .map_err(|error| UserError::from_error(&error))?;
+    for file in places.locals().filter(|file| *file == places.local || file.exists()) {
+        edit_settings(&run.home, file, &WriteOptions::project(), |text| {
+            let text = take_back(text, decision, &[])?;
+            if file != places.local {
+                return Ok(text);
+            }
+            let text = keep(&text, decision, &[])?;
+            match decision.approves_all {
+                true => edit::set(&text, &["enableAllProjectMcpServers"], &Value::from(true)),
+                false => Ok(text),
+            }
+        })
+        .map_err(|error| UserError::from_error(&error))?;
+    }
+    Ok(())
+}
+
+/// Notes what approved servers are now.
+fn note_approved(plan: &Plan, run: &RunSettings, names: &[String]) -> Result<(), UserError> {
     let of_project = plan.servers.iter().filter(|it| it.config.scope == ServerScope::Project);
-    let chosen: Vec<_> = of_project.filter(|it| name.is_none_or(|name| it.config.name == name)).collect();
+    let chosen: Vec<_> = of_project.filter(|it| names.contains(&it.config.name)).collect();
     let edited = edit_approved_servers(&run.home, run.mcp.root(), |servers| {
         for server in &chosen {
             let definition = definition_fingerprint(&server.config.written);
             servers.insert(server.config.name.clone(), ApprovedServer { definition, tools: None });
         }
     });
-    edited.map_err(|error| UserError::from_error(&error))?;
-    Ok(chosen.iter().map(|it| it.config.name.clone()).collect())
+    edited.map(drop).map_err(|error| UserError::from_error(&error))
+}
+
+/// Returns a text without what was said before and is not true any more.
+fn take_back(text: &str, decision: &ServerDecision, under: &[&str]) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for (names, key) in [(&decision.approved, REJECTED_KEY), (&decision.rejected, APPROVED_KEY)] {
+        for name in names {
+            text = edit::take_out(&text, &[under, &[key]].concat(), &Value::from(name.as_str()))?;
+        }
+    }
+    Ok(text)
+}
+
+/// Returns a text with what was said.
+fn keep(text: &str, decision: &ServerDecision, under: &[&str]) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for (names, key) in [(&decision.approved, APPROVED_KEY), (&decision.rejected, REJECTED_KEY)] {
+        for name in names {
+            text = edit::append(&text, &[under, &[key]].concat(), &Value::from(name.as_str()))?;
+        }
+    }
+    Ok(text)
 }
 
 /// Forgets what the servers of a project were.

@@ -21,10 +21,11 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::approvals::{
-    ServerAnswer, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected,
-    settings_errors, unapproved_key, unapproved_servers,
+    UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
+    unapproved_key, unapproved_servers,
 };
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
+use crate::mcp_approvals::ServerDecision;
 use crate::options::{RunOptions, SessionSource};
 use crate::settings::RunSettings;
 use crate::trace::{TraceOptions, start_trace};
@@ -67,8 +68,8 @@ pub enum StartAnswer {
     ExternalImports(bool),
     /// Settings files that cannot be read are left aside.
     SettingsErrors,
-    /// What is said to these servers of the project.
-    McpServers(Vec<UnapprovedServer>, ServerAnswer),
+    /// What is said of servers of the project.
+    McpServers(ServerDecision),
     /// Whether the key of the environment is used.
     ApiKey(bool),
     /// Everything may run unasked.
@@ -232,8 +233,8 @@ impl SessionStart {
                 return answer_external_imports(&self.inherited, may_import);
             }
             StartAnswer::SettingsErrors => self.has_seen_errors = true,
-            StartAnswer::McpServers(servers, answer) => {
-                return answer_servers(&self.inherited, &self.options, &servers, answer);
+            StartAnswer::McpServers(decision) => {
+                return answer_servers(&self.inherited, &self.options, &decision);
             }
             StartAnswer::ApiKey(may_use) => return answer_key(&self.inherited, may_use),
             StartAnswer::Bypass => self.has_accepted_bypass = true,

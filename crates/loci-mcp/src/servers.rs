@@ -232,7 +232,7 @@ impl Servers {
         for planned in &plan.servers {
             let status = match planned.standing {
                 Standing::Used => ServerStatus::Pending,
-                Standing::Disabled | Standing::NeedsApproval => ServerStatus::Disabled,
+                Standing::Disabled | Standing::Rejected | Standing::NeedsApproval => ServerStatus::Disabled,
             };
             servers.shared.add(planned.config.clone(), status);
         }

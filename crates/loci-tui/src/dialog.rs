@@ -10,6 +10,7 @@ mod choices;
 mod elicitation;
 mod key_entry;
 mod permission;
+mod server_approval;
 mod text_field;
 mod user_questions;
 
@@ -18,6 +19,7 @@ pub(crate) use choices::Choices;
 pub(crate) use elicitation::ElicitationDialog;
 pub(crate) use key_entry::KeyEntry;
 pub(crate) use permission::PermissionDialog;
+pub(crate) use server_approval::ServerApprovalDialog;
 pub(crate) use text_field::TextField;
 pub(crate) use user_questions::UserQuestionsDialog;
 

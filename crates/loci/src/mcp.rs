@@ -45,8 +45,10 @@ enum Verb {
     Login(login::LoginArgs),
     /// End the login at a server.
     Logout(login::LogoutArgs),
-    /// Approve of what this project's servers are now, after a change.
+    /// Approve of servers of this project, as they are now.
     Approve(approve::ApproveArgs),
+    /// Do not use servers of this project.
+    Reject(approve::RejectArgs),
     /// Show what a server complained about.
     Logs(logs::LogsArgs),
     /// Forget which servers of this project were approved or rejected.
@@ -74,6 +76,7 @@ pub(crate) fn run(env: &Env, args: &McpArgs) -> Result<u8, UserError> {
         Verb::Login(args) => login::run(&ctx, args)?,
         Verb::Logout(args) => login::run_logout(&ctx, args)?,
         Verb::Approve(args) => approve::run(&ctx, args)?,
+        Verb::Reject(args) => approve::run_reject(&ctx, args)?,
         Verb::Logs(args) => logs::run(&ctx, args)?,
         Verb::ResetProjectChoices => reset::run(&ctx)?,
         Verb::Serve(args) => return serve::run(env, args),

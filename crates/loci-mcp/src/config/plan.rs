@@ -45,6 +45,8 @@ pub enum Standing {
     Used,
     /// It is switched off.
     Disabled,
+    /// The user does not want it: it is the project's.
+    Rejected,
     /// The user must approve of it first.
     NeedsApproval,
 }
@@ -122,7 +124,7 @@ impl Plan {
         let names = |list: &[String]| list.contains(&config.name);
         let standing = match config.scope {
             _ if names(&approvals.disabled) => Standing::Disabled,
-            ServerScope::Project if names(&approvals.rejected) => Standing::Disabled,
+            ServerScope::Project if names(&approvals.rejected) => Standing::Rejected,
             ServerScope::Project
                 if !approvals.approves_all && !names(&approvals.approved) && !approvals.assumes_approval =>
             {
@@ -204,7 +206,7 @@ mod tests {
             disabled: vec!["u".to_owned()],
             ..Approvals::default()
         };
-        let [a, b, u] = ["a project Used", "b project Disabled", "u user Disabled"];
+        let [a, b, u] = ["a project Used", "b project Rejected", "u user Disabled"];
         check(written, false, &approvals, &[a, b, "c project NeedsApproval", u]);
         approvals.assumes_approval = true;
         check(written, false, &approvals, &[a, b, "c project Used", u]);

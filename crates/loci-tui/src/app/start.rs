@@ -1,11 +1,11 @@
 //! The start: questions before there is a session, and what is said once it is there.
 
-use loci_app::approvals::{ServerAnswer, UnapprovedKey, UnapprovedServer};
+use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 
 use super::{Action, App, ExitReason, SessionFacts};
 use crate::block::{Block, NoticeLevel};
-use crate::dialog::{ChoiceDialog, KeyEntry};
+use crate::dialog::{ChoiceDialog, KeyEntry, ServerApprovalDialog};
 use crate::interface_settings::InterfaceSettings;
 
 impl App {
@@ -47,7 +47,10 @@ impl App {
                     ("Leave, to mend them", leave()),
                 ],
             ),
-            StartQuestion::McpServers(servers) => mcp_dialog(servers),
+            StartQuestion::McpServers(servers) => {
+                self.dialogs.push(ServerApprovalDialog::new(servers));
+                return Vec::new();
+            }
             StartQuestion::ApiKey(key) => key_dialog(&key),
             StartQuestion::Bypass => ChoiceDialog::new(
                 "Everything will run without asking",
@@ -169,27 +172,4 @@ fn key_dialog(key: &UnapprovedKey) -> ChoiceDialog {
     let answers = vec![("Yes, use the key of the environment", answer(true)), (no, answer(false))];
     ChoiceDialog::new("Use the API key of the environment?", vec![text], answers)
         .marking(usize::from(key.has_other))
-}
-
-/// Asks whether servers of the project may be used.
-fn mcp_dialog(servers: Vec<UnapprovedServer>) -> ChoiceDialog {
-    let title = match servers.len() {
-        1 => "This project has an MCP server of its own",
-        _ => "This project has MCP servers of its own",
-    };
-    let mut body: Vec<String> =
-        servers.iter().map(|server| format!("  {}: {}", server.name, server.way)).collect();
-    body.push(String::new());
-    body.push("They run commands, or send what the model says elsewhere, as you.".to_owned());
-    let answer = |answer| vec![Action::Answer(StartAnswer::McpServers(servers.clone(), answer))];
-    ChoiceDialog::new(
-        title,
-        body,
-        vec![
-            ("Use them", answer(ServerAnswer::Approve)),
-            ("Use them, and all that this project will name", answer(ServerAnswer::ApproveAll)),
-            ("Do not use them", answer(ServerAnswer::Reject)),
-        ],
-    )
-    .marking(2)
 }

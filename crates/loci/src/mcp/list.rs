@@ -5,7 +5,7 @@ use loci_app::UserError;
 use loci_app::mcp::plan;
 use loci_app::mcp_logins::login_state;
 use loci_mcp::ServerView;
-use loci_mcp::config::{Plan, RemoteServer, ServerConfig, ServerWay, Standing};
+use loci_mcp::config::{Plan, PlannedServer, RemoteServer, ServerConfig, ServerWay, Standing};
 use serde_json::json;
 
 use super::McpContext;
@@ -29,7 +29,7 @@ pub(super) struct GetArgs {
 }
 
 pub(super) fn run(ctx: &McpContext, args: &ListArgs) -> Result<String, UserError> {
-    let plan = plan(&McpOptions::default(), &ctx.run)?;
+    let plan = plan(&who_is_asked(), &ctx.run)?;
     let views = if args.no_check { Vec::new() } else { check(ctx, &plan)? };
     let view = |name: &str| views.iter().find(|view| view.name == name);
     if args.json {
@@ -52,7 +52,7 @@ pub(super) fn run(ctx: &McpContext, args: &ListArgs) -> Result<String, UserError
     let mut out = String::new();
     for server in &plan.servers {
         let config = &server.config;
-        let health = view(&config.name).map_or_else(|| standing(server.standing).to_owned(), status_text);
+        let health = health(server, view(&config.name));
         out += &format!("{}: {} ({}) - {health}\n", config.name, way(config), config.scope.name());
     }
     if plan.servers.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn run(ctx: &McpContext, args: &ListArgs) -> Result<String, UserError
 }
 
 pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserError> {
-    let mut plan = plan(&McpOptions::default(), &ctx.run)?;
+    let mut plan = plan(&who_is_asked(), &ctx.run)?;
     plan.servers.retain(|server| server.config.name == args.name);
     plan.problems.retain(|problem| problem.name == args.name);
     let Some(server) = plan.servers.first().cloned() else {
@@ -100,8 +100,7 @@ pub(super) fn run_get(ctx: &McpContext, args: &GetArgs) -> Result<String, UserEr
         }
         ServerWay::Sdk => {}
     }
-    let status = views.first().map_or_else(|| standing(server.standing).to_owned(), status_text);
-    out += &format!("  Status: {status}\n");
+    out += &format!("  Status: {}\n", health(&server, views.first()));
     if let Some(view) = views.first() {
         out += &tools(view);
     }
@@ -148,10 +147,29 @@ fn way(config: &ServerConfig) -> String {
     }
 }
 
+/// Servers of a project that nobody has approved are not started to be looked at.
+fn who_is_asked() -> McpOptions {
+    McpOptions { needs_approval: true, ..McpOptions::default() }
+}
+
+/// Returns how a server is doing, or why it was not looked at.
+fn health(server: &PlannedServer, view: Option<&ServerView>) -> String {
+    let name = &server.config.name;
+    match (server.standing, view) {
+        (Standing::NeedsApproval, _) => format!("⏸ needs your approval: `loci mcp approve {name}`"),
+        (Standing::Rejected, _) => {
+            format!("✗ rejected (`disabledMcpjsonServers`); `loci mcp approve {name}` takes that back")
+        }
+        (Standing::Used | Standing::Disabled, Some(view)) => status_text(view),
+        (Standing::Used | Standing::Disabled, None) => standing(server.standing).to_owned(),
+    }
+}
+
 fn standing(standing: Standing) -> &'static str {
     match standing {
         Standing::Used => "used",
         Standing::Disabled => "switched off",
+        Standing::Rejected => "rejected",
         Standing::NeedsApproval => "needs your approval",
     }
 }

@@ -3,8 +3,8 @@
 use loci_testkit::{Screen, Step};
 use serde_json::json;
 
-use super::{config, entry};
-use crate::settings::tool_result;
+use super::{config, entry, mcp_tools};
+use crate::settings::{tool_result, trust};
 use crate::support::World;
 
 fn leave(mut screen: Screen) {
@@ -72,17 +72,12 @@ fn make_executable(path: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn arguments_of_a_prompt_are_completed_by_its_server() {
-    let steps = [wait(), Step::text("They are there."), Step::text("Still there."), Step::text("Reviewed.")];
-    let world = World::new(steps).await;
-    let servers = config(json!({"s": entry(&["--all"])}));
+async fn prompts_of_a_server_are_commands_as_soon_as_it_is_connected_and_it_completes_their_arguments() {
+    let world = World::new([Step::text("Reviewed.")]).await;
+    // It connects once this has been typed.
+    let servers = config(json!({"s": entry(&["--all", "--delay", "1"])}));
     let mut screen = world.start_interface(["--mcp-config", &servers], (100, 30));
     screen.wait_for("for shortcuts");
-    screen.type_text("hi\r");
-    screen.wait_for("They are there.");
-    // What a server brings during a turn is in the menu from the next one on.
-    screen.type_text("again\r");
-    screen.wait_for("Still there.");
     screen.type_text("/mcp__s__rev");
     screen.wait_for("/mcp__s__review <what> [how]");
     screen.type_text("\t");
@@ -97,6 +92,33 @@ async fn arguments_of_a_prompt_are_completed_by_its_server() {
     let asked = world.last_request().last_user_text();
     assert!(asked.contains(r#"Review: {"what": "main.rs", "how": "how-main.rs"}"#), "{asked}");
     leave(screen);
+}
+
+#[tokio::test]
+async fn servers_of_a_project_are_approved_one_by_one_at_the_terminal() {
+    let world = World::new([wait(), Step::text("Hello.")]).await;
+    trust(&world);
+    let servers = json!({"one": entry(&["--tools", "a"]), "two": entry(&["--tools", "b"])});
+    world.home.write(".mcp.json", config(servers));
+    let mut screen = world.start_interface([], (100, 40));
+    screen.wait_for("This project has MCP servers of its own");
+    screen.wait_for("☐ two");
+    screen.wait_for("Space to tick");
+    screen.type_text("2");
+    screen.wait_for("☒ two");
+    screen.type_text("3");
+    screen.wait_for("for shortcuts");
+    screen.type_text("hi\r");
+    screen.wait_for("Hello.");
+    assert_eq!(mcp_tools(&world.last_request()), ["mcp__two__b"]);
+    leave(screen);
+    let kept: serde_json::Value =
+        serde_json::from_str(&world.home.read(".claude/settings.local.json")).unwrap();
+    assert_eq!(kept, json!({"enabledMcpjsonServers": ["two"], "disabledMcpjsonServers": ["one"]}));
+    // What was decided is not asked again, and counts without a terminal, too.
+    let world = world.then([Step::text("Hello.")]).await;
+    world.run(&crate::support::print(["hi"]));
+    assert_eq!(mcp_tools(&world.last_request()), ["mcp__two__b"]);
 }
 
 #[tokio::test]

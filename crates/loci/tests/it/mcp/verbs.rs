@@ -44,6 +44,26 @@ async fn servers_are_added_to_their_scope_and_other_keys_stay() {
 }
 
 #[tokio::test]
+async fn servers_of_claude_desktop_are_copied_and_bad_ones_are_named() {
+    let world = world().await;
+    let file = match cfg!(target_os = "macos") {
+        true => "Library/Application Support/Claude/claude_desktop_config.json",
+        false => ".config/Claude/claude_desktop_config.json",
+    };
+    let output = mcp(&world, &["add-from-claude-desktop"]);
+    assert!(output.code == Some(1) && output.stderr.contains(file), "{output:?}");
+    let good = json!({"command": "npx", "args": ["-y", "x"]});
+    let servers = json!({"good": good, "workspace": {"command": "x"}, "bad": {"args": []}});
+    world.home.write_home(file, json!({"mcpServers": servers, "theme": 1}).to_string());
+    let output = mcp(&world, &["add-from-claude-desktop", "-s", "user"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    for said in ["Added `good`", "Left out `workspace`", "Left out `bad`"] {
+        assert!(output.stdout.contains(said), "{said}: {}", output.stdout);
+    }
+    assert_eq!(state(&world)["mcpServers"], json!({"good": good}));
+}
+
+#[tokio::test]
 async fn bad_names_and_entries_are_refused_and_change_nothing() {
     let world = world().await;
     assert_eq!(mcp(&world, &["add", "taken", "--", "x"]).code, Some(0));
@@ -103,9 +123,45 @@ async fn choices_about_a_project_are_forgotten() {
         ".claude/settings.local.json",
         json!({"disabledMcpjsonServers": ["p"], "model": "opus"}).to_string(),
     );
-    assert!(mcp(&world, &["list", "--no-check"]).stdout.contains("switched off"));
+    assert!(mcp(&world, &["list", "--no-check"]).stdout.contains("✗ rejected"));
     assert_eq!(mcp(&world, &["reset-project-choices"]).code, Some(0));
     let settings: Value = serde_json::from_str(&world.home.read(".claude/settings.local.json")).unwrap();
     assert_eq!(settings, json!({"model": "opus"}));
-    assert!(mcp(&world, &["list", "--no-check"]).stdout.contains("- used"));
+    assert!(mcp(&world, &["list", "--no-check"]).stdout.contains("⏸ needs your approval"));
+}
+
+#[tokio::test]
+async fn servers_of_a_project_are_approved_and_rejected_by_name() {
+    let world = world().await;
+    let started = world.home.project().join("started");
+    let server = entry(&["--tools", "a", "--started", &started.display().to_string()]);
+    world.home.write(".mcp.json", json!({"mcpServers": {"p": server, "q": server}}).to_string());
+    let refused = mcp(&world, &["approve", "p"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("not trusted"), "{refused:?}");
+    trust(&world);
+    let listed = mcp(&world, &["list"]).stdout;
+    assert_eq!(listed.matches("⏸ needs your approval").count(), 2, "{listed}");
+    assert!(!started.exists(), "nobody approved of them, so a look does not start them");
+    assert!(mcp(&world, &["approve", "none"]).stderr.contains("No MCP server of this project"));
+    assert_eq!(mcp(&world, &["approve", "p"]).stdout, "Approved of what is written down now: p\n");
+    assert_eq!(mcp(&world, &["reject", "q"]).stdout, "Not used in this project from now on: q\n");
+    let listed = mcp(&world, &["list"]).stdout;
+    assert!(listed.contains("✓ connected, 1 tools") && listed.contains("✗ rejected"), "{listed}");
+    assert!(mcp(&world, &["get", "q"]).stdout.contains("Status: ✗ rejected"));
+    world.run(&crate::support::print(["hi"]));
+    assert_eq!(
+        super::mcp_tools(&world.last_request()),
+        ["mcp__p__a"],
+        "a rejection counts without a terminal"
+    );
+    // What another file rejects cannot be approved here.
+    world.home.write_config("settings.json", json!({"disabledMcpjsonServers": ["q"]}).to_string());
+    let refused = mcp(&world, &["approve", "q"]);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("Another settings file rejects"),
+        "{refused:?}"
+    );
+    assert!(mcp(&world, &["reject", "p"]).code == Some(0));
+    let settings: Value = serde_json::from_str(&world.home.read(".claude/settings.local.json")).unwrap();
+    assert_eq!(settings, json!({"enabledMcpjsonServers": ["q"], "disabledMcpjsonServers": ["p"]}));
 }
