@@ -71,8 +71,8 @@ async fn tools_that_only_read_run_side_by_side() {
     let world = World::new([]).await;
     let file = world.home.project().with_file_name("made");
     // The first ends only once the second has run.
-    let calls = Step::call("mcp__s__await", json!({"file": file}))
-        .tool("mcp__t__make", json!({"file": file}));
+    let calls =
+        Step::call("mcp__s__await", json!({"file": file})).tool("mcp__t__make", json!({"file": file}));
     let world = world.then([calls, Step::text("Done.")]).await;
     let servers = config(json!({"s": entry(&[]), "t": entry(&[])}));
     let output = world.run(&print(["hi", "--allowedTools", "mcp__s", "mcp__t", "--mcp-config", &servers]));
