@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
-use loci_llm::{Auth, AuthSource, Client, ProviderConfig, Secret};
+use loci_engine::resolve_model;
+use loci_llm::{Auth, AuthSource, Client, ProviderConfig, Secret, SmallModelRegion, is_region};
 use loci_settings::Settings;
 use loci_stdx::Env;
 
@@ -41,6 +42,8 @@ const SWITCHES: [(&str, Cloud); 3] = [
     ("CLAUDE_CODE_USE_VERTEX", Cloud::Vertex),
     ("CLAUDE_CODE_USE_FOUNDRY", Cloud::Foundry),
 ];
+/// The region of the small model at Amazon's.
+const SMALL_REGION: &str = "ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION";
 /// Those of clouds that we do not have.
 const UNKNOWN: [&str; 2] = ["CLAUDE_CODE_USE_MANTLE", "CLAUDE_CODE_USE_ANTHROPIC_AWS"];
 
@@ -61,14 +64,13 @@ impl Cloud {
 
     /// Returns what of the environment has no effect here.
     pub(crate) fn warnings(self, env: &Env) -> Vec<String> {
-        const SMALL_REGION: &str = "ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION";
-        match self {
-            Self::Bedrock if env.vars.non_empty(SMALL_REGION).is_some() => {
+        match (self, env.vars.non_empty(SMALL_REGION)) {
+            (Self::Bedrock, Some(region)) if !is_region(region.trim()) => {
                 vec![format!(
-                    "{SMALL_REGION} has no effect: the small model is asked in the region of the others"
+                    "{SMALL_REGION} has no effect: `{region}` is not shaped like a region of Amazon's"
                 )]
             }
-            Self::Bedrock | Self::Vertex | Self::Foundry => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -87,7 +89,7 @@ impl Cloud {
         let (config, source): (ProviderConfig, Arc<dyn AuthSource>) = match self {
             Self::Bedrock => {
                 let region = region(env);
-                let config = ProviderConfig::bedrock(env, &region, overrides)?;
+                let config = ProviderConfig::bedrock(env, &region, overrides, small_model_region(env))?;
                 (config, aws_source(env, settings, region))
             }
             Self::Vertex => {
@@ -111,6 +113,14 @@ impl Cloud {
         };
         Ok(Client::with_auth_source(config, source)?)
     }
+}
+
+/// Returns where the small model is, if a variable says that it is elsewhere.
+fn small_model_region(env: &Env) -> Option<SmallModelRegion> {
+    let region = env.vars.non_empty(SMALL_REGION).map(str::trim).filter(|region| is_region(region))?;
+    let named = env.vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL");
+    let models = ["haiku"].into_iter().chain(named).map(|name| resolve_model(&env.vars, name));
+    Some(SmallModelRegion { models: models.collect(), region: region.to_owned() })
 }
 
 fn aws_source(env: &Env, settings: &Settings, region: String) -> Arc<dyn AuthSource> {

@@ -42,6 +42,7 @@ use crate::memory::{Memory, open_memory};
 use crate::options::{RunOptions, ToolChoice};
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
+use crate::providers::wait_beside;
 use crate::resume::{self, Resume};
 use crate::sandbox::{SandboxWorld, SessionSandbox, sandbox_maker};
 use crate::save_permission::save_to_settings;
@@ -500,12 +501,7 @@ fn server_window(env: &Env, client: &Client, catalog: &ModelCatalog, model: &str
         return None;
     }
     let (client, model) = (client.clone(), model.to_owned());
-    // A session may be composed within a runtime, which must not wait.
-    let ask = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-        runtime.block_on(client.context_window(&model))
-    };
-    std::thread::spawn(ask).join().ok().flatten()
+    wait_beside(async move { client.context_window(&model).await })
 }
 
 /// Refuses a budget that nothing could be held against.

@@ -20,7 +20,7 @@ pub(crate) use entry::KeySource;
 pub use entry::{ModelEntry, ProviderEntry};
 use key::HelperKey;
 pub use list::{CheckedModel, ListedRow, check_model, list_models};
-pub(crate) use models::{ProviderModels, described_models, models_problems};
+pub(crate) use models::{ProviderModels, described_models, models_problems, wait_beside};
 
 /// The providers of a run that have names.
 #[derive(Debug, Default)]

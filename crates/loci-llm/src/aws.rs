@@ -57,7 +57,7 @@ impl AwsSigner {
         let url = Url::parse(url).map_err(|error| format!("`{url}` is no address: {error}"))?;
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static(FORM));
-        self.sign(&url, &mut headers, form.as_bytes()).map_err(|failure| failure.message)?;
+        self.sign("POST", &url, &mut headers, form.as_bytes()).map_err(|failure| failure.message)?;
         headers.remove(reqwest::header::CONTENT_TYPE);
         let pair = |(name, value): (&HeaderName, &HeaderValue)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
@@ -66,7 +66,13 @@ impl AwsSigner {
     }
 
     /// Adds the signature of a request to its headers.
-    pub(crate) fn sign(&self, url: &Url, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn sign(
+        &self,
+        method: &str,
+        url: &Url,
+        headers: &mut HeaderMap,
+        body: &[u8],
+    ) -> Result<(), Failure> {
         let host = match (url.host_str().unwrap_or_default(), url.port()) {
             (host, Some(port)) => format!("{host}:{port}"),
             (host, None) => host.to_owned(),
@@ -80,13 +86,14 @@ impl AwsSigner {
             signed.push(("x-amz-security-token".to_owned(), token.expose().to_owned()));
         }
         let request = sigv4::CanonicalRequest {
-            method: "POST",
+            method,
             path: url.path(),
             query: url.query().unwrap_or_default(),
             headers: signed,
             body,
         };
-        let scope = sigv4::Scope { date: &date, region: &self.region, service: self.service };
+        let region = region_of_host(url.host_str().unwrap_or_default()).unwrap_or(&self.region);
+        let scope = sigv4::Scope { date: &date, region, service: self.service };
         let authorization = sigv4::authorization(&request, &scope, &self.keys);
         let mut insert = |name: &'static str, value: &str| -> Result<(), Failure> {
             let mut value = HeaderValue::from_str(value).map_err(|_| crate::provider::bad_header(name))?;
@@ -99,5 +106,50 @@ impl AwsSigner {
             insert("x-amz-security-token", token.expose())?;
         }
         insert("authorization", &authorization)
+    }
+}
+
+/// Tells whether a text is shaped like the name of a region.
+pub fn is_region(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    text.contains('-') && text.chars().all(is_plain)
+}
+
+/// A host of Amazon's names the region that a signature must name, too.
+fn region_of_host(host: &str) -> Option<&str> {
+    let host = host.strip_suffix(".amazonaws.com")?;
+    let behind =
+        ["bedrock-runtime.", "bedrock."].iter().find_map(|service| Some(host.split_once(service)?.1))?;
+    behind.split('.').next().filter(|region| is_region(region))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signature_is_for_the_region_that_the_host_names() {
+        for (host, expected) in [
+            ("bedrock-runtime.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("bedrock.us-gov-west-1.amazonaws.com", Some("us-gov-west-1")),
+            ("vpce-1-a.bedrock-runtime.us-east-1.vpce.amazonaws.com", Some("us-east-1")),
+            ("bedrock-runtime.amazonaws.com", None),
+            ("bedrock-runtime.eu-west-1.example.com", None),
+            ("127.0.0.1", None),
+        ] {
+            assert_eq!(region_of_host(host), expected, "{host}");
+        }
+        let keys = AwsKeys { access_key: "AK".into(), secret_key: Secret::new("s"), session_token: None };
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let signer = AwsSigner { keys, region: "us-east-1".into(), service: "bedrock", now };
+        for (host, region) in
+            [("bedrock-runtime.eu-west-1.amazonaws.com", "eu-west-1"), ("gateway", "us-east-1")]
+        {
+            let url = Url::parse(&format!("https://{host}/model/x/invoke")).unwrap();
+            let mut headers = HeaderMap::new();
+            signer.sign("POST", &url, &mut headers, b"{}").unwrap();
+            let said = headers["authorization"].to_str().unwrap();
+            assert!(said.contains(&format!("/{region}/bedrock/aws4_request")), "{said}");
+        }
     }
 }

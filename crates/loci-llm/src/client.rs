@@ -12,6 +12,7 @@ use loci_core::stream::{Failure, StreamEvent};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::AuthSource;
+use crate::clouds::model_of_profile;
 use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
 use crate::model_list::{self, ListedModel};
@@ -91,6 +92,12 @@ impl Client {
             return None;
         }
         model_list::context_window(shared, model.to_owned()).await
+    }
+
+    /// Asks Bedrock which model an inference profile stands for; `None` when nobody may say. Must be awaited inside a tokio
+    /// runtime.
+    pub async fn model_of_profile(&self, arn: &str) -> Option<String> {
+        model_of_profile(self.shared(arn)?, arn.to_owned()).await
     }
 
     /// Asks a provider which models it has: their full names, and how much each can read. `provider` ends with a slash, or is

@@ -4,6 +4,7 @@
 //! has the beta features in the body, too. Ids are theirs; ours are mapped, and whatever is no id of ours is passed on.
 
 mod bedrock;
+mod inference_profile;
 mod vertex;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,9 @@ use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::HeaderMap;
 
-pub(crate) use bedrock::bedrock_path;
+pub(crate) use bedrock::{bedrock_base, bedrock_path};
+pub use inference_profile::is_inference_profile;
+pub(crate) use inference_profile::{model_of_profile, profile_path};
 pub(crate) use vertex::{vertex_base, vertex_path};
 
 use crate::anthropic::{Addressee, Anthropic};
@@ -37,6 +40,21 @@ pub struct BedrockConfig {
     pub overrides: BTreeMap<String, String>,
     /// The tier that is asked for.
     pub service_tier: Option<String>,
+    /// Where the small model is, if it is elsewhere.
+    pub small: Option<SmallModelRegion>,
+    /// Whether the address was given, so that no host is made of a region.
+    pub has_own_address: bool,
+    /// Where profiles are described; nowhere behind a gateway that does not say.
+    pub control_plane: Option<String>,
+}
+
+/// Models that are in a region of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmallModelRegion {
+    /// Their ids.
+    pub models: Vec<String>,
+    /// The region.
+    pub region: String,
 }
 
 /// Where Vertex is, and whose project pays.

@@ -12,7 +12,7 @@ use loci_stdx::{Env, Vars};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::auth::Auth;
-use crate::clouds::{BedrockConfig, VertexConfig, vertex_base};
+use crate::clouds::{BedrockConfig, SmallModelRegion, VertexConfig, bedrock_base, vertex_base};
 use crate::model_traits::ModelTraits;
 use crate::proxy::ProxySettings;
 
@@ -152,16 +152,29 @@ impl ProviderConfig {
     }
 
     /// Makes the configuration of Bedrock; `region` is where it is unless a variable names another address.
-    pub fn bedrock(env: &Env, region: &str, overrides: BTreeMap<String, String>) -> Result<Self, Failure> {
+    pub fn bedrock(
+        env: &Env,
+        region: &str,
+        overrides: BTreeMap<String, String>,
+        small: Option<SmallModelRegion>,
+    ) -> Result<Self, Failure> {
         let vars = &env.vars;
-        let usual = format!("https://bedrock-runtime.{region}.amazonaws.com");
-        let base_url =
-            vars.non_empty("ANTHROPIC_BEDROCK_BASE_URL").map_or(usual, |url| url.trim().to_owned());
+        let own = vars.non_empty("ANTHROPIC_BEDROCK_BASE_URL").map(|url| url.trim().to_owned());
+        let control_plane = match (vars.non_empty("AWS_ENDPOINT_URL_BEDROCK"), &own) {
+            (Some(url), _) => Some(url.trim().to_owned()),
+            (None, None) => Some(format!("https://bedrock.{region}.amazonaws.com")),
+            (None, Some(_)) => None,
+        };
+        let has_own_address = own.is_some();
+        let base_url = own.unwrap_or_else(|| bedrock_base(region));
         let bedrock = BedrockConfig {
             region: region.to_owned(),
             prefix: vars.non_empty("ANTHROPIC_BEDROCK_REGION_PREFIX").map(|it| it.trim().to_owned()),
             overrides,
             service_tier: vars.non_empty("ANTHROPIC_BEDROCK_SERVICE_TIER").map(|it| it.trim().to_owned()),
+            small,
+            has_own_address,
+            control_plane,
         };
         Ok(Self { base_url, auth: Auth::None, dialect: Dialect::Bedrock(bedrock), ..Self::from_env(env)? })
     }

@@ -89,7 +89,7 @@ impl Endpoint {
     }
 }
 
-fn parse_base(setting: &str, base_url: &str) -> Result<Url, Failure> {
+pub(crate) fn parse_base(setting: &str, base_url: &str) -> Result<Url, Failure> {
     let bad = || {
         // User and password may be part of it, so only what comes after them is shown.
         let shown = base_url.rsplit('@').next().unwrap_or_default();

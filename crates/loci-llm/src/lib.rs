@@ -46,9 +46,9 @@ mod wire_names;
 
 pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
-pub use aws::{AwsKeys, AwsSigner, FORM, sha1_hex};
+pub use aws::{AwsKeys, AwsSigner, FORM, is_region, sha1_hex};
 pub use client::{Client, EventStream};
-pub use clouds::{BedrockConfig, VertexConfig};
+pub use clouds::{BedrockConfig, SmallModelRegion, VertexConfig, is_inference_profile};
 pub use config::{CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol};
 pub use failure::{Overflow, overflow};
 pub use google::service_account_jwt;

@@ -23,9 +23,11 @@ use crate::anthropic::{API_VERSION, Anthropic};
 use crate::auth::{Auth, AuthSource};
 use crate::aws::event_stream::EventStreamReader;
 use crate::chat::Chat;
-use crate::clouds::{BedrockConfig, Cloud, VertexConfig, bedrock_path, vertex_base, vertex_path};
+use crate::clouds::{
+    BedrockConfig, Cloud, VertexConfig, bedrock_base, bedrock_path, profile_path, vertex_base, vertex_path,
+};
 use crate::config::{Dialect, NamedProvider, ProviderConfig, WireProtocol};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, parse_base};
 use crate::failure::RequestFacts;
 use crate::framing::{Frame, Framing};
 use crate::model_list::list_url;
@@ -87,6 +89,8 @@ pub(crate) struct Provider {
     named: Option<NamedProvider>,
     /// Whether it is a cloud that does not edit conversations.
     is_cloud: bool,
+    /// Where Bedrock describes what an account has.
+    control_plane: Option<Url>,
     user_agent: HeaderValue,
     custom_headers: HeaderMap,
     /// Whatever must not show up in a message.
@@ -120,9 +124,18 @@ impl Provider {
         let own = bedrock.clone();
         let path = move |request: &Request| bedrock_path(&own, request);
         let endpoint = Endpoint::with_path("ANTHROPIC_BEDROCK_BASE_URL", &config.base_url, path)?;
+        let own = bedrock.clone();
+        let endpoint = endpoint.with_host(move |request| {
+            let region = own.region_of(request.model_and_window().0);
+            (!own.has_own_address && region != own.region).then(|| bedrock_base(region))
+        });
+        let control_plane = bedrock.control_plane.as_deref();
+        let control_plane =
+            control_plane.map(|url| parse_base("AWS_ENDPOINT_URL_BEDROCK", url)).transpose()?;
         let protocol = Box::new(Cloud::bedrock(config, bedrock));
         let framing: Framing = || Box::new(EventStreamReader::default());
-        Ok(Self { framing, is_cloud: true, ..Self::assembled(config, protocol, endpoint, source)? })
+        let assembled = Self::assembled(config, protocol, endpoint, source)?;
+        Ok(Self { framing, is_cloud: true, control_plane, ..assembled })
     }
 
     fn vertex(
@@ -183,6 +196,7 @@ impl Provider {
             source,
             named: None,
             is_cloud: false,
+            control_plane: None,
             framing: || Box::new(SseReader::default()),
             user_agent: header_value("user-agent", &config.user_agent)?,
             custom_headers,
@@ -205,9 +219,23 @@ impl Provider {
         }
         let (url, body) = (self.endpoint.url(request), self.protocol.body(request));
         if let Auth::Aws(signer) = auth {
-            signer.sign(&url, &mut headers, &body)?;
+            signer.sign("POST", &url, &mut headers, &body)?;
         }
         Ok(Prepared { url, headers, body })
+    }
+
+    /// Returns the address and headers of a request for what an inference profile stands for, where somebody can be asked.
+    pub(crate) fn profile(&self, arn: &str, auth: &Auth) -> Result<Option<(Url, HeaderMap)>, Failure> {
+        let Some(base) = &self.control_plane else { return Ok(None) };
+        let url = list_url(base, &profile_path(arn));
+        let mut headers = HeaderMap::new();
+        headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(reqwest::header::USER_AGENT, self.user_agent.clone());
+        headers.extend(auth.headers()?);
+        if let Auth::Aws(signer) = auth {
+            signer.sign("GET", &url, &mut headers, b"")?;
+        }
+        Ok(Some((url, headers)))
     }
 
     /// Returns the address and headers of a request for the list of models.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner};
+use loci_llm::{Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner, is_region};
 use loci_stdx::Env;
 
 use super::ini::{self, Sections};
@@ -129,22 +129,14 @@ pub(super) async fn renew(setting: &str, command: &str, env: &Env) -> Result<(),
 
 /// Returns the region: of the environment, else of the profile, else the usual one.
 pub(super) fn region(env: &Env) -> String {
-    let is_region = |text: &&str| {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        text.contains('-') && text.chars().all(is_plain)
-    };
     let said = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(|name| env.vars.non_empty(name));
-    if let Some(region) = said.map(str::trim).find(is_region) {
+    if let Some(region) = said.map(str::trim).find(|text| is_region(text)) {
         return region.to_owned();
     }
     let profile = profile_name(env);
     let files = [credentials_file(env), config_file(env)];
     let named = files.into_iter().filter_map(|file| {
-        read_sections(&file)
-            .get(&profile)?
-            .get("region")
-            .cloned()
-            .filter(|region| is_region(&region.as_str()))
+        read_sections(&file).get(&profile)?.get("region").cloned().filter(|region| is_region(region))
     });
     named.into_iter().next().unwrap_or_else(|| "us-east-1".to_owned())
 }

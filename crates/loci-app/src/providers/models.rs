@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use loci_core::model::{ModelDescription, ModelFacts, NamedModels, ThinkingStyle};
-use loci_llm::{Client, WireProtocol};
+use loci_core::model::{self, ModelDescription, ModelFacts, NamedModels, ThinkingStyle};
+use loci_llm::{Client, WireProtocol, is_inference_profile};
 use serde_json::{Map, Value};
 
 use super::{ModelEntry, ProviderTable};
@@ -27,6 +27,8 @@ pub(crate) struct ProviderModels {
     client: OnceLock<Client>,
     /// What servers said, by name; held while one is asked, so that it is asked once.
     told: Mutex<HashMap<String, Option<u64>>>,
+    /// Which models stand behind inference profiles, by ARN; held while one is asked about.
+    profiles: Mutex<HashMap<String, Option<String>>>,
     /// What errors said, by name.
     learned: Mutex<HashMap<String, u64>>,
 }
@@ -34,7 +36,14 @@ pub(crate) struct ProviderModels {
 impl ProviderModels {
     /// Knows what the table says; `declared` is the window that the environment declares.
     pub(crate) fn new(table: Arc<ProviderTable>, declared: Option<u64>) -> Self {
-        Self { table, declared, client: OnceLock::new(), told: Mutex::default(), learned: Mutex::default() }
+        Self {
+            table,
+            declared,
+            client: OnceLock::new(),
+            told: Mutex::default(),
+            profiles: Mutex::default(),
+            learned: Mutex::default(),
+        }
     }
 
     /// Asks servers through this client from here on.
@@ -44,31 +53,59 @@ impl ProviderModels {
     }
 
     /// Returns what the server says, asking it the first time.
-    fn told(&self, name: &str) -> Option<u64> {
+    fn window_from_server(&self, name: &str) -> Option<u64> {
         let client = self.client.get()?;
         let mut told = lock(&self.told);
         if let Some(known) = told.get(name) {
             return *known;
         }
         let (asked, model) = (client.clone(), name.to_owned());
-        // A session may be composed within a runtime, which must not wait.
-        let ask = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-            runtime.block_on(asked.context_window(&model))
-        };
-        let window = std::thread::spawn(ask).join().ok().flatten();
+        let window = wait_beside(async move { asked.context_window(&model).await });
         told.insert(name.to_owned(), window);
         window
     }
+
+    /// Returns what is known of the model behind an inference profile, asking for it the first time; nothing where its own
+    /// name says enough, or nobody may be told.
+    fn profile_facts(&self, arn: &str) -> Option<ModelFacts> {
+        if model::facts(arn).is_known {
+            return None;
+        }
+        let client = self.client.get()?;
+        let mut profiles = lock(&self.profiles);
+        if !profiles.contains_key(arn) {
+            let (asked, name) = (client.clone(), arn.to_owned());
+            let model = wait_beside(async move { asked.model_of_profile(&name).await });
+            profiles.insert(arn.to_owned(), model);
+        }
+        let model = profiles.get(arn)?.as_deref()?;
+        let facts = model::facts(model);
+        let window = self.declared.or_else(|| lock(&self.learned).get(arn).copied()).unwrap_or(facts.window);
+        Some(ModelFacts { id: arn.to_owned(), window, ..facts })
+    }
+}
+
+/// Waits for something on a thread of its own: a session may be composed within a runtime, which must not wait.
+pub(crate) fn wait_beside<T: Send + 'static>(
+    asked: impl Future<Output = Option<T>> + Send + 'static,
+) -> Option<T> {
+    let ask = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        runtime.block_on(asked)
+    };
+    std::thread::spawn(ask).join().ok().flatten()
 }
 
 impl NamedModels for ProviderModels {
     fn facts(&self, name: &str) -> Option<ModelFacts> {
+        if is_inference_profile(name) {
+            return self.profile_facts(name);
+        }
         let (entry, id) = self.table.find(name)?;
         let usual = ModelEntry::default();
         let row = entry.models.get(id).unwrap_or(&usual);
         let said = self.declared.or(row.window);
-        let said = said.or_else(|| entry.tells_windows().then(|| self.told(name)).flatten());
+        let said = said.or_else(|| entry.tells_windows().then(|| self.window_from_server(name)).flatten());
         let window = said.or_else(|| lock(&self.learned).get(name).copied());
         Some(facts(name, row, window, said.is_some(), entry.protocol))
     }

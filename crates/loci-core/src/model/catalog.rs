@@ -82,11 +82,15 @@ impl ModelCatalog {
     pub fn facts(&self, name: &str) -> ModelFacts {
         // Only their names have a slash, so the built-in models cost nothing more.
         let named = self.named.as_ref().filter(|_| name.contains('/'));
-        let own = || match self.described.get(name.trim()) {
-            Some(description) => description.applied(facts(name)),
-            None => facts(name),
-        };
-        named.and_then(|named| named.facts(name.trim())).unwrap_or_else(own)
+        match named.and_then(|named| named.facts(name.trim())) {
+            Some(found) if found.is_named => found,
+            found => {
+                let found = found.unwrap_or_else(|| facts(name));
+                self.described
+                    .get(name.trim())
+                    .map_or(found.clone(), |description| description.applied(found))
+            }
+        }
     }
 
     /// Believes a server about the window of a model that a named provider has; tells whether it is one.

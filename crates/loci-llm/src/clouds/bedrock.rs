@@ -21,8 +21,21 @@ pub(crate) fn bedrock_path(config: &BedrockConfig, request: &Request) -> String 
 }
 
 /// A slash in an id is part of it; a colon may stay.
-fn in_path(id: &str) -> String {
+pub(super) fn in_path(id: &str) -> String {
     id.replace('%', "%25").replace('/', "%2F").replace(' ', "%20")
+}
+
+/// Returns the address of a region.
+pub(crate) fn bedrock_base(region: &str) -> String {
+    format!("https://bedrock-runtime.{region}.amazonaws.com")
+}
+
+impl BedrockConfig {
+    /// Returns the region in which a model is asked.
+    pub(crate) fn region_of(&self, id: &str) -> &str {
+        let small = self.small.as_ref().filter(|small| small.models.iter().any(|model| model == id));
+        small.map_or(&self.region, |small| &small.region)
+    }
 }
 
 /// Returns what Bedrock calls a model.
@@ -36,12 +49,11 @@ pub(super) fn model_id(config: &BedrockConfig, id: &str) -> String {
     let is_dated = id.rsplit('-').next().is_some_and(|end| end.len() == 8 && end.parse::<u32>().is_ok());
     let version = VERSIONS.iter().find(|(known, _)| *known == id).map_or("", |(_, version)| version);
     let version = if is_dated { "-v1:0" } else { version };
-    format!("{}anthropic.{id}{version}", geography(config))
+    format!("{}anthropic.{id}{version}", geography(config, config.region_of(id)))
 }
 
 /// Government regions have no other; elsewhere a preference counts.
-fn geography(config: &BedrockConfig) -> String {
-    let region = config.region.as_str();
+fn geography(config: &BedrockConfig, region: &str) -> String {
     if region.starts_with("us-gov-") {
         return "us-gov.".to_owned();
     }
@@ -59,6 +71,7 @@ fn geography(config: &BedrockConfig) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clouds::SmallModelRegion;
 
     #[test]
     fn our_ids_become_those_of_bedrock() {
@@ -69,11 +82,18 @@ mod tests {
                 prefix: prefix.map(str::to_owned),
                 overrides,
                 service_tier: None,
+                small: Some(SmallModelRegion {
+                    models: vec!["claude-haiku-4-5".to_owned()],
+                    region: "ap-south-1".to_owned(),
+                }),
+                has_own_address: false,
+                control_plane: None,
             };
             assert_eq!(model_id(&config, id), expected);
         };
         check("us-west-2", None, "claude-opus-5", "us.anthropic.claude-opus-5");
-        check("eu-west-1", None, "claude-haiku-4-5", "eu.anthropic.claude-haiku-4-5-20251001-v1:0");
+        check("eu-west-1", None, "claude-haiku-4-5", "apac.anthropic.claude-haiku-4-5-20251001-v1:0");
+        check("eu-west-1", None, "claude-sonnet-4-6", "eu.anthropic.claude-sonnet-4-6");
         check("ap-south-1", None, "claude-opus-4-6", "apac.anthropic.claude-opus-4-6-v1");
         check(
             "sa-east-1",

@@ -67,6 +67,58 @@ async fn inference_profiles_bearer_tokens_and_skipped_auth_work() {
     assert_eq!(world.last_request().header("authorization"), None);
 }
 
+/// The ARN of a profile does not tell its model; what Bedrock says of it decides how it is asked to think, and what it costs.
+#[tokio::test]
+async fn model_behind_an_inference_profile_is_asked_for_once() {
+    let behind = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0";
+    let control = HttpDouble::start(move |_| (200, json!({"models": [{"modelArn": behind}]}).to_string()));
+    let world = World::new(turn()).await;
+    world.home.write("notes.txt", "one\n");
+    let arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab";
+    let address = control.base_url();
+    let mut variables = BEDROCK.to_vec();
+    variables.push(("AWS_ENDPOINT_URL_BEDROCK", &address));
+    let output = world.run(&ask(&world, &variables).args(["--model", arn]));
+    let result = result_of(&output);
+    assert_eq!(result["result"], "It says one.", "{output:?}");
+    assert_eq!(control.paths(), [format!("GET /inference-profiles/{}", arn.replace('/', "%2F"))]);
+    check_aws_signature(&control.requests()[0], SECRET).unwrap();
+    assert_eq!(
+        main_requests(&world)[0].json["thinking"]["type"],
+        "enabled",
+        "that model thinks with a budget"
+    );
+    assert!(result["modelUsage"][arn]["costUSD"].as_f64().unwrap() > 0.0, "{result}");
+
+    let silent = HttpDouble::start(|_| (403, json!({"message": "not authorized"}).to_string()));
+    let address = silent.base_url();
+    variables.pop();
+    variables.push(("AWS_ENDPOINT_URL_BEDROCK", &address));
+    let world = World::new([Step::text("all the same")]).await;
+    let output = world.run(&ask(&world, &variables).args(["--model", arn]));
+    assert_eq!(result_of(&output)["result"], "all the same", "{output:?}");
+    assert_eq!(main_requests(&world)[0].json.get("thinking"), None);
+}
+
+#[tokio::test]
+async fn small_model_is_asked_in_its_own_region() {
+    let world = World::new([Step::text("a"), Step::text("b")]).await;
+    let mut variables = BEDROCK.to_vec();
+    variables.push(("ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION", "us-west-2"));
+    for (model, geography) in
+        [("haiku", "/model/us.anthropic.claude-haiku"), ("sonnet", "/model/eu.anthropic.claude-sonnet")]
+    {
+        let output = world.run(&ask(&world, &variables).args(["--model", model]));
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let path = world.last_request().path;
+        assert!(path.starts_with(geography), "{path}");
+    }
+    variables.pop();
+    variables.push(("ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION", "nowhere"));
+    let output = world.run(&ask(&world, &variables).args(["--model", "haiku"]));
+    assert!(output.stderr.contains("not shaped like a region"), "{output:?}");
+}
+
 /// Keys that have expired are got again, after the command that renews them; what is too long is made room for.
 #[tokio::test]
 async fn expired_keys_are_renewed_once() {
