@@ -14,13 +14,34 @@ fn main() {
     println!("cargo:rustc-env=LOCI_PROFILE={profile}");
     let commit = if profile == "debug" { None } else { commit() };
     println!("cargo:rustc-env=LOCI_COMMIT={}", commit.unwrap_or_default());
-    // Without it the program is as good, and larger.
-    if profile != "debug"
-        && knows_linker()
-        && let Some(script) = startup_order()
-    {
+    // Without what follows the program is as good, and larger.
+    if profile == "debug" || !knows_linker() {
+        return;
+    }
+    if let Some(script) = startup_order() {
         println!("cargo:rustc-link-arg-bins=-Wl,-T,{script}");
     }
+    if loads_packed_relocations() {
+        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+}
+
+/// Tells whether the C library here can load a program whose relative relocations are packed: 54,000 of them take 1.3 MB of
+/// a file, all read at every start, and 10 kB packed. A library that can says so by a version name (glibc since 2.36); the
+/// one that this script runs with is asked, which is the program's own where nothing is built for elsewhere.
+fn loads_packed_relocations() -> bool {
+    if env::var_os("HOST") != env::var_os("TARGET") {
+        return false;
+    }
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let library = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| path.ends_with("/libc.so.6"));
+    let name = b"GLIBC_ABI_DT_RELR";
+    library
+        .and_then(|path| fs::read(path).ok())
+        .is_some_and(|bytes| bytes.windows(name.len()).any(|at| at == name))
 }
 
 /// Writes a script that has the linker put side by side what runs at every start (`startup-order.txt`, by `cargo xtask

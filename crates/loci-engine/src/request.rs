@@ -13,6 +13,7 @@ use loci_core::raw::RawJson;
 use loci_core::stream::Failure;
 use loci_llm::{ClearResults, Request, SystemBlock, Thinking, ToolSpec};
 use loci_tools::{SentTool, TOOL_SEARCH, Toolbox};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::{CompactionConfig, ModelConfig};
@@ -200,22 +201,27 @@ fn system_blocks(fragments: Vec<Fragment>) -> Vec<SystemBlock> {
     blocks
 }
 
+/// A tool as it is sent; written without making a value of it first, which would copy every schema at every start.
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defer_loading: bool,
+}
+
 fn tool_spec(sent: &SentTool<'_>) -> Option<ToolSpec> {
     let SentTool { descriptor, is_deferred } = *sent;
-    let mut json = json!({
-        "name": descriptor.name,
-        "description": descriptor.description,
-        "input_schema": descriptor.input_schema,
-    });
-    if is_deferred {
-        json["defer_loading"] = json!(true);
-    }
+    let spec = WireTool {
+        name: &descriptor.name,
+        description: &descriptor.description,
+        input_schema: &descriptor.input_schema,
+        defer_loading: is_deferred,
+    };
     let uses_references = is_deferred || descriptor.name == TOOL_SEARCH;
-    RawJson::from_value(&json).ok().map(|json| ToolSpec {
-        name: descriptor.name.clone(),
-        json,
-        uses_references,
-    })
+    let json = RawJson::from_value(&spec).ok()?;
+    Some(ToolSpec { name: descriptor.name.clone(), json, uses_references })
 }
 
 /// Returns messages in which no result refers to a tool that is not among those that are sent: a server refuses that.

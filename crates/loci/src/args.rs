@@ -3,6 +3,7 @@
 mod client;
 mod foreign;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
@@ -14,6 +15,62 @@ pub(crate) use foreign::ForeignFlags;
 /// A terminal coding agent.
 #[derive(Debug, Parser)]
 #[command(name = "loci", disable_version_flag = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    args: Args,
+
+    #[command(subcommand)]
+    subcommand: Option<Subcommand>,
+}
+
+/// The words that are or may be subcommands. Where none of them is given, subcommands are not even described: that is half of
+/// the work of reading a command line.
+const SUBCOMMANDS: [&str; 25] = [
+    "acp",
+    "agents",
+    "blame",
+    "completions",
+    "config",
+    "context",
+    "demo",
+    "doctor",
+    "help",
+    "hooks",
+    "login",
+    "logout",
+    "man",
+    "mcp",
+    "memory",
+    "models",
+    "permissions",
+    "plugin",
+    "plugins",
+    "reset-terminal",
+    "sandbox",
+    "serve",
+    "sessions",
+    "skills",
+    "stats",
+];
+
+impl CommandLine {
+    /// Reads a command line, the program's name first. What is wrong is said by the whole definition.
+    pub(crate) fn read(line: &[OsString]) -> Result<(Args, Option<Subcommand>), clap::Error> {
+        let may_be_subcommand =
+            |word: &OsString| word.to_str().is_some_and(|word| SUBCOMMANDS.contains(&word));
+        if !line.iter().skip(1).any(may_be_subcommand)
+            && let Ok(args) = Args::try_parse_from(line)
+        {
+            return Ok((args, None));
+        }
+        let line = Self::try_parse_from(line)?;
+        Ok((line.args, line.subcommand))
+    }
+}
+
+/// What a run is started with.
+#[derive(Debug, Parser)]
+#[command(name = "loci", disable_version_flag = true)]
 pub(crate) struct Args {
     /// What to do; piped standard input is added to it.
     pub(crate) prompt: Option<String>,
@@ -247,9 +304,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) foreign: ForeignFlags,
-
-    #[command(subcommand)]
-    pub(crate) subcommand: Option<Subcommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -417,7 +471,34 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         use clap::CommandFactory;
+        CommandLine::command().debug_assert();
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_is_known_before_it_is_described() {
+        use clap::CommandFactory;
+        let command = CommandLine::command();
+        let own = command.get_subcommands().flat_map(|sub| {
+            std::iter::once(sub.get_name().to_owned()).chain(sub.get_all_aliases().map(str::to_owned))
+        });
+        let mut expected: Vec<String> = own.chain(["help".to_owned()]).collect();
+        expected.sort();
+        assert_eq!(SUBCOMMANDS.to_vec(), expected);
+    }
+
+    #[test]
+    fn line_is_read_the_same_with_and_without_subcommands() {
+        let read = |line: &str| {
+            let line: Vec<OsString> =
+                std::iter::once("loci").chain(line.split(' ')).map(OsString::from).collect();
+            CommandLine::read(&line).map_err(|error| error.kind())
+        };
+        assert!(matches!(read("-p hi"), Ok((Args { print: true, .. }, None))));
+        assert!(matches!(read("sessions list"), Ok((_, Some(Subcommand::Sessions(_))))));
+        assert!(matches!(read("-p sessions"), Err(_) | Ok((_, Some(_)))), "as it always was");
+        assert_eq!(read("--help").unwrap_err(), clap::error::ErrorKind::DisplayHelp);
+        assert_eq!(read("--no-such-flag").unwrap_err(), clap::error::ErrorKind::UnknownArgument);
     }
 
     #[test]

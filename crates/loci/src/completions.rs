@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use loci_app::UserError;
 
-use crate::args::Args;
+use crate::args::CommandLine;
 use crate::config::write;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub(crate) struct CompletionsArgs {
 /// Prints the completions and returns the exit code.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<u8, UserError> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "loci", &mut text);
+    clap_complete::generate(args.shell, &mut CommandLine::command(), "loci", &mut text);
     write(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }

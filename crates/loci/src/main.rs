@@ -37,10 +37,9 @@ mod stats;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use loci_app::{COMPATIBLE_VERSION, UserError};
 
-use args::{Args, Subcommand};
+use args::{Args, CommandLine, Subcommand};
 
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
@@ -49,27 +48,28 @@ fn main() -> ExitCode {
     if names.next().is_some_and(|name| loci_sandbox::is_helper(&name)) {
         return ExitCode::from(loci_sandbox::run_helper(names));
     }
-    if let [_, only] = &*std::env::args_os().collect::<Vec<_>>()
+    let line: Vec<_> = std::env::args_os().collect();
+    if let [_, only] = &*line
         && matches!(only.to_str(), Some("--version" | "-v" | "-V"))
     {
         return say_version();
     }
-    let args = match Args::try_parse() {
-        Ok(args) => args,
+    let (args, subcommand) = match CommandLine::read(&line) {
+        Ok(read) => read,
         Err(error) => return refuse(&error),
     };
-    match run(args, started) {
+    match run(args, subcommand, started) {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&error),
     }
 }
 
-fn run(args: Args, started: std::time::Instant) -> Result<u8, UserError> {
+fn run(args: Args, subcommand: Option<Subcommand>, started: std::time::Instant) -> Result<u8, UserError> {
     let env = loci_stdx::Env::from_process().map_err(|error| {
         UserError::new(format!("The working directory cannot be read: {error}"))
             .hint("Change to a directory that exists and try again.")
     })?;
-    match &args.subcommand {
+    match &subcommand {
         Some(Subcommand::Acp(acp)) => acp::run(env, acp),
         Some(Subcommand::Agents(agents)) => agents::run(&env, agents),
         Some(Subcommand::Blame(blame)) => blame::run(&env, blame),

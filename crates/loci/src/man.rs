@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::CommandFactory;
 use loci_app::UserError;
 
-use crate::args::Args;
+use crate::args::CommandLine;
 use crate::config::write;
 
 #[derive(Debug, clap::Args)]
@@ -24,11 +24,11 @@ pub(crate) fn run(args: &ManArgs) -> Result<u8, UserError> {
                     .hint("Give --dir a directory that can be written to.")
             };
             std::fs::create_dir_all(dir).map_err(failed)?;
-            clap_mangen::generate_to(Args::command(), dir).map_err(failed)?;
+            clap_mangen::generate_to(CommandLine::command(), dir).map_err(failed)?;
         }
         None => {
             let mut text = Vec::new();
-            let page = clap_mangen::Man::new(Args::command());
+            let page = clap_mangen::Man::new(CommandLine::command());
             page.render(&mut text)
                 .map_err(|error| UserError::new(format!("The manual page cannot be made: {error}")))?;
             write(&String::from_utf8_lossy(&text))?;
