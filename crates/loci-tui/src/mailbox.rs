@@ -31,6 +31,8 @@ struct Shared<N> {
 struct Queues<N> {
     input: VecDeque<InputEvent>,
     news: VecDeque<N>,
+    /// Whether the thread that draws sleeps until its next frame: news waits for that, and wakes nobody.
+    holds_news: bool,
 }
 
 /// What was in the mailbox.
@@ -52,7 +54,7 @@ impl<N> Clone for Mailbox<N> {
 
 impl<N> Default for Mailbox<N> {
     fn default() -> Self {
-        let queues = Queues { input: VecDeque::new(), news: VecDeque::new() };
+        let queues = Queues { input: VecDeque::new(), news: VecDeque::new(), holds_news: false };
         Self {
             shared: Arc::new(Shared {
                 queues: Mutex::new(queues),
@@ -70,9 +72,23 @@ impl<N> Mailbox<N> {
         self.shared.arrived.notify_one();
     }
 
-    /// Puts in news.
+    /// Puts in news, which a frame that is being waited for will show.
     pub fn put(&self, news: N) {
-        self.lock().news.push_back(news);
+        let mut queues = self.lock();
+        queues.news.push_back(news);
+        let wakes = !queues.holds_news;
+        drop(queues);
+        if wakes {
+            self.shared.arrived.notify_one();
+        }
+    }
+
+    /// Puts in news that somebody waits for as for the echo of a key.
+    pub fn put_urgent(&self, news: N) {
+        let mut queues = self.lock();
+        queues.news.push_back(news);
+        queues.holds_news = false;
+        drop(queues);
         self.shared.arrived.notify_one();
     }
 
@@ -81,6 +97,16 @@ impl<N> Mailbox<N> {
         let is_full = |queues: &mut Queues<N>| queues.input.len() >= INPUT_LIMIT;
         let waited = self.shared.taken.wait_timeout_while(self.lock(), patience, is_full);
         waited.unwrap_or_else(PoisonError::into_inner).0.input.len() < INPUT_LIMIT
+    }
+
+    /// Waits so long at most, unless something is typed or urgent. Other news wakes nobody meanwhile: a stream of two hundred
+    /// deltas a second costs as many wake-ups as there are frames.
+    pub fn wait_for_input(&self, patience: Duration) {
+        let mut queues = self.lock();
+        queues.holds_news = true;
+        let sleeps = |queues: &mut Queues<N>| queues.holds_news && queues.input.is_empty();
+        let waited = self.shared.arrived.wait_timeout_while(queues, patience, sleeps);
+        waited.unwrap_or_else(PoisonError::into_inner).0.holds_news = false;
     }
 
     /// Takes out the next letter, input first; waits so long at most, or for ever.
@@ -128,6 +154,32 @@ mod tests {
             Letter::Nothing,
         ];
         assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn news_waits_for_the_frame_and_input_or_urgent_news_does_not() {
+        type Wake = fn(&Mailbox<u8>);
+        let cases: [(&str, Wake); 2] = [
+            ("input", |mailbox| mailbox.put_input([InputEvent::Closed])),
+            ("urgent", |mailbox| mailbox.put_urgent(9)),
+        ];
+        for (what, end) in cases {
+            let mailbox = Mailbox::default();
+            let (is_asleep, other) = (mailbox.clone(), mailbox.clone());
+            let sleeper = std::thread::spawn(move || other.wait_for_input(Duration::from_secs(3600)));
+            while !is_asleep.lock().holds_news {
+                std::thread::yield_now();
+            }
+            mailbox.put(1);
+            assert!(mailbox.lock().holds_news, "{what}: news woke the sleeper");
+            end(&mailbox);
+            assert!(sleeper.join().is_ok(), "{what}");
+            assert!(!mailbox.lock().holds_news, "{what}: the next news would wake nobody");
+        }
+        let mailbox = Mailbox::<u8>::default();
+        mailbox.wait_for_input(Duration::ZERO);
+        mailbox.put(1);
+        assert_eq!(mailbox.take(Some(Duration::ZERO)), Letter::News(1));
     }
 
     #[test]

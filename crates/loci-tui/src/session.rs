@@ -104,7 +104,12 @@ fn run(mut start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mail
         Ok(runtime) => runtime,
         Err(error) => return mailbox.put(News::StartFailed(format!("The runtime cannot start: {error}"))),
     };
-    runtime.block_on(drive(started, receiver, waiting, client, mailbox));
+    // On the worker, beside the session: what it tells comes here without waking another thread.
+    let driven = runtime.spawn(drive(started, receiver, waiting, client, mailbox.clone()));
+    if let Err(error) = runtime.block_on(driven) {
+        mailbox
+            .put(News::Ended { troubles: vec![format!("The session broke off: {error}")], has_failed: true });
+    }
     runtime.shutdown_background();
 }
 
@@ -119,7 +124,7 @@ fn find_session(
     start.show_tail(Box::new(move |tail| {
         let last = tail.entries.iter().filter_map(|entry| entry.head().uuid.clone()).collect();
         let blocks = tail_blocks(&tail, &cwd);
-        tail_mailbox.put(News::Tail { blocks, entries: last });
+        tail_mailbox.put_urgent(News::Tail { blocks, entries: last });
     }));
     loop {
         match start.proceed() {
@@ -179,8 +184,9 @@ async fn drive(
     mut receiver: UnboundedReceiver<ToSession>,
     waiting: VecDeque<Command>,
     mut client: ClientRequestTable,
-    mailbox: &Mailbox<News>,
+    mailbox: Mailbox<News>,
 ) {
+    let mailbox = &mailbox;
     let cwd = started.env.cwd.clone();
     if let Some(mcp) = &started.mcp {
         mcp.servers.start();

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::theme::ThemeToken;
 
 pub use ansi::{parse_output, parse_status};
-pub(crate) use sanitize::is_harmful_in_row;
 pub use sanitize::{expand_tabs, sanitize, sanitize_line};
+pub(crate) use sanitize::{is_harmful_in_row, without_controls};
 pub(crate) use width::is_plain_ascii;
 pub use width::{cells, clusters, is_uncertain, width};
 pub use wrap::{truncate, truncate_text, wrap};

@@ -198,6 +198,10 @@ impl EventLoop {
     fn take_letters(&mut self, is_dirty: bool) -> (bool, bool) {
         let (mut has_input, mut has_news) = (false, false);
         let mut patience = self.patience(is_dirty);
+        if is_dirty && self.resized_at.is_none() {
+            self.mailbox.wait_for_input(patience.unwrap_or_default());
+            patience = Some(Duration::ZERO);
+        }
         for _ in 0..MOST_LETTERS {
             let event = match self.mailbox.take(patience) {
                 Letter::Input(event) => {

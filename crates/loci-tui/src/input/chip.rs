@@ -12,6 +12,8 @@ use loci_core::message::{Block, Content};
 
 /// The character of chip 0; the plane has room for all that a session can paste.
 const FIRST_MARK: u32 = 0x10_0000;
+/// What each of them begins with as UTF-8.
+const FIRST_BYTE_OF_MARKS: u8 = 0xf4;
 /// Behind the last one: the end of the plane's private characters.
 const END_OF_MARKS: u32 = 0x10_FFFE;
 
@@ -154,7 +156,8 @@ pub(super) fn is_chip_mark(char: char) -> bool {
 
 /// Replaces characters of foreign text that would be taken for chips.
 pub(super) fn without_chip_marks(text: &str) -> Cow<'_, str> {
-    if text.contains(is_chip_mark) {
+    // All of them begin with this byte, which hardly anything else does.
+    if memchr::memchr(FIRST_BYTE_OF_MARKS, text.as_bytes()).is_some() && text.contains(is_chip_mark) {
         Cow::Owned(text.replace(is_chip_mark, "\u{FFFD}"))
     } else {
         Cow::Borrowed(text)

@@ -8,6 +8,7 @@ use super::command::EditCommand;
 use super::kill_ring::{KillRing, KillSide};
 use super::undo::{Edit, UndoHistory};
 use super::words::{Flavor, blank_before, word_end_after, word_start_before};
+use crate::text::without_controls;
 
 #[cfg(test)]
 mod tests;
@@ -530,11 +531,5 @@ enum RowStep {
 
 /// Makes foreign text fit to stand in the input: line ends are `\n`, other control characters but tabs are gone.
 fn clean(text: &str) -> String {
-    let text = without_chip_marks(text);
-    let is_unwanted = |char: char| char.is_control() && char != '\n' && char != '\t';
-    if text.contains(is_unwanted) {
-        text.replace("\r\n", "\n").replace('\r', "\n").replace(is_unwanted, "")
-    } else {
-        text.into_owned()
-    }
+    without_controls(&without_chip_marks(text)).into_owned()
 }

@@ -15,6 +15,7 @@ use memchr::memmem;
 
 use self::control::{Sequence, interpret_csi, interpret_ss3, interpret_string};
 use crate::key::{InputEvent, Key, KeyCode};
+use crate::text::without_controls;
 
 mod control;
 mod kitty;
@@ -381,21 +382,7 @@ impl Parser {
 
 /// Makes pasted bytes text: line ends are `\n`, other control characters but tabs are gone.
 fn clean_paste(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut clean = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        match char {
-            '\r' => {
-                chars.next_if_eq(&'\n');
-                clean.push('\n');
-            }
-            '\n' | '\t' => clean.push(char),
-            _ if char.is_control() => {}
-            _ => clean.push(char),
-        }
-    }
-    clean
+    without_controls(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 fn key(code: KeyCode, alt: bool) -> InputEvent {

@@ -27,6 +27,30 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Returns a text in which line ends are `\n` and other control characters but tabs are gone, as an editor wants it. Text
+/// that has none is looked through many bytes at a time: a paste may be megabytes.
+pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
+    // The control characters above ASCII begin with 0xc2, as harmless ones do.
+    let is_suspect = |byte: u8| byte < 0x20 && byte != b'\n' && byte != b'\t' || byte == 0x7f || byte == 0xc2;
+    if !text.bytes().fold(false, |found, byte| found | is_suspect(byte)) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => {
+                chars.next_if_eq(&'\n');
+                clean.push('\n');
+            }
+            '\n' | '\t' => clean.push(c),
+            _ if c.is_control() => {}
+            _ => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
 /// Returns a text for one row: clean, with newlines and tabs as single spaces.
 pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace(['\n', '\t'], " ")
@@ -105,6 +129,19 @@ mod tests {
             assert!(!sanitize(text).chars().any(is_harmful));
         }
         assert_eq!(sanitize_line("a\nb\tc\x1b"), "a b c␛");
+    }
+
+    #[test]
+    fn text_for_the_editor_keeps_all_but_control_characters() {
+        let cases = [
+            ("plain ünï漢👍\n\ttab", "plain ünï漢👍\n\ttab"),
+            ("a\r\nb\rc\r\r\nd", "a\nb\nc\n\nd"),
+            ("\x1b[31mred\x07\x7f\0", "[31mred"),
+            ("c1 \u{80}\u{9f}x \u{a0}© é", "c1 x \u{a0}© é"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_controls(text), expected, "{text:?}");
+        }
     }
 
     #[test]
