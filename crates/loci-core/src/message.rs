@@ -126,18 +126,18 @@ impl Block {
         Self::from_json(RawJson::from_value(value)?)
     }
 
-    fn made(kind: BlockKind, value: &Value) -> Self {
+    fn from_kind(kind: BlockKind, value: &Value) -> Self {
         Self { kind, json: RawJson::from_text_of(value) }
     }
 
     /// Makes a text block.
     pub fn new_text(text: &str) -> Self {
-        Self::made(BlockKind::Text, &json!({"type": "text", "text": text}))
+        Self::from_kind(BlockKind::Text, &json!({"type": "text", "text": text}))
     }
 
     /// Makes a tool call block.
     pub fn new_tool_use(id: &ToolUseId, name: &str, input: &Value) -> Self {
-        Self::made(
+        Self::from_kind(
             BlockKind::ToolUse,
             &json!({"type": "tool_use", "id": id.as_str(), "name": name, "input": input}),
         )
@@ -149,12 +149,12 @@ impl Block {
         if let Some(is_error) = is_error {
             value["is_error"] = Value::Bool(is_error);
         }
-        Self::made(BlockKind::ToolResult, &value)
+        Self::from_kind(BlockKind::ToolResult, &value)
     }
 
     /// Makes an image block from base64 data.
     pub fn new_image(media_type: &str, base64: &str) -> Self {
-        Self::made(
+        Self::from_kind(
             BlockKind::Image,
             &json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": base64}}),
         )

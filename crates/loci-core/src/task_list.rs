@@ -394,7 +394,7 @@ fn apply(task: &mut Task, change: TaskChange) -> Vec<&'static str> {
     set(replace(&mut task.active_form, change.active_form.map(Some)), "activeForm");
     let owner = change.owner.map(|owner| Some(owner.trim().to_owned()).filter(|owner| !owner.is_empty()));
     set(replace(&mut task.owner, owner), "owner");
-    set(replace(&mut task.status, change.status.and_then(NextStatus::kept)), "status");
+    set(replace(&mut task.status, change.status.and_then(NextStatus::to_status)), "status");
     if let Some(notes) = change.metadata {
         let mut metadata = task.metadata.clone().unwrap_or_default();
         for (key, value) in notes {
@@ -421,7 +421,7 @@ fn replace<T: PartialEq>(field: &mut T, value: Option<T>) -> bool {
 }
 
 impl NextStatus {
-    fn kept(self) -> Option<TaskStatus> {
+    fn to_status(self) -> Option<TaskStatus> {
         match self {
             Self::Pending => Some(TaskStatus::Pending),
             Self::InProgress => Some(TaskStatus::InProgress),

@@ -59,7 +59,7 @@ pub(crate) struct SnapshotUpdate {
 
 impl SnapshotUpdate {
     /// Lets the call go on.
-    pub(crate) fn done(self) {
+    pub(crate) fn release(self) {
         // A call that was given up waits no more.
         self.recorded.send(()).ok();
     }

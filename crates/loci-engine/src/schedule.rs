@@ -150,7 +150,7 @@ impl ScheduleService {
     }
 
     /// Returns what is scheduled, as hooks are told.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    pub(crate) fn hook_payload(&self) -> Vec<Value> {
         let row = |task: &ScheduledTask| {
             json!({
                 "id": task.id,

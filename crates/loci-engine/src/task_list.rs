@@ -25,12 +25,12 @@ impl TaskStore for Stored {
 }
 
 /// A list whose changes are told.
-struct Told {
+struct ObservedTaskStore {
     store: Box<dyn TaskStore>,
     events: EventSink,
 }
 
-impl TaskStore for Told {
+impl TaskStore for ObservedTaskStore {
     fn read(&self) -> io::Result<TaskList> {
         self.store.read()
     }
@@ -57,5 +57,5 @@ pub(crate) fn task_store(
         true => Box::new(Stored(TaskListDir::for_session(home, who.id(), env))),
         false => Box::new(MemoryTaskStore::default()),
     };
-    Arc::new(Told { store, events })
+    Arc::new(ObservedTaskStore { store, events })
 }

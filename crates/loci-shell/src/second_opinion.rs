@@ -41,7 +41,7 @@ pub(crate) fn objection(line: &str, parsed: &Parsed) -> Option<String> {
         parser.as_mut()?.parse(line, None)
     });
     let Some(tree) = tree else { return Some("the second parser gave up".to_owned()) };
-    let mut seen = Seen { spans: Vec::new(), skipped: parsed.skipped.clone() };
+    let mut seen = CommandSpans { spans: Vec::new(), skipped: parsed.skipped.clone() };
     if let Some(objection) = seen.visit(tree.root_node()) {
         return Some(objection);
     }
@@ -76,13 +76,13 @@ fn in_ascii(line: &str) -> String {
     out
 }
 
-struct Seen {
+struct CommandSpans {
     /// Where the words of commands stand.
     spans: Vec<(usize, usize)>,
     skipped: Vec<(usize, usize)>,
 }
 
-impl Seen {
+impl CommandSpans {
     fn visit(&mut self, node: Node<'_>) -> Option<String> {
         if node.is_error() || node.is_missing() {
             return Some("the line has a part that is no bash".to_owned());

@@ -32,7 +32,7 @@ pub struct RealDir {
 
 /// What lies under a name; a symlink is itself, not what it points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FileStat {
     /// Whether it is a regular file.
     pub is_file: bool,
     /// Whether it is a symlink.
@@ -96,9 +96,9 @@ impl RealDir {
     }
 
     /// Looks at what lies under a name.
-    pub fn stat(&self, name: &OsStr) -> io::Result<Option<Found>> {
+    pub fn stat(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Found::of(&stat))),
+            Ok(stat) => Ok(Some(FileStat::of(&stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -111,7 +111,7 @@ impl RealDir {
         name: &OsStr,
         bytes: &[u8],
         options: &WriteOptions,
-        before: Option<&Found>,
+        before: Option<&FileStat>,
     ) -> io::Result<()> {
         let (temporary, file) = self.temporary(options.file_mode)?;
         let filled = fill(file, bytes, before)
@@ -212,7 +212,7 @@ impl RealDir {
     }
 }
 
-impl Found {
+impl FileStat {
     /// Returns when it was modified, as a time.
     pub fn modified_at(&self) -> SystemTime {
         let (seconds, nanos) = self.modified;
@@ -236,7 +236,7 @@ impl Found {
     }
 }
 
-fn fill(mut file: File, bytes: &[u8], before: Option<&Found>) -> io::Result<()> {
+fn fill(mut file: File, bytes: &[u8], before: Option<&FileStat>) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     if let Some(before) = before {
         let (uid, gid) = before.owner;

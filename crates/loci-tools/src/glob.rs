@@ -240,7 +240,7 @@ fn outcome(
 ) -> ToolOutcome {
     newest.cut();
     let filenames: Vec<String> =
-        newest.files.iter().map(|found| walk::shown(cwd, root, &found.path)).collect();
+        newest.files.iter().map(|found| walk::display_below(cwd, root, &found.path)).collect();
     let mut lines = filenames.clone();
     if lines.is_empty() {
         lines.push("No files found".to_owned());

@@ -174,11 +174,11 @@ fn outcome(wish: &RecallQuery, recalled: &RecallResult) -> ToolOutcome {
         ) => quoted(*offset, source, text, *n_chars),
         (RecallQuery::Search(search), RecallResult::Found { n_found, n_searched, hits }) => {
             let none = format!("None of {n_searched} earlier messages has a word of this. Try other words.");
-            found(search, *n_found, *n_searched, hits, none)
+            hits_outcome(search, *n_found, *n_searched, hits, none)
         }
         (RecallQuery::SearchProject(search), RecallResult::Found { n_found, n_searched, hits }) => {
             let none = format!("Nothing in memories and {n_searched} earlier sessions has a word of this.");
-            found(search, *n_found, *n_searched, hits, none)
+            hits_outcome(search, *n_found, *n_searched, hits, none)
         }
         (RecallQuery::Quote { .. } | RecallQuery::QuoteFrom { .. }, RecallResult::Found { .. })
         | (RecallQuery::Search(_) | RecallQuery::SearchProject(_), RecallResult::Quoted { .. }) => {
@@ -201,7 +201,7 @@ fn quoted(offset: usize, source: &RecallSource, text: &str, n_chars: usize) -> T
     ToolOutcome::text(said, structured)
 }
 
-fn found(
+fn hits_outcome(
     search: &RecallSearch,
     n_found: usize,
     n_searched: usize,

@@ -128,7 +128,7 @@ impl Verb {
 }
 
 /// Says what a change was numbered, and how to take it back.
-fn done(what: &str, id: u64, json: bool) -> String {
+fn change_note(what: &str, id: u64, json: bool) -> String {
     match json {
         true => format!("{}\n", serde_json::json!({"change": id, "done": what})),
         false => format!("{what} (`loci memory undo {id}` takes it back)\n"),

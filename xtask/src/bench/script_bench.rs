@@ -168,8 +168,12 @@ fn report(measures: &[Measure], names: &[(Program, String)], figures: &Figures) 
                 Program::Codex => measure.codex,
             };
             match program {
-                Program::Loci => cells.push_str(&format!(" {} |", shown(found, measure.unit))),
-                _ => cells.push_str(&format!(" {} ({}) |", shown(found, measure.unit), ratio(found, own))),
+                Program::Loci => cells.push_str(&format!(" {} |", format_value(found, measure.unit))),
+                _ => cells.push_str(&format!(
+                    " {} ({}) |",
+                    format_value(found, measure.unit),
+                    ratio(found, own)
+                )),
             }
             if let Some(aim) = aim {
                 aims.push(format!("{} / {aim}", program.label()));
@@ -177,7 +181,7 @@ fn report(measures: &[Measure], names: &[(Program, String)], figures: &Figures) 
             }
         }
         if let Some(most) = measure.most {
-            aims.push(format!("at most {}", shown(most, measure.unit)));
+            aims.push(format!("at most {}", format_value(most, measure.unit)));
             misses.push(own > most);
         }
         let verdict = match (misses.is_empty(), misses.contains(&true)) {
@@ -190,7 +194,7 @@ fn report(measures: &[Measure], names: &[(Program, String)], figures: &Figures) 
     out.trim_end().to_owned()
 }
 
-fn shown(value: f64, unit: &str) -> String {
+fn format_value(value: f64, unit: &str) -> String {
     let digits = if value >= 100.0 || value == 0.0 { 0 } else { 2 };
     format!("{value:.digits$} {unit}").trim_end().to_owned()
 }

@@ -36,7 +36,7 @@ impl AzureSource {
     async fn find(&self) -> Result<Auth, Failure> {
         let _turn = self.turn.lock().await;
         let now = self.env.clock.monotonic();
-        let fresh = self.kept().clone().filter(|(_, since)| now.saturating_sub(*since) < LIFE);
+        let fresh = self.cached_token().clone().filter(|(_, since)| now.saturating_sub(*since) < LIFE);
         if let Some((token, _)) = fresh {
             return Ok(Auth::Bearer(token));
         }
@@ -46,7 +46,7 @@ impl AzureSource {
                 "Set ANTHROPIC_FOUNDRY_API_KEY, or log in with `az login`.",
             )
         })?;
-        *self.kept() = Some((token.clone(), now));
+        *self.cached_token() = Some((token.clone(), now));
         Ok(Auth::Bearer(token))
     }
 
@@ -90,7 +90,7 @@ impl AzureSource {
         token.map(Secret::new).ok_or_else(|| format!("the answer is {status}"))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
+    fn cached_token(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,7 +101,7 @@ impl AuthSource for AzureSource {
     }
 
     fn refused(&self, _auth: &Auth) -> bool {
-        *self.kept() = None;
+        *self.cached_token() = None;
         true
     }
 }

@@ -56,7 +56,7 @@ pub enum MemoryVerb {
 
 /// What a person does with memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemoryWish {
+pub enum MemoryRequest {
     /// Something is decided about one, by its file.
     Decide(MemoryVerb, String),
     /// One gets another text.
@@ -176,29 +176,29 @@ impl MemoryReport {
 }
 
 /// Does what a person wants done with memories.
-pub fn carry_out(commands: &SessionCommands, wish: &MemoryWish) -> Result<MemoryNote, UserError> {
+pub fn carry_out(commands: &SessionCommands, wish: &MemoryRequest) -> Result<MemoryNote, UserError> {
     let ctx = MemoryContext::new(&commands.env)?;
     let (text, change) = match wish {
-        MemoryWish::Decide(MemoryVerb::Accept, name) => {
+        MemoryRequest::Decide(MemoryVerb::Accept, name) => {
             let file = ctx.find_pending(name)?;
             (format!("`{file}` counts from now on"), memory_review::accept(&ctx, &file)?)
         }
-        MemoryWish::Decide(MemoryVerb::Reject, name) => {
+        MemoryRequest::Decide(MemoryVerb::Reject, name) => {
             let file = ctx.find_pending(name)?;
             (format!("`{file}` is turned down"), memory_review::reject(&ctx, &file)?)
         }
-        MemoryWish::Decide(MemoryVerb::Forget, name) => {
+        MemoryRequest::Decide(MemoryVerb::Forget, name) => {
             let (file, _) = ctx.find(name)?;
             (format!("`{file}` is forgotten"), memory_review::forget(&ctx, &file)?)
         }
-        MemoryWish::Edit { file, text } => {
+        MemoryRequest::Edit { file, text } => {
             (format!("`{file}` is changed"), memory_edit::edit(&ctx, file, text)?)
         }
-        MemoryWish::Add(text) => {
+        MemoryRequest::Add(text) => {
             let (file, change) = memory_edit::add(&ctx, text)?;
             (format!("`{file}` is kept"), change)
         }
-        MemoryWish::Undo(id) => {
+        MemoryRequest::Undo(id) => {
             let (_, change) = memory_edit::undo(&ctx, Some(*id))?;
             ("The change is taken back".to_owned(), change)
         }
@@ -207,7 +207,7 @@ pub fn carry_out(commands: &SessionCommands, wish: &MemoryWish) -> Result<Memory
 }
 
 /// Does the same; returns what to say of it, and how to take it back.
-fn carry_out_in_words(commands: &SessionCommands, wish: &MemoryWish) -> Result<String, UserError> {
+fn carry_out_in_words(commands: &SessionCommands, wish: &MemoryRequest) -> Result<String, UserError> {
     let MemoryNote { text, change } = carry_out(commands, wish)?;
     Ok(format!("{text} (`loci memory undo {change}` takes it back)"))
 }
@@ -237,7 +237,7 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
         "reject" => MemoryVerb::Reject,
         "forget" => MemoryVerb::Forget,
         "add" => {
-            let said = carry_out_in_words(commands, &MemoryWish::Add(name.to_owned()));
+            let said = carry_out_in_words(commands, &MemoryRequest::Add(name.to_owned()));
             return said.map_or_else(|error| refused(&error), LocalOutcome::text);
         }
         other => {
@@ -246,6 +246,6 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
             ));
         }
     };
-    let wish = MemoryWish::Decide(verb, name.trim().to_owned());
+    let wish = MemoryRequest::Decide(verb, name.trim().to_owned());
     carry_out_in_words(commands, &wish).map_or_else(|error| refused(&error), LocalOutcome::text)
 }

@@ -47,7 +47,7 @@ impl SandboxMode {
 
 /// What is to be changed about the sandbox, in the person's settings for the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SandboxWish {
+pub enum SandboxChange {
     /// Another mode.
     Mode(SandboxMode),
     /// Whether commands that fail inside may be run outside, after a question.
@@ -147,16 +147,16 @@ impl SandboxReport {
 }
 
 /// Changes the sandbox in the person's settings for the project; returns what is said of it.
-pub fn carry_out(ctx: &SettingsContext, wish: SandboxWish) -> Result<String, UserError> {
+pub fn carry_out(ctx: &SettingsContext, wish: SandboxChange) -> Result<String, UserError> {
     let keys: &[(&str, bool)] = match wish {
-        SandboxWish::Mode(SandboxMode::Off) => &[("sandbox.enabled", false)],
-        SandboxWish::Mode(SandboxMode::AutoAllow) => {
+        SandboxChange::Mode(SandboxMode::Off) => &[("sandbox.enabled", false)],
+        SandboxChange::Mode(SandboxMode::AutoAllow) => {
             &[("sandbox.enabled", true), ("sandbox.autoAllowBashIfSandboxed", true)]
         }
-        SandboxWish::Mode(SandboxMode::Ask) => {
+        SandboxChange::Mode(SandboxMode::Ask) => {
             &[("sandbox.enabled", true), ("sandbox.autoAllowBashIfSandboxed", false)]
         }
-        SandboxWish::MayLeave(may) => &[("sandbox.allowUnsandboxedCommands", may)],
+        SandboxChange::MayLeave(may) => &[("sandbox.allowUnsandboxedCommands", may)],
     };
     let mut said = Vec::new();
     for (key, value) in keys {
@@ -191,9 +191,9 @@ mod tests {
         let env = Env::for_test(home, project.clone());
         let file = || std::fs::read_to_string(project.join(".claude/settings.local.json")).unwrap();
         for (wish, expected) in [
-            (SandboxWish::Mode(SandboxMode::Ask), "\"autoAllowBashIfSandboxed\": false"),
-            (SandboxWish::MayLeave(false), "\"allowUnsandboxedCommands\": false"),
-            (SandboxWish::Mode(SandboxMode::Off), "\"enabled\": false"),
+            (SandboxChange::Mode(SandboxMode::Ask), "\"autoAllowBashIfSandboxed\": false"),
+            (SandboxChange::MayLeave(false), "\"allowUnsandboxedCommands\": false"),
+            (SandboxChange::Mode(SandboxMode::Off), "\"enabled\": false"),
         ] {
             let said = carry_out(&SettingsContext::new(&env), wish).unwrap();
             assert!(said.contains("settings.local.json") && said.contains("next session"), "{said}");

@@ -12,12 +12,12 @@ use crate::settings::RunSettings;
 use crate::skills::{ReadSkills, SkillOptions};
 
 /// Instruction files, and those that wait for their time.
-type Found = (Instructions, Option<LazyInstructions>);
+type FoundInstructions = (Instructions, Option<LazyInstructions>);
 
 /// Reading that is under way.
 pub struct Prefetch {
     git: JoinHandle<Option<GitSnapshot>>,
-    instructions: JoinHandle<(Found, ReadInstructions, ReadSkills)>,
+    instructions: JoinHandle<(FoundInstructions, ReadInstructions, ReadSkills)>,
 }
 
 /// What was read.

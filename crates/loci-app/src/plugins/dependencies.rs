@@ -30,7 +30,7 @@ impl RunPlugins {
     fn unfit(&self) -> Option<(usize, PluginProblem)> {
         self.plugins.iter().enumerate().find_map(|(place, plugin)| {
             plugin.folder.manifest.dependencies.iter().find_map(|dependency| {
-                let found = self.found(plugin, &dependency.name, dependency.marketplace.as_deref())?;
+                let found = self.find_enabled(plugin, &dependency.name, dependency.marketplace.as_deref())?;
                 let version = found.folder.manifest.version.as_deref();
                 if version_fits(dependency.version.as_deref(), version) {
                     return None;
@@ -50,7 +50,7 @@ impl RunPlugins {
         let id = &plugin.folder.id;
         let needs = plugin.folder.manifest.dependencies.iter();
         let missing = needs
-            .filter(|it| self.found(plugin, &it.name, it.marketplace.as_deref()).is_none())
+            .filter(|it| self.find_enabled(plugin, &it.name, it.marketplace.as_deref()).is_none())
             .map(|it| it.id(&id.marketplace));
         let say = |needed: loci_core::plugin::PluginId| {
             let message = match self.disabled.iter().any(|it| it.id.name == needed.name) {
@@ -65,7 +65,7 @@ impl RunPlugins {
     }
 
     /// Finds a plugin that is on. For one that comes from no marketplace, any marketplace is right.
-    fn found(&self, by: &RunPlugin, name: &str, marketplace: Option<&str>) -> Option<&RunPlugin> {
+    fn find_enabled(&self, by: &RunPlugin, name: &str, marketplace: Option<&str>) -> Option<&RunPlugin> {
         let own = by.folder.id.marketplace.as_str();
         let is_loose = matches!(own, INLINE_MARKETPLACE | SKILLS_DIR_MARKETPLACE) && marketplace.is_none();
         let wanted = marketplace.unwrap_or(own);

@@ -33,16 +33,16 @@ impl HelperKey {
     async fn find(&self) -> Result<Auth, Failure> {
         let _turn = self.turn.lock().await;
         let now = self.env.clock.monotonic();
-        let fresh = self.kept().clone().filter(|(_, since)| now.saturating_sub(*since) < TTL);
+        let fresh = self.cached_token().clone().filter(|(_, since)| now.saturating_sub(*since) < TTL);
         let key = match fresh {
             Some((key, _)) => key,
             None => helper::key(&self.command, &self.env).await?,
         };
-        *self.kept() = Some((key.clone(), now));
+        *self.cached_token() = Some((key.clone(), now));
         Ok(auth(self.protocol, key))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
+    fn cached_token(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -53,7 +53,7 @@ impl AuthSource for HelperKey {
     }
 
     fn refused(&self, _auth: &Auth) -> bool {
-        *self.kept() = None;
+        *self.cached_token() = None;
         true
     }
 }

@@ -312,11 +312,11 @@ fn apply(
     let on_conflict = if request.overwrites { OnConflict::Overwrite } else { OnConflict::Keep };
     let ignored = plan.ignored.clone();
     let report = apply_rewind(&scene, plan, on_conflict, conversation).map_err(failed)?;
-    Ok(told(&report, &ignored, identity.original_cwd()))
+    Ok(report_lines(&report, &ignored, identity.original_cwd()))
 }
 
 /// Says what a rewind did.
-fn told(report: &RewindReport, ignored: &[PathBuf], cwd: &Path) -> Vec<String> {
+fn report_lines(report: &RewindReport, ignored: &[PathBuf], cwd: &Path) -> Vec<String> {
     let shown = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
     let mut lines = Vec::new();
     if !report.changed.is_empty() {

@@ -51,7 +51,7 @@ impl SinceNotes {
     }
 
     /// Takes note that notes were asked for at so many tokens.
-    pub fn asked(&mut self, tokens: u64) {
+    pub fn record_request(&mut self, tokens: u64) {
         *self = Self::resumed(tokens);
     }
 }
@@ -93,7 +93,7 @@ mod tests {
         let mut since = SinceNotes::default();
         since.on_response(30);
         assert!(since.is_due(&pace, 90_000, false));
-        since.asked(90_000);
+        since.record_request(90_000);
         assert!(!since.is_due(&pace, 95_000, false), "the calls were before");
         since.on_response(10);
         assert!(since.is_due(&pace, 95_000, false));

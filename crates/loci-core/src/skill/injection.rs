@@ -18,7 +18,7 @@ pub fn split_commands(text: &str) -> Vec<Piece<'_>> {
     let mut at = 0;
     while let Some(found) = text[at..].find('!').map(|offset| at + offset) {
         match block_at(text, found).or_else(|| inline_at(text, found)) {
-            Some(Found { start, command, end }) => {
+            Some(InjectionSpan { start, command, end }) => {
                 push_text(&mut pieces, &text[begun..start]);
                 pieces.push(Piece::Command(command));
                 (begun, at) = (end, end);
@@ -36,14 +36,14 @@ fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, text: &'a str) {
     }
 }
 
-struct Found<'a> {
+struct InjectionSpan<'a> {
     start: usize,
     command: &'a str,
     end: usize,
 }
 
 /// Reads a block whose fence has its mark here.
-fn block_at(text: &str, mark: usize) -> Option<Found<'_>> {
+fn block_at(text: &str, mark: usize) -> Option<InjectionSpan<'_>> {
     let start = mark.checked_sub(3).filter(|start| text.get(*start..mark) == Some("```"))?;
     if !(start == 0 || text[..start].ends_with('\n')) {
         return None;
@@ -59,7 +59,11 @@ fn block_at(text: &str, mark: usize) -> Option<Found<'_>> {
             let command = text[body_at..end].trim_end_matches(['\r', '\n']);
             // The line end behind the fence stays.
             let fence = line.trim_end_matches(['\r', '\n']).len();
-            return (!command.trim().is_empty()).then_some(Found { start, command, end: end + fence });
+            return (!command.trim().is_empty()).then_some(InjectionSpan {
+                start,
+                command,
+                end: end + fence,
+            });
         }
         end += line.len();
     }
@@ -67,12 +71,12 @@ fn block_at(text: &str, mark: usize) -> Option<Found<'_>> {
 }
 
 /// Reads a command within a line whose mark is here.
-fn inline_at(text: &str, mark: usize) -> Option<Found<'_>> {
+fn inline_at(text: &str, mark: usize) -> Option<InjectionSpan<'_>> {
     let begins_word = text[..mark].chars().next_back().is_none_or(char::is_whitespace);
     let inner = text[mark + 1..].strip_prefix('`').filter(|_| begins_word)?;
     let len = inner.find(['`', '\n']).filter(|len| inner[*len..].starts_with('`'))?;
     let command = &inner[..len];
-    (!command.trim().is_empty()).then_some(Found { start: mark, command, end: mark + len + 3 })
+    (!command.trim().is_empty()).then_some(InjectionSpan { start: mark, command, end: mark + len + 3 })
 }
 
 #[cfg(test)]

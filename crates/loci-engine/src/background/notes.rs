@@ -79,7 +79,7 @@ impl NotesUpdater {
         tokens: u64,
         reservation: Reservation,
     ) {
-        self.since.asked(tokens);
+        self.since.record_request(tokens);
         self.queue.submit(Job { fork_point, covers, tokens, _reservation: reservation });
     }
 

@@ -20,7 +20,7 @@ impl Conversation {
         let snapshot = update.snapshot.clone();
         let written_for = self.recorder.entry_of(&update.call).unwrap_or_else(|| snapshot.message.clone());
         self.recorder.snapshot(&SnapshotEntry { written_for, is_update: true, snapshot });
-        update.done();
+        update.release();
         self.tell_warnings();
     }
 

@@ -154,7 +154,12 @@ impl Conversation {
             text: self.run.tally.text.clone(),
             has_gone_on,
             background_tasks: self.host.background_tasks(),
-            session_crons: self.ctx.schedule.as_ref().map(|schedule| schedule.told()).unwrap_or_default(),
+            session_crons: self
+                .ctx
+                .schedule
+                .as_ref()
+                .map(|schedule| schedule.hook_payload())
+                .unwrap_or_default(),
             agent_transcript: self.agent.as_ref().map(|agent| self.ctx.agent_transcript(&agent.id)),
             moment: self.hook_moment(),
         };

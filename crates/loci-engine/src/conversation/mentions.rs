@@ -171,7 +171,7 @@ async fn attach(
     };
     let outcome = read.run(call, host).await;
     if outcome.is_failure() {
-        return Err(said(&outcome));
+        return Err(outcome_text(&outcome));
     }
     match outcome.structured["type"].as_str() {
         Some("text" | "image" | "notebook") => Ok(Some(
@@ -182,7 +182,7 @@ async fn attach(
     }
 }
 
-fn said(outcome: &ToolOutcome) -> String {
+fn outcome_text(outcome: &ToolOutcome) -> String {
     match outcome.content.to_value() {
         Value::String(text) => text,
         other => other.to_string(),

@@ -11,7 +11,7 @@ use super::decode::read_usage;
 use crate::failure;
 
 #[derive(Deserialize)]
-struct Answer {
+struct MessageResponse {
     #[serde(default)]
     id: String,
     #[serde(default)]
@@ -27,7 +27,9 @@ struct Answer {
 pub(crate) fn read(body: &[u8], request_id: Option<RequestId>) -> Result<Vec<StreamEvent>, Failure> {
     let answer =
         std::str::from_utf8(body).ok().and_then(|body| serde_json::from_str(&on_one_line(body)).ok());
-    let Some(answer): Option<Answer> = answer else { return Err(failure::not_an_answer(body, request_id)) };
+    let Some(answer): Option<MessageResponse> = answer else {
+        return Err(failure::not_an_answer(body, request_id));
+    };
     let usage = read_usage(answer.usage);
     let mut events = vec![StreamEvent::Started(Started {
         message_id: MessageId::new(answer.id),

@@ -65,7 +65,7 @@ impl LoginTarget {
                 Err(why) => {
                     problem.get_or_insert(format!(
                         "the description of its resource at `{}`: {why}",
-                        shown(&url)
+                        redacted_url(&url)
                     ));
                 }
             }
@@ -92,8 +92,10 @@ impl LoginTarget {
             match read {
                 Ok(server) => return Ok(Some(server)),
                 Err(why) => {
-                    let text =
-                        format!("the description of the authorization server at `{}`: {why}", shown(&url));
+                    let text = format!(
+                        "the description of the authorization server at `{}`: {why}",
+                        redacted_url(&url)
+                    );
                     problem.get_or_insert(text);
                 }
             }
@@ -117,7 +119,7 @@ impl LoginTarget {
 }
 
 /// Returns an address for people, without what may be a secret in it.
-fn shown(url: &Url) -> String {
+fn redacted_url(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     brief(url.as_str())

@@ -18,12 +18,12 @@ const BODY_LIMIT: usize = 1 << 20;
 const MOST_REDIRECTS: usize = 3;
 
 /// What came back: the status, and the JSON that was in it.
-pub(crate) struct Answer {
+pub(crate) struct JsonResponse {
     pub(crate) status: u16,
     pub(crate) value: Value,
 }
 
-impl Answer {
+impl JsonResponse {
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -31,7 +31,7 @@ impl Answer {
 
 impl LoginTarget {
     /// Gets a description; a redirect is followed as far as it stays at its origin.
-    pub(crate) async fn get_json(&self, url: &Url) -> Result<Answer, String> {
+    pub(crate) async fn get_json(&self, url: &Url) -> Result<JsonResponse, String> {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let client = self.client(&url).await?;
@@ -50,7 +50,7 @@ impl LoginTarget {
     }
 
     /// Posts JSON, as a registration is.
-    pub(crate) async fn post_json(&self, url: &str, body: &Value) -> Result<Answer, String> {
+    pub(crate) async fn post_json(&self, url: &str, body: &Value) -> Result<JsonResponse, String> {
         let url = parse(url)?;
         let client = self.client(&url).await?;
         let request = client.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -58,7 +58,7 @@ impl LoginTarget {
     }
 
     /// Posts a form, with what says who asks.
-    pub(crate) async fn post_form(&self, url: &str, form: TokenForm) -> Result<Answer, String> {
+    pub(crate) async fn post_form(&self, url: &str, form: TokenForm) -> Result<JsonResponse, String> {
         let url = parse(url)?;
         let client = self.client(&url).await?;
         let mut request =
@@ -91,7 +91,7 @@ fn parse(url: &str) -> Result<Url, String> {
 }
 
 /// Reads an answer; what is no JSON is nothing.
-async fn answer(mut response: Response) -> Result<Answer, String> {
+async fn answer(mut response: Response) -> Result<JsonResponse, String> {
     let status = response.status().as_u16();
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error).to_string())? {
@@ -100,5 +100,5 @@ async fn answer(mut response: Response) -> Result<Answer, String> {
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Answer { status, value: serde_json::from_slice(&bytes).unwrap_or_default() })
+    Ok(JsonResponse { status, value: serde_json::from_slice(&bytes).unwrap_or_default() })
 }

@@ -13,7 +13,7 @@ use super::authorization::{
 use super::challenge::{self, BearerChallenge};
 use super::client::{Client, ClientChoice, KnownClients, choose_client, client_of, registered, registration};
 use super::discovery::Discovered;
-use super::fetch::Answer;
+use super::fetch::JsonResponse;
 use super::loopback::{Loopback, redirect_uri};
 use super::metadata::ServerMetadata;
 use super::pkce::{Pkce, secret};
@@ -224,7 +224,7 @@ impl LoginTarget {
         let answer = self.post_json(&endpoint, &body).await?;
         match answer {
             answer if answer.is_success() => registered(&answer.value, server),
-            Answer { status, value } => Err(format!(
+            JsonResponse { status, value } => Err(format!(
                 "the authorization server `{}` did not register us: {}",
                 brief(&server.issuer),
                 TokenError::parse(status, &value)

@@ -50,7 +50,7 @@ impl Asker {
 
     async fn ask_permission(&self, question: &Question, yes: &str, no: &str, message: &str) -> Reply {
         let view = CallView::new(&question.tool, &question.input);
-        let mut call = view.asked(question.call.as_str(), &self.cwd);
+        let mut call = view.permission_request(question.call.as_str(), &self.cwd);
         if let Some(agent) = &question.agent {
             let title = call["title"].as_str().unwrap_or_default();
             call["title"] = json!(format!("{} asks: {title}", visible(&agent.kind)));

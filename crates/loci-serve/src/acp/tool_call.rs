@@ -125,7 +125,7 @@ impl CallView {
     }
 
     /// Returns the call as a permission request shows it.
-    pub(super) fn asked(&self, id: &str, cwd: &Path) -> Value {
+    pub(super) fn permission_request(&self, id: &str, cwd: &Path) -> Value {
         json!({
             "toolCallId": id,
             "title": self.title(cwd),

@@ -72,17 +72,17 @@ impl Walk<'_> {
         for access in accesses {
             match access {
                 Access::Read(value) => {
-                    let found = self.found(&value, dirs, Unclear::Read);
+                    let found = self.paths_of(&value, dirs, Unclear::Read);
                     self.out.reads.extend(found);
                 }
                 Access::Write(value) => {
-                    let found = self.found(&value, dirs, Unclear::Write);
+                    let found = self.paths_of(&value, dirs, Unclear::Write);
                     self.out.writes.extend(found);
                 }
                 Access::Remove(value) => {
                     self.removal(&value, dirs);
                     // Emptying the directory we stand in is asked about as a whole, not name by name.
-                    let written = self.found(&value, dirs, Unclear::Write);
+                    let written = self.paths_of(&value, dirs, Unclear::Write);
                     self.out.writes.extend(written.into_iter().map(|path| match emptied(path.clone()) {
                         dir if self.ctx.cwd.starts_with(&dir.path) => dir,
                         _ => path,
@@ -94,7 +94,7 @@ impl Walk<'_> {
     }
 
     /// Returns the paths a value stands for, and notes when it may stand for others.
-    fn found(&mut self, value: &Value, dirs: &Dirs, unclear: fn(String) -> Unclear) -> Vec<ShellPath> {
+    fn paths_of(&mut self, value: &Value, dirs: &Dirs, unclear: fn(String) -> Unclear) -> Vec<ShellPath> {
         if !is_clear(value, dirs) {
             self.out.unclear.push(unclear(value.shown.clone()));
         }

@@ -57,18 +57,18 @@ pub fn memory_texts(dir: &Path, names: Vec<String>) -> Vec<MemoryText> {
 pub fn read_memory(dir: &Path, file: &str) -> io::Result<Option<String>> {
     check_name(file)?;
     let Ok(real) = dir.canonicalize() else { return Ok(None) };
-    found(open_real(&real.join(file)).and_then(read_file))
+    none_if_missing(open_real(&real.join(file)).and_then(read_file))
 }
 
 /// Reads one file of the directory byte for byte, as a change is made from it; `None` when it is not there.
 pub(super) fn read_exact(dir: &Path, file: &str) -> io::Result<Option<MemoryContent>> {
     check_name(file)?;
     let Ok(real) = dir.canonicalize() else { return Ok(None) };
-    found(open_real(&real.join(file)).and_then(read_bytes).map(MemoryContent::from))
+    none_if_missing(open_real(&real.join(file)).and_then(read_bytes).map(MemoryContent::from))
 }
 
 /// Tells what is not there from what cannot be read.
-fn found<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+fn none_if_missing<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -16,7 +16,7 @@ use tokio_postgres::{GenericClient, Statement, Transaction};
 
 use super::data_migration::{Inventory, RowBatch};
 use super::store::{
-    Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
+    Deed, Found, Member, Sent, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
 };
 use crate::http::RepositoryName;
 use address::Address;
@@ -84,7 +84,7 @@ impl Store for PostgresStore {
         repository: &'a RepositoryName,
         token: &'a ContentHash,
         now: &'a str,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [audit] = connection.statements([AUDIT]).await?;
@@ -110,7 +110,7 @@ impl Store for PostgresStore {
         name: &'a str,
         repository: &'a RepositoryName,
         now: &'a str,
-    ) -> Answer<'a, bool> {
+    ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [audit] = connection.statements([AUDIT]).await?;
@@ -125,7 +125,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn member<'a>(&'a self, token: &'a ContentHash) -> Answer<'a, Option<Member>> {
+    fn member<'a>(&'a self, token: &'a ContentHash) -> StoreFuture<'a, Option<Member>> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [member] = connection.statements([MEMBER]).await?;
@@ -134,7 +134,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn list<'a>(&'a self, repository: &'a str) -> Answer<'a, Hashes> {
+    fn list<'a>(&'a self, repository: &'a str) -> StoreFuture<'a, Hashes> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [list] = connection.statements([LIST]).await?;
@@ -145,7 +145,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> Answer<'a, Option<String>> {
+    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> StoreFuture<'a, Option<String>> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [text] = connection.statements([TEXT]).await?;
@@ -154,11 +154,11 @@ impl Store for PostgresStore {
         })
     }
 
-    fn write(&self, sent: Sent) -> Answer<'_, Written> {
+    fn write(&self, sent: Sent) -> StoreFuture<'_, Written> {
         Box::pin(self.write_text(sent))
     }
 
-    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> Answer<'a, ()> {
+    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let [audit] = connection.statements([AUDIT]).await?;
@@ -166,7 +166,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> Answer<'a, Vec<(String, String)>> {
+    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> StoreFuture<'a, Vec<(String, String)>> {
         Box::pin(async move {
             let connection = self.pool.lend().await?;
             let sql = "SELECT name, hash FROM versions WHERE repository = $1 ORDER BY id";
@@ -175,7 +175,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>> {
+    fn audit_log(&self) -> StoreFuture<'_, Vec<[String; 6]>> {
         Box::pin(async move {
             let connection = self.pool.lend().await?;
             let sql =
@@ -190,7 +190,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()> {
+    fn export(&self, batches: Sender<RowBatch>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let transaction = connection.transaction().await?;
@@ -199,7 +199,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory> {
+    fn import(&self, batches: Receiver<RowBatch>) -> StoreFuture<'_, Inventory> {
         Box::pin(async move {
             let mut connection = self.pool.lend().await?;
             let transaction = connection.transaction().await?;

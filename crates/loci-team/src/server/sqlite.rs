@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::data_migration::{Inventory, RowBatch};
 use super::store::{
-    Answer, Deed, Found, Member, Sent, Store, StoreError, Written, decide, steps_after, to_hashes,
+    Deed, Found, Member, Sent, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
 };
 use crate::http::RepositoryName;
 
@@ -54,7 +54,7 @@ impl SqliteStore {
     fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Answer<'_, T> {
+    ) -> StoreFuture<'_, T> {
         let reader = Arc::clone(&self.reader);
         Box::pin(blocking(move || work(&reader.lock().unwrap_or_else(PoisonError::into_inner))))
     }
@@ -63,7 +63,7 @@ impl SqliteStore {
     fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Answer<'_, T> {
+    ) -> StoreFuture<'_, T> {
         let writer = Arc::clone(&self.writer);
         Box::pin(blocking(move || {
             let mut connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl Store for SqliteStore {
         repository: &'a RepositoryName,
         token: &'a ContentHash,
         now: &'a str,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         let deed = Deed::about_member(name, repository, "add-member", "done");
         let (token, now) = (token.to_string(), now.to_owned());
         self.change(move |connection| {
@@ -102,7 +102,7 @@ impl Store for SqliteStore {
         name: &'a str,
         repository: &'a RepositoryName,
         now: &'a str,
-    ) -> Answer<'a, bool> {
+    ) -> StoreFuture<'a, bool> {
         let (name, repository, now) = (name.to_owned(), repository.clone(), now.to_owned());
         self.change(move |connection| {
             let sql = "DELETE FROM members WHERE name = ?1 AND repository = ?2";
@@ -113,7 +113,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn member<'a>(&'a self, token: &'a ContentHash) -> Answer<'a, Option<Member>> {
+    fn member<'a>(&'a self, token: &'a ContentHash) -> StoreFuture<'a, Option<Member>> {
         let token = token.to_string();
         self.read(move |connection| {
             let sql = "SELECT id, name, repository FROM members WHERE token_hash = ?1";
@@ -124,7 +124,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn list<'a>(&'a self, repository: &'a str) -> Answer<'a, Hashes> {
+    fn list<'a>(&'a self, repository: &'a str) -> StoreFuture<'a, Hashes> {
         let repository = repository.to_owned();
         self.read(move |connection| {
             let mut rows =
@@ -134,7 +134,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> Answer<'a, Option<String>> {
+    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> StoreFuture<'a, Option<String>> {
         let (repository, name) = (repository.to_owned(), name.clone());
         self.read(move |connection| {
             let sql = "SELECT text FROM entries WHERE repository = ?1 AND name = ?2";
@@ -144,7 +144,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn write(&self, sent: Sent) -> Answer<'_, Written> {
+    fn write(&self, sent: Sent) -> StoreFuture<'_, Written> {
         self.change(move |connection| {
             let (found, n_entries) = find_replaced(connection, &sent)?;
             let written = decide(&sent, found, n_entries);
@@ -156,12 +156,12 @@ impl Store for SqliteStore {
         })
     }
 
-    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> Answer<'a, ()> {
+    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> StoreFuture<'a, ()> {
         let now = now.to_owned();
         self.change(move |connection| audit(connection, &now, &deed))
     }
 
-    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> Answer<'a, Vec<(String, String)>> {
+    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> StoreFuture<'a, Vec<(String, String)>> {
         let repository = repository.as_str().to_owned();
         self.read(move |connection| {
             let sql = "SELECT name, hash FROM versions WHERE repository = ?1 ORDER BY id";
@@ -171,7 +171,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>> {
+    fn audit_log(&self) -> StoreFuture<'_, Vec<[String; 6]>> {
         self.read(|connection| {
             let mut rows = connection.prepare(
                 "SELECT at, member, repository, action, coalesce(name, ''), outcome FROM audit ORDER BY id",
@@ -183,11 +183,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()> {
+    fn export(&self, batches: Sender<RowBatch>) -> StoreFuture<'_, ()> {
         self.change(move |connection| data_migration::send_all(connection, &batches))
     }
 
-    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory> {
+    fn import(&self, batches: Receiver<RowBatch>) -> StoreFuture<'_, Inventory> {
         let is_free = self.read(data_migration::check_empty);
         let taken = self.change(move |connection| data_migration::take_all(connection, batches));
         Box::pin(async move {

@@ -163,7 +163,7 @@ impl Deed {
 }
 
 /// What a database answers, when it comes to it.
-pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub(super) type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// One database, which several servers may share.
 pub(super) trait Store: Debug + Send + Sync {
@@ -174,7 +174,7 @@ pub(super) trait Store: Debug + Send + Sync {
         repository: &'a RepositoryName,
         token: &'a ContentHash,
         now: &'a str,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
     /// Has a member's token count no longer; tells whether there was one.
     fn remove_member<'a>(
@@ -182,34 +182,34 @@ pub(super) trait Store: Debug + Send + Sync {
         name: &'a str,
         repository: &'a RepositoryName,
         now: &'a str,
-    ) -> Answer<'a, bool>;
+    ) -> StoreFuture<'a, bool>;
 
     /// Finds whose token this is, by its hash.
-    fn member<'a>(&'a self, token: &'a ContentHash) -> Answer<'a, Option<Member>>;
+    fn member<'a>(&'a self, token: &'a ContentHash) -> StoreFuture<'a, Option<Member>>;
 
     /// Returns all entries and their hashes; a row that cannot be read is left out.
-    fn list<'a>(&'a self, repository: &'a str) -> Answer<'a, Hashes>;
+    fn list<'a>(&'a self, repository: &'a str) -> StoreFuture<'a, Hashes>;
 
     /// Returns the text of an entry.
-    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> Answer<'a, Option<String>>;
+    fn text<'a>(&'a self, repository: &'a str, name: &'a EntryName) -> StoreFuture<'a, Option<String>>;
 
     /// Stores a text, if the entry is what is expected.
-    fn write(&self, sent: Sent) -> Answer<'_, Written>;
+    fn write(&self, sent: Sent) -> StoreFuture<'_, Written>;
 
     /// Takes note of a request that was refused before it was tried.
-    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> Answer<'a, ()>;
+    fn note<'a>(&'a self, deed: Deed, now: &'a str) -> StoreFuture<'a, ()>;
 
     /// Returns every text that was ever taken, as entry and hash, oldest first.
-    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> Answer<'a, Vec<(String, String)>>;
+    fn versions<'a>(&'a self, repository: &'a RepositoryName) -> StoreFuture<'a, Vec<(String, String)>>;
 
     /// Returns the audit log, oldest first: time, member, repository, action, entry, outcome.
-    fn audit_log(&self) -> Answer<'_, Vec<[String; 6]>>;
+    fn audit_log(&self) -> StoreFuture<'_, Vec<[String; 6]>>;
 
     /// Sends everything there is; nobody writes meanwhile.
-    fn export(&self, batches: Sender<RowBatch>) -> Answer<'_, ()>;
+    fn export(&self, batches: Sender<RowBatch>) -> StoreFuture<'_, ()>;
 
     /// Takes everything in one transaction, if there is nothing yet and what came is what was sent.
-    fn import(&self, batches: Receiver<RowBatch>) -> Answer<'_, Inventory>;
+    fn import(&self, batches: Receiver<RowBatch>) -> StoreFuture<'_, Inventory>;
 }
 
 /// The database that an address names.

@@ -36,8 +36,8 @@ pub(crate) struct CaptureLimits {
 /// What a command has written so far.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    pub(crate) stdout: Kept,
-    pub(crate) stderr: Kept,
+    pub(crate) stdout: HeadAndTail,
+    pub(crate) stderr: HeadAndTail,
     log: Log,
     limits: CaptureLimits,
 }
@@ -56,7 +56,7 @@ enum Log {
 
 impl Capture {
     pub(crate) fn new(limits: CaptureLimits) -> Self {
-        let kept = || Kept::new(limits.head_chars, limits.tail_chars);
+        let kept = || HeadAndTail::new(limits.head_chars, limits.tail_chars);
         Self { stdout: kept(), stderr: kept(), log: Log::Memory(Vec::new()), limits }
     }
 
@@ -166,7 +166,7 @@ async fn create(path: &Path) -> io::Result<File> {
 
 /// Beginning and end of one stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct HeadAndTail {
     head: Vec<u8>,
     tail: Vec<u8>,
     head_bytes: usize,
@@ -174,7 +174,7 @@ pub(crate) struct Kept {
     total: u64,
 }
 
-impl Kept {
+impl HeadAndTail {
     /// A character takes at most four bytes.
     fn new(head_chars: usize, tail_chars: usize) -> Self {
         Self {
@@ -255,8 +255,8 @@ fn tidy(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn kept(chunks: &[&[u8]]) -> Kept {
-        let mut kept = Kept::new(5, 5);
+    fn head_and_tail(chunks: &[&[u8]]) -> HeadAndTail {
+        let mut kept = HeadAndTail::new(5, 5);
         for chunk in chunks {
             kept.push(chunk);
         }
@@ -273,7 +273,7 @@ mod tests {
             (b"\x1b[31mred\x1b[0m\n", "\x1b[31mred\x1b[0m"),
             ("ünï\n".as_bytes(), "ünï"),
         ] {
-            assert_eq!(kept(&[bytes]).text(), expected);
+            assert_eq!(head_and_tail(&[bytes]).text(), expected);
         }
     }
 
@@ -284,15 +284,18 @@ mod tests {
             (b"0123456789", 4, "01\n\n... [6 bytes left out] ...\n\n89"),
             (&[b'x'; 1000][..], 4, "xx\n\n... [996 bytes left out] ...\n\nxx"),
         ] {
-            assert_eq!(kept(&[bytes]).excerpt(max), expected);
+            assert_eq!(head_and_tail(&[bytes]).excerpt(max), expected);
         }
         let long = "é".repeat(500);
-        assert_eq!(kept(&[long.as_bytes(), b"z"]).excerpt(4), "éé\n\n... [994 bytes left out] ...\n\néz");
+        assert_eq!(
+            head_and_tail(&[long.as_bytes(), b"z"]).excerpt(4),
+            "éé\n\n... [994 bytes left out] ...\n\néz"
+        );
     }
 
     #[test]
     fn memory_is_bounded() {
-        let kept = kept(&[[b'x'; 1000].as_slice(); 1000]);
+        let kept = head_and_tail(&[[b'x'; 1000].as_slice(); 1000]);
         assert!(kept.head.len() <= 20 && kept.tail.len() <= 40, "{} {}", kept.head.len(), kept.tail.len());
         assert_eq!(kept.total, 1_000_000);
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path};
 
 use loci_core::tool::PathEffect;
-use loci_stdx::{Found, is_symlink_error, open_real};
+use loci_stdx::{FileStat, is_symlink_error, open_real};
 
 /// Which file it was, and in what state: enough to notice that somebody else has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Identity {
     }
 }
 
-impl From<&Found> for Identity {
-    fn from(found: &Found) -> Self {
+impl From<&FileStat> for Identity {
+    fn from(found: &FileStat) -> Self {
         Self { device: found.device, inode: found.inode, size: found.size, modified: found.modified }
     }
 }

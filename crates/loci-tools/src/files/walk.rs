@@ -138,7 +138,7 @@ pub(crate) async fn walk(
 }
 
 /// Shows a path below the root as the model sees it: relative to the working directory when inside.
-pub(crate) fn shown(cwd: &Path, root: &PathEffect, below: &Path) -> String {
+pub(crate) fn display_below(cwd: &Path, root: &PathEffect, below: &Path) -> String {
     display_relative(cwd, &below_root(&root.requested, below))
 }
 
@@ -272,7 +272,7 @@ struct SecondLook<'a> {
 
 impl SecondLook<'_> {
     /// Returns what lies at a path below the root, when no symlink is on the way there.
-    fn at(&mut self, below: &Path) -> Option<loci_stdx::Found> {
+    fn at(&mut self, below: &Path) -> Option<loci_stdx::FileStat> {
         let (parent, name) = (below.parent()?, below.file_name()?);
         if self.parent.as_ref().is_none_or(|(open, _)| open != parent) {
             self.parent = Some((parent.to_path_buf(), self.root.dir_below(parent).ok()?));

@@ -118,7 +118,7 @@ impl Search {
         if let Some(ending) = self.limit.reached() {
             return (None, Some(ending));
         }
-        let path = walk::shown(&self.cwd, &self.request.root, &found.path);
+        let path = walk::display_below(&self.cwd, &self.request.root, &found.path);
         let stopped = Cell::new(None);
         let mut sink = FileSink {
             request: &self.request,

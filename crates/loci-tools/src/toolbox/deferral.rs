@@ -107,7 +107,7 @@ impl Toolbox {
 
     /// Returns the names of tools that were found before the last compaction, in order.
     pub fn settled(&self) -> Vec<String> {
-        self.found(|deferral| match deferral {
+        self.names_in_order(|deferral| match deferral {
             Deferral::Settled(order) => Some(order),
             Deferral::Offered | Deferral::Deferred | Deferral::Loaded(_) => None,
         })
@@ -115,13 +115,13 @@ impl Toolbox {
 
     /// Returns the names of tools that were found since, in order.
     pub fn loaded(&self) -> Vec<String> {
-        self.found(|deferral| match deferral {
+        self.names_in_order(|deferral| match deferral {
             Deferral::Loaded(order) => Some(order),
             Deferral::Offered | Deferral::Deferred | Deferral::Settled(_) => None,
         })
     }
 
-    fn found(&self, order: impl Fn(Deferral) -> Option<usize>) -> Vec<String> {
+    fn names_in_order(&self, order: impl Fn(Deferral) -> Option<usize>) -> Vec<String> {
         let found = self.offers.iter().filter_map(|offer| Some((order(offer.deferral)?, offer)));
         let mut found: Vec<(usize, &str)> =
             found.map(|(order, offer)| (order, offer.entry.tool.descriptor().name.as_str())).collect();

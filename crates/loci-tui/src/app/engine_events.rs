@@ -121,7 +121,7 @@ impl App {
                 }
             }
             EngineEvent::Context(fullness) => self.session.context = Some(fullness),
-            EngineEvent::QuestionAsked(question) => return self.asked(question),
+            EngineEvent::QuestionAsked(question) => return self.enqueue_question(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
             EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
@@ -327,7 +327,7 @@ impl App {
         }
     }
 
-    fn asked(&mut self, question: Question) -> Vec<Action> {
+    fn enqueue_question(&mut self, question: Question) -> Vec<Action> {
         self.conversation.set_state(&question.call, CallState::Waiting);
         let preview = matches!(question.tool.as_str(), "Edit" | "Write").then(|| Action::Preview {
             question: question.id.clone(),
@@ -351,7 +351,7 @@ impl App {
             self.agent_rows.trigger(self.now);
         }
         match event {
-            EngineEvent::QuestionAsked(question) => return self.asked(question),
+            EngineEvent::QuestionAsked(question) => return self.enqueue_question(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
             EngineEvent::TurnStarted(_) if !self.session.agents.contains(&id) => self.session.agents.push(id),
             EngineEvent::TurnEnded(_) => self.session.agents.retain(|known| *known != id),

@@ -72,7 +72,7 @@ fn row_end(text: &str, start: usize, width: usize, chips: &Chips) -> (usize, boo
     let mut last_break = None;
     for cluster in clusters(&text[start..]) {
         count_cluster();
-        let n_cells = shown(cluster, chips).1;
+        let n_cells = cluster_cells(cluster, chips).1;
         let end = at + cluster.len();
         if column + n_cells > width {
             if cluster == " " {
@@ -92,7 +92,7 @@ fn row_end(text: &str, start: usize, width: usize, chips: &Chips) -> (usize, boo
 }
 
 /// Returns how a cluster is shown and how many cells that takes.
-pub(super) fn shown<'a>(cluster: &'a str, chips: &'a Chips) -> (Cow<'a, str>, usize) {
+pub(super) fn cluster_cells<'a>(cluster: &'a str, chips: &'a Chips) -> (Cow<'a, str>, usize) {
     let first = cluster.chars().next().unwrap_or(' ');
     if cluster.len() == 1 && first != '\t' {
         return (Cow::Borrowed(cluster), 1);

@@ -37,7 +37,7 @@ impl DiffPanel {
     }
 
     /// Returns the files of the source that is looked at.
-    fn shown(&self) -> &[ChangedFile] {
+    fn visible_files(&self) -> &[ChangedFile] {
         match self.source.checked_sub(1) {
             None => self.files.as_deref().unwrap_or_default(),
             Some(idx) => self.turns.get(idx).map(|turn| turn.files.as_slice()).unwrap_or_default(),
@@ -45,11 +45,11 @@ impl DiffPanel {
     }
 
     fn file(&self) -> Option<&ChangedFile> {
-        self.shown().get(self.marked)
+        self.visible_files().get(self.marked)
     }
 
     fn go(&mut self, is_next: bool) {
-        let last = self.shown().len().saturating_sub(1);
+        let last = self.visible_files().len().saturating_sub(1);
         self.marked = match is_next {
             true if self.marked >= last => 0,
             true => self.marked + 1,
@@ -109,7 +109,7 @@ impl Panel for DiffPanel {
             _ => {}
         }
         self.source = self.source.min(self.turns.len());
-        self.marked = self.marked.min(self.shown().len().saturating_sub(1));
+        self.marked = self.marked.min(self.visible_files().len().saturating_sub(1));
         Vec::new()
     }
 
@@ -131,7 +131,7 @@ impl Panel for DiffPanel {
         };
         let mut view = PanelView::new(&self.title(), hint);
         let room = view.room(size);
-        let files = self.shown();
+        let files = self.visible_files();
         view.body = list_rows(files.len(), self.marked, room, |idx, is_marked| {
             mark_row(files.get(idx).map_or_else(Row::default, file_row), is_marked)
         });

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use loci_app::commands::memory::{InstructionFile, MemoryReport, MemoryRow, MemoryVerb, MemoryWish};
+use loci_app::commands::memory::{InstructionFile, MemoryReport, MemoryRequest, MemoryRow, MemoryVerb};
 use loci_engine::SessionSnapshot;
 
 use super::{
@@ -77,7 +77,7 @@ impl MemoryPanel {
         }
     }
 
-    fn ask(&self, wish: MemoryWish) -> PanelStep {
+    fn ask(&self, wish: MemoryRequest) -> PanelStep {
         let Some(snapshot) = self.session.clone() else { return PanelStep::Stay };
         PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
     }
@@ -85,7 +85,7 @@ impl MemoryPanel {
     fn decide(&mut self, key: KeyCode) -> PanelStep {
         let file = self.rows().get(self.marked).map(|row| row.file.clone());
         let armed = self.armed.take();
-        let decide = |verb, file| MemoryWish::Decide(verb, file);
+        let decide = |verb, file| MemoryRequest::Decide(verb, file);
         match (key, self.tabs.shown(), file) {
             (KeyCode::Char('a'), REVIEW, Some(file)) => self.ask(decide(MemoryVerb::Accept, file)),
             (KeyCode::Char('x'), REVIEW, Some(file)) => self.ask(decide(MemoryVerb::Reject, file)),
@@ -103,7 +103,7 @@ impl MemoryPanel {
                 PanelStep::Stay
             }
             (KeyCode::Char('u'), ..) => match self.change.take() {
-                Some(change) => self.ask(MemoryWish::Undo(change)),
+                Some(change) => self.ask(MemoryRequest::Undo(change)),
                 None => PanelStep::Stay,
             },
             (KeyCode::Char('o'), ..) => {
@@ -138,7 +138,7 @@ impl MemoryPanel {
             Err(why) => self.note = Some(why),
             Ok(text) if before == Some(text.trim_end()) => self.note = Some("Nothing was changed".to_owned()),
             Ok(text) => {
-                if let PanelStep::Act(actions) = self.ask(MemoryWish::Edit { file: name, text }) {
+                if let PanelStep::Act(actions) = self.ask(MemoryRequest::Edit { file: name, text }) {
                     return actions;
                 }
             }
@@ -154,7 +154,7 @@ impl MemoryPanel {
                 let text = field.text().trim().to_owned();
                 self.adding = None;
                 if !text.is_empty() {
-                    return self.ask(MemoryWish::Add(text));
+                    return self.ask(MemoryRequest::Add(text));
                 }
             }
             InputEvent::Key(key) => drop(field.handle(*key)),
@@ -382,14 +382,14 @@ mod tests {
             );
             let decide = |verb, file: &str| {
                 let snapshot = session.clone();
-                let wish = MemoryWish::Decide(verb, file.into());
+                let wish = MemoryRequest::Decide(verb, file.into());
                 PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
             };
             assert_eq!(shown.key(KeyCode::Char('a'), None), decide(MemoryVerb::Accept, "port.md"));
             let note = Some("It counts".into());
             shown.receive(PanelData::Memory { report: report(), note, change: Some(7) });
             let undo = PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory {
-                wish: MemoryWish::Undo(7),
+                wish: MemoryRequest::Undo(7),
                 snapshot: session.clone(),
             })]);
             assert_eq!(shown.key(KeyCode::Char('u'), None), undo);
@@ -429,7 +429,7 @@ mod tests {
                 text: text.map(str::to_owned).map_err(str::to_owned),
             };
             assert_eq!(shown.receive(edited(Ok("The port is 8080"))), [], "nothing was changed");
-            let wish = MemoryWish::Edit { file: name.clone(), text: "The port is 9\n".into() };
+            let wish = MemoryRequest::Edit { file: name.clone(), text: "The port is 9\n".into() };
             assert_eq!(shown.receive(edited(Ok("The port is 9\n"))), change(wish));
             shown.receive(edited(Err("no editor")));
             assert!(shown.text().contains("no editor"), "{}", shown.text());
@@ -437,7 +437,7 @@ mod tests {
             shown.type_text("never x 日本");
             shown.assert_clean();
             assert!(shown.text().contains("never x 日本") || width < 30, "{}", shown.text());
-            let wish = MemoryWish::Add("never x 日本".into());
+            let wish = MemoryRequest::Add("never x 日本".into());
             assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Act(change(wish)));
         }
     }

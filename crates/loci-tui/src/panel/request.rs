@@ -10,10 +10,10 @@ use loci_app::commands::diff::{self, ChangedFile};
 use loci_app::commands::fewer_prompts::LearnedRules;
 use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::mcp::{self, ServerRow, server_log};
-use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryWish};
+use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryRequest};
 use loci_app::commands::model::{self, ModelRow};
 use loci_app::commands::plugin::{self, PluginReport};
-use loci_app::commands::sandbox::{self, SandboxReport, SandboxWish};
+use loci_app::commands::sandbox::{self, SandboxChange, SandboxReport};
 use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::session_command::{
@@ -111,7 +111,7 @@ pub enum PanelRequest {
     /// Do something with memories.
     ChangeMemory {
         /// What.
-        wish: MemoryWish,
+        wish: MemoryRequest,
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },
@@ -170,7 +170,7 @@ pub enum PanelRequest {
     /// Find out how the sandbox stands.
     Sandbox,
     /// Change something about the sandbox.
-    ChangeSandbox(SandboxWish),
+    ChangeSandbox(SandboxChange),
     /// List plugins and marketplaces.
     Plugins,
     /// Turn a plugin on or off.

@@ -2,7 +2,7 @@
 //!
 //! Changes go to the person's settings for the project.
 
-use loci_app::commands::sandbox::{SandboxMode, SandboxReport, SandboxWish};
+use loci_app::commands::sandbox::{SandboxChange, SandboxMode, SandboxReport};
 
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, mark_row};
 use crate::app::Action;
@@ -37,22 +37,22 @@ impl SandboxPanel {
     }
 
     /// Returns what can be chosen in the tab that is shown: what it says, what it asks for, and whether it is so.
-    fn choices(&self) -> Vec<(&'static str, SandboxWish, bool)> {
+    fn choices(&self) -> Vec<(&'static str, SandboxChange, bool)> {
         let Some(report) = &self.report else { return Vec::new() };
         match self.tabs.shown() {
             0 => SandboxMode::ALL
                 .into_iter()
-                .map(|mode| (mode.describe(), SandboxWish::Mode(mode), report.mode == mode))
+                .map(|mode| (mode.describe(), SandboxChange::Mode(mode), report.mode == mode))
                 .collect(),
             1 => vec![
                 (
                     "A command that fails inside may be run outside, after a question",
-                    SandboxWish::MayLeave(true),
+                    SandboxChange::MayLeave(true),
                     report.may_leave,
                 ),
                 (
                     "Strict: nothing leaves it but the commands that settings name",
-                    SandboxWish::MayLeave(false),
+                    SandboxChange::MayLeave(false),
                     !report.may_leave,
                 ),
             ],
@@ -207,11 +207,11 @@ mod tests {
             };
             shown.receive(PanelData::Sandbox { report, note: None });
             shown.assert_clean();
-            let ask = PanelRequest::ChangeSandbox(SandboxWish::Mode(SandboxMode::AutoAllow));
+            let ask = PanelRequest::ChangeSandbox(SandboxChange::Mode(SandboxMode::AutoAllow));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
             shown.action(KeyAction::TabsNext);
             shown.action(KeyAction::SelectNext);
-            let ask = PanelRequest::ChangeSandbox(SandboxWish::MayLeave(false));
+            let ask = PanelRequest::ChangeSandbox(SandboxChange::MayLeave(false));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
             shown.action(KeyAction::TabsNext);
             assert!(shown.text().contains("sandbox.enabled"), "{}", shown.text());

@@ -34,7 +34,7 @@ impl Measure {
         }
     }
 
-    fn shown(self, bar: &PlotBar) -> String {
+    fn format_value(self, bar: &PlotBar) -> String {
         match self {
             Self::Cost => format!("${:.2}", bar.cost_usd),
             Self::Tokens => short_tokens(bar.tokens),
@@ -112,7 +112,8 @@ impl UsagePanel {
         let top = shown.iter().find(|day| self.measure.amount(day) >= most);
         let mut rows = Vec::new();
         for row in (0..DAY_ROWS).rev() {
-            let label = if row + 1 == DAY_ROWS { top.map(|day| self.measure.shown(day)) } else { None };
+            let label =
+                if row + 1 == DAY_ROWS { top.map(|day| self.measure.format_value(day)) } else { None };
             let cells: String =
                 shown.iter().map(|day| up_cell(self.measure.amount(day), most, row)).collect();
             rows.push(Row::new(vec![
@@ -137,7 +138,7 @@ impl UsagePanel {
             let pad = " ".repeat(name_width.saturating_sub(width(&name)));
             Row::new(vec![
                 Span::plain(format!("{name}{pad} ")),
-                Span::styled(format!("{:>8} ", self.measure.shown(bar)), faint()),
+                Span::styled(format!("{:>8} ", self.measure.format_value(bar)), faint()),
                 Span::styled(right_bar(self.measure.amount(bar), most, bar_width), code()),
             ])
         });

@@ -19,12 +19,12 @@ pub(super) fn run(ctx: &SettingsContext, args: &UnsetArgs) -> Result<String, Use
     let path = named.as_ref().map_or_else(|| args.key.split('.').collect(), |named| named.path());
     let scope = args.target.scope().unwrap_or(Scope::User);
     if ctx.unset(&path, scope)? {
-        return Ok(format!("Removed `{}` from {}\n", args.key, shown(ctx, scope)));
+        return Ok(format!("Removed `{}` from {}\n", args.key, display_file(ctx, scope)));
     }
-    Err(UserError::new(format!("`{}` is not set in {}", args.key, shown(ctx, scope)))
+    Err(UserError::new(format!("`{}` is not set in {}", args.key, display_file(ctx, scope)))
         .hint(format!("`loci config explain {}` shows every file.", args.key)))
 }
 
-fn shown(ctx: &SettingsContext, scope: Scope) -> String {
+fn display_file(ctx: &SettingsContext, scope: Scope) -> String {
     ctx.places.display_path(&ctx.file(scope).0)
 }

@@ -3,7 +3,7 @@
 use loci_app::UserError;
 use loci_app::memory_review;
 
-use super::{MemoryContext, done, each};
+use super::{MemoryContext, change_note, each};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ProposalArgs {
@@ -31,7 +31,7 @@ pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
     let files = ctx.chosen(&args.names, args.all)?;
     each(files, args.json, |file| {
         let id = memory_review::accept(ctx, file)?;
-        Ok(done(&format!("`{file}` counts from now on"), id, args.json))
+        Ok(change_note(&format!("`{file}` counts from now on"), id, args.json))
     })
 }
 
@@ -40,7 +40,7 @@ pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
     let files = ctx.chosen(&args.names, args.all)?;
     each(files, args.json, |file| {
         let id = memory_review::reject(ctx, file)?;
-        Ok(done(&format!("`{file}` is turned down"), id, args.json))
+        Ok(change_note(&format!("`{file}` is turned down"), id, args.json))
     })
 }
 
@@ -48,5 +48,5 @@ pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 pub(super) fn forget(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, UserError> {
     let (file, _) = ctx.find(&args.name)?;
     let id = memory_review::forget(ctx, &file)?;
-    Ok(done(&format!("`{file}` is forgotten"), id, args.json))
+    Ok(change_note(&format!("`{file}` is forgotten"), id, args.json))
 }

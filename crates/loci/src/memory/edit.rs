@@ -4,7 +4,7 @@ use std::io::Read;
 
 use loci_app::{UserError, memory_edit};
 
-use super::{MemoryContext, done};
+use super::{MemoryContext, change_note};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct EditArgs {
@@ -25,7 +25,7 @@ pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserEr
         None => read_stdin()?,
     };
     let id = memory_edit::edit(ctx, &file, &text)?;
-    Ok(done(&format!("`{file}` is changed"), id, args.json))
+    Ok(change_note(&format!("`{file}` is changed"), id, args.json))
 }
 
 fn read_stdin() -> Result<String, UserError> {

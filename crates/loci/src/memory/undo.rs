@@ -2,7 +2,7 @@
 
 use loci_app::{UserError, memory_edit};
 
-use super::{MemoryContext, done};
+use super::{MemoryContext, change_note};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UndoArgs {
@@ -15,5 +15,5 @@ pub(super) struct UndoArgs {
 
 pub(super) fn run(ctx: &MemoryContext, args: &UndoArgs) -> Result<String, UserError> {
     let (id, undo) = memory_edit::undo(ctx, args.change)?;
-    Ok(done(&format!("Change {id} is taken back"), undo, args.json))
+    Ok(change_note(&format!("Change {id} is taken back"), undo, args.json))
 }

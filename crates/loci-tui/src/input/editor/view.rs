@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::buffer::Position;
 use super::super::chip::{InputMode, is_chip_mark};
-use super::super::layout::shown;
+use super::super::layout::cluster_cells;
 use super::Editor;
 use crate::text::{Color, Row, Span, Style, clusters};
 use crate::theme::ThemeToken;
@@ -174,7 +174,7 @@ impl Editor {
         let place = RowPlace { line, row };
         let start = self.row_start(place).unwrap_or(0);
         let before = &self.buffer.line(line)[start..byte];
-        let column = clusters(before).map(|cluster| shown(cluster, &self.chips).1).sum();
+        let column = clusters(before).map(|cluster| cluster_cells(cluster, &self.chips).1).sum();
         (place, column)
     }
 
@@ -186,7 +186,7 @@ impl Editor {
         let mut byte = start;
         let mut left = column;
         for cluster in clusters(&line[start..end.unwrap_or(line.len())]) {
-            let n_cells = shown(cluster, &self.chips).1;
+            let n_cells = cluster_cells(cluster, &self.chips).1;
             // Behind the last cluster of a wrapped row is the next row.
             let is_last = end == Some(byte + cluster.len());
             if n_cells > left || is_last {
@@ -219,7 +219,7 @@ impl Editor {
             InputMode::Shell => Vec::new(),
         };
         for cluster in clusters(&line[start..end.unwrap_or(line.len())]) {
-            let (text, n_cells) = shown(cluster, &self.chips);
+            let (text, n_cells) = cluster_cells(cluster, &self.chips);
             column += n_cells;
             // A blank that hangs over the edge is not drawn, and neither is a label that is wider than the row.
             if column > self.view.width && cluster == " " {

@@ -84,11 +84,11 @@ pub(super) fn destination(
         Motion::TextEnd => {
             Some(first_non_blank(buffer, line_number(buffer, count.unwrap_or(buffer.n_lines()))))
         }
-        Motion::Find(find) => found(buffer, from, find, n_times, false),
+        Motion::Find(find) => find_char(buffer, from, find, n_times, false),
         Motion::RepeatFind { is_reversed } => {
             let find = find?;
             let find = Find { is_back: find.is_back != is_reversed, ..find };
-            found(buffer, from, find, n_times, true)
+            find_char(buffer, from, find, n_times, true)
         }
     }
 }
@@ -170,7 +170,13 @@ pub(super) fn run_start(buffer: &Buffer, from: Position, kind: WordKind) -> Posi
 }
 
 /// The place of the nth such character; `is_again` passes over one that the caret stands right before.
-fn found(buffer: &Buffer, from: Position, find: Find, n_times: usize, is_again: bool) -> Option<Position> {
+fn find_char(
+    buffer: &Buffer,
+    from: Position,
+    find: Find,
+    n_times: usize,
+    is_again: bool,
+) -> Option<Position> {
     let line = buffer.line(from.line);
     let skips = usize::from(is_again && find.is_till && n_times == 1);
     let place = |byte| Position { byte, ..from };
