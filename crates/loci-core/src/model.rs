@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-pub use catalog::{ModelCatalog, ModelDescription, NamedModels};
+pub use catalog::{ModelCatalog, ModelDescription, NamedModels, WindowRules};
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -155,6 +155,8 @@ struct Row {
     pattern: String,
     window: u64,
     large_window: Option<u64>,
+    /// What clouds give it unless the large one is asked for.
+    cloud_window: Option<u64>,
     max_output: u64,
     default_output: u64,
     thinking: ThinkingStyle,
@@ -206,6 +208,13 @@ pub fn resolve_alias(name: &str, overrides: impl Fn(&str) -> Option<String>) -> 
 /// Returns the models that the built-in table has, by the name that stands for each.
 pub fn built_in_models() -> impl Iterator<Item = &'static str> {
     table().models.iter().map(|row| row.pattern.as_str())
+}
+
+/// Returns the window that clouds give a model, where they give it less than the first provider; `[1m]` asks for all of it.
+pub(crate) fn cloud_window(name: &str) -> Option<u64> {
+    let (id, wants_large) = split_window_suffix(name);
+    let row = table().models.iter().find(|row| id.contains(&row.pattern))?;
+    row.cloud_window.filter(|_| !wants_large)
 }
 
 /// Returns the facts about a model id, with or without `[1m]`.
@@ -325,5 +334,29 @@ mod tests {
         let small = facts("claude-haiku-5-5").price.unwrap();
         assert_eq!((small.for_prompt(100_000).input, small.for_prompt(100_001).input), (0.1, 0.5));
         assert_eq!(facts("claude-opus-4-8").default_effort, "high");
+    }
+
+    #[test]
+    fn clouds_and_the_switch_make_windows_smaller() {
+        let api = WindowRules::default();
+        let cloud = WindowRules { is_cloud: true, ..api };
+        let small = WindowRules { has_no_large: true, ..api };
+        for (rules, name, expected) in [
+            (api, "claude-opus-4-8", 1_000_000),
+            (cloud, "claude-opus-4-8", 200_000),
+            (cloud, "us.anthropic.claude-opus-4-6-v1", 200_000),
+            (cloud, "claude-opus-4-8[1m]", 1_000_000),
+            (cloud, "claude-opus-5", 1_000_000),
+            (small, "claude-opus-5", 200_000),
+            (small, "claude-sonnet-4-5[1m]", 200_000),
+            (small, "claude-sonnet-4-5", 200_000),
+        ] {
+            let found = ModelCatalog::default().with_windows(rules).facts(name);
+            assert_eq!(found.window, expected, "{rules:?} {name}");
+        }
+        let own = ModelDescription { window: Some(300_000), ..ModelDescription::default() };
+        let described = [("claude-opus-5".to_owned(), own)].into();
+        let catalog = ModelCatalog::default().with_windows(small).describing(described);
+        assert_eq!(catalog.facts("claude-opus-5").window, 300_000, "what settings say counts");
     }
 }

@@ -87,7 +87,7 @@ pub use loci_tools::{
 };
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
 pub use memory::shown_memory_indexes;
-pub use model_name::{is_model_available, resolve_model};
+pub use model_name::{NO_LARGE_WINDOW, is_model_available, resolve_model};
 pub use plan::PlanConfig;
 pub use renewal::{
     NewSession, OpenSession, RenewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch,

@@ -4,9 +4,12 @@ use loci_core::model::resolve_alias;
 use loci_stdx::Vars;
 use serde_json::Value;
 
+/// The variable that has nobody ask for the large windows.
+pub const NO_LARGE_WINDOW: &str = "CLAUDE_CODE_DISABLE_1M_CONTEXT";
+
 /// Returns the id of the model that a name stands for: an alias, which the environment may redirect, or an id.
 pub fn resolve_model(vars: &Vars, name: &str) -> String {
-    resolve_alias(name, |alias| {
+    let id = resolve_alias(name, |alias| {
         let variable = match alias {
             "opus" | "default" | "best" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
             "fable" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
@@ -15,7 +18,11 @@ pub fn resolve_model(vars: &Vars, name: &str) -> String {
             _ => return None,
         };
         vars.non_empty(variable).map(str::to_owned).or_else(|| on_cloud(vars, alias).map(str::to_owned))
-    })
+    });
+    match id.strip_suffix("[1m]") {
+        Some(small) if vars.is_truthy(NO_LARGE_WINDOW) => small.trim_end().to_owned(),
+        _ => id,
+    }
 }
 
 /// Returns the model that an alias means on the cloud that the environment chooses: each has them at its own time.
@@ -53,6 +60,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn large_window_is_not_asked_for_where_that_is_switched_off() {
+        let vars: Vars = [(NO_LARGE_WINDOW, "1")].into_iter().collect();
+        for (name, expected) in
+            [("sonnet[1m]", "claude-sonnet-5-5"), ("claude-opus-4-8 [1m]", "claude-opus-4-8")]
+        {
+            assert_eq!(resolve_model(&vars, name), expected);
+            assert!(resolve_model(&Vars::default(), name).ends_with("[1m]"), "{name}");
+        }
+    }
 
     #[test]
     fn listed_models_may_be_chosen_by_name_and_by_id() {

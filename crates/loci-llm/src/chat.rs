@@ -30,14 +30,13 @@ pub(crate) use self::encode::{Part, part, result_parts, tool_parts};
 pub(crate) struct Chat {
     provider: String,
     models: BTreeMap<String, ModelTraits>,
-    /// Whether the server is OpenAI's own, which has names of its own for some fields.
-    is_openai: bool,
+    server: ChatServer,
 }
 
 impl Chat {
     /// Takes from the configuration what concerns the protocol.
     pub(crate) fn new(named: &NamedProvider, base_url: &str) -> Self {
-        Self { provider: named.name.clone(), models: named.models.clone(), is_openai: is_openai(base_url) }
+        Self { provider: named.name.clone(), models: named.models.clone(), server: ChatServer::at(base_url) }
     }
 
     fn traits(&self, request: &Request) -> ModelTraits {
@@ -45,9 +44,25 @@ impl Chat {
     }
 }
 
-/// Tells whether a server is OpenAI's own.
-pub(crate) fn is_openai(base_url: &str) -> bool {
-    base_url.starts_with("https://api.openai.com/")
+/// Whose server it is, where that makes a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChatServer {
+    /// OpenAI's own, which has names of its own for some fields.
+    OpenAi,
+    /// OpenRouter, which passes marks of what is to be cached on to models that want them.
+    OpenRouter,
+    /// Any other.
+    Other,
+}
+
+impl ChatServer {
+    fn at(base_url: &str) -> Self {
+        match base_url {
+            url if url.starts_with("https://api.openai.com/") => Self::OpenAi,
+            url if url.starts_with("https://openrouter.ai/") => Self::OpenRouter,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Protocol for Chat {
@@ -56,7 +71,7 @@ impl Protocol for Chat {
     }
 
     fn body(&self, request: &Request) -> Bytes {
-        encode::body(request, &self.provider, self.is_openai)
+        encode::body(request, &self.provider, self.server)
     }
 
     fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {

@@ -133,9 +133,11 @@ impl Exchange {
         tracing::debug!(target: "loci::api", "credential asked for");
         self.auth = source.current().await?;
         let response = self.post(deadline).await?;
-        // Amazon says 403 of keys that have expired.
+        // Amazon says 403 of keys that have expired, and of good keys that may not do this.
+        let error = response.headers().get("x-amzn-errortype").and_then(|error| error.to_str().ok());
+        let is_denied = error.is_some_and(|error| error.starts_with("AccessDenied"));
         let is_refused = response.status() == StatusCode::UNAUTHORIZED
-            || response.status() == StatusCode::FORBIDDEN && matches!(self.auth, Auth::Aws(_));
+            || response.status() == StatusCode::FORBIDDEN && matches!(self.auth, Auth::Aws(_)) && !is_denied;
         if !is_refused || !source.refused(&self.auth) {
             return Ok(response);
         }

@@ -45,8 +45,8 @@ pub(super) struct AwsSource {
 #[derive(Default)]
 struct State {
     found: Option<(FoundKeys, Duration)>,
-    /// How often keys were refused since they last worked.
-    n_refused: u32,
+    /// Keys that were refused last; the same again are only worth a try once their login was renewed.
+    refused: Option<AwsKeys>,
 }
 
 impl AwsSource {
@@ -60,20 +60,29 @@ impl AwsSource {
         if let Some(keys) = self.fresh() {
             return Ok(self.auth(keys));
         }
-        if self.state().n_refused > 0
-            && let Some(command) = &self.chain.refresh
-        {
+        let refused = self.state().refused.take();
+        let mut found = self.look().await;
+        let is_stale = match (&refused, &found) {
+            (Some(refused), Ok(found)) => found.keys == *refused,
+            (Some(_), Err(_)) => true,
+            (None, _) => false,
+        };
+        if is_stale && let Some(command) = &self.chain.refresh {
             renew("awsAuthRefresh", command, env).await?;
+            found = self.look().await;
         }
-        let found = tokio::time::timeout(LIMIT, self.chain.find()).await;
-        let found = found.unwrap_or_else(|_| {
+        let found = found?;
+        self.state().found = Some((found.clone(), env.clock.monotonic()));
+        Ok(self.auth(found.keys))
+    }
+
+    async fn look(&self) -> Result<FoundKeys, Failure> {
+        tokio::time::timeout(LIMIT, self.chain.find()).await.unwrap_or_else(|_| {
             Err(unauthenticated(
                 format!("Finding Amazon credentials took longer than {} s", LIMIT.as_secs()),
                 "Check the commands of `awsCredentialExport` and `credential_process`.",
             ))
-        })?;
-        self.state().found = Some((found.clone(), env.clock.monotonic()));
-        Ok(self.auth(found.keys))
+        })
     }
 
     fn fresh(&self) -> Option<AwsKeys> {
@@ -105,10 +114,13 @@ impl AuthSource for AwsSource {
         Box::pin(self.find())
     }
 
-    fn refused(&self, _auth: &Auth) -> bool {
+    fn refused(&self, auth: &Auth) -> bool {
         let mut state = self.state();
         state.found = None;
-        state.n_refused += 1;
+        state.refused = match auth {
+            Auth::Aws(signer) => Some(signer.keys.clone()),
+            _ => None,
+        };
         true
     }
 }

@@ -15,14 +15,16 @@ use crate::credentials::helper::output_of;
 
 const SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 const AZ: &str = "az account get-access-token --resource https://cognitiveservices.azure.com --output json";
-/// How long a token is used; they last an hour or more.
+/// How long a token is used that does not say how long it lasts; they last an hour or more.
 const LIFE: Duration = Duration::from_secs(50 * 60);
+/// How long before its end a token is got again.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Gets tokens when they are needed.
 pub(super) struct AzureSource {
     env: Env,
-    /// The token and since when; held to look or to change.
+    /// The token and until when it is used; held to look or to change.
     kept: Mutex<Option<(Secret, Duration)>>,
     /// Held while a token is got, so that requests at once get one.
     turn: tokio::sync::Mutex<()>,
@@ -36,21 +38,21 @@ impl AzureSource {
     async fn find(&self) -> Result<Auth, Failure> {
         let _turn = self.turn.lock().await;
         let now = self.env.clock.monotonic();
-        let fresh = self.cached_token().clone().filter(|(_, since)| now.saturating_sub(*since) < LIFE);
+        let fresh = self.cached_token().clone().filter(|(_, until)| now < *until);
         if let Some((token, _)) = fresh {
             return Ok(Auth::Bearer(token));
         }
-        let token = self.fetch().await.map_err(|what| {
+        let (token, life) = self.fetch().await.map_err(|what| {
             unauthenticated(
                 format!("No Azure token: {what}"),
                 "Set ANTHROPIC_FOUNDRY_API_KEY, or log in with `az login`.",
             )
         })?;
-        *self.cached_token() = Some((token.clone(), now));
+        *self.cached_token() = Some((token.clone(), now + life));
         Ok(Auth::Bearer(token))
     }
 
-    async fn fetch(&self) -> Result<Secret, String> {
+    async fn fetch(&self) -> Result<(Secret, Duration), String> {
         let said = |name: &str| self.env.vars.non_empty(name);
         match (said("AZURE_TENANT_ID"), said("AZURE_CLIENT_ID"), said("AZURE_CLIENT_SECRET")) {
             (Some(tenant), Some(client), Some(secret)) => self.of_client(tenant, client, secret).await,
@@ -58,12 +60,20 @@ impl AzureSource {
                 let text = output_of(AZ, &self.env, LIMIT).await.map_err(|what| format!("`az`: {what}"))?;
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 let token = value["accessToken"].as_str().ok_or("`az` printed none")?;
-                Ok(Secret::new(token))
+                // As a number it is the second of its end.
+                let now = self.env.clock.now().as_second();
+                let left = value["expires_on"].as_i64().and_then(|end| u64::try_from(end - now).ok());
+                Ok((Secret::new(token), life(left)))
             }
         }
     }
 
-    async fn of_client(&self, tenant: &str, client: &str, secret: &str) -> Result<Secret, String> {
+    async fn of_client(
+        &self,
+        tenant: &str,
+        client: &str,
+        secret: &str,
+    ) -> Result<(Secret, Duration), String> {
         let host =
             self.env.vars.non_empty("AZURE_AUTHORITY_HOST").unwrap_or("https://login.microsoftonline.com");
         let call = HttpCall {
@@ -87,12 +97,18 @@ impl AzureSource {
         })?;
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         let token = value["access_token"].as_str().filter(|_| status == 200);
-        token.map(Secret::new).ok_or_else(|| format!("the answer is {status}"))
+        let token = token.map(Secret::new).ok_or_else(|| format!("the answer is {status}"))?;
+        Ok((token, life(value["expires_in"].as_u64())))
     }
 
     fn cached_token(&self) -> MutexGuard<'_, Option<(Secret, Duration)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns how long a token is used that lasts so many seconds.
+fn life(seconds: Option<u64>) -> Duration {
+    seconds.map_or(LIFE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN))
 }
 
 impl AuthSource for AzureSource {
@@ -166,6 +182,24 @@ mod tests {
         assert_eq!((show(&source).await.as_str(), entra.paths().len()), ("entra-token", 2));
         let said = show(&AzureSource::new(env(&home, &vars("wrong")))).await;
         assert!(said.contains("the answer is 401") && !said.contains("s&cret"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn token_is_got_again_before_it_ends() {
+        for (answer, n_asked) in [
+            (r#"{"access_token":"t","expires_in":3599}"#, 1),
+            (r#"{"access_token":"t"}"#, 1),
+            (r#"{"access_token":"t","expires_in":200}"#, 2),
+        ] {
+            let entra = HttpDouble::start(move |_| (200, answer.to_owned()));
+            let (home, base) = (TestHome::new(), entra.base_url());
+            let client =
+                ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"].map(|name| (name, "x"));
+            let vars: Vec<_> = [("AZURE_AUTHORITY_HOST", base.as_str())].into_iter().chain(client).collect();
+            let source = AzureSource::new(env(&home, &vars));
+            assert_eq!((show(&source).await, show(&source).await), ("t".into(), "t".into()), "{answer}");
+            assert_eq!(entra.paths().len(), n_asked, "{answer}");
+        }
     }
 
     #[tokio::test]

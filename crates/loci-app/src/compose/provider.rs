@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use loci_core::model::ModelCatalog;
+use loci_core::model::{ModelCatalog, WindowRules};
 use loci_core::stream::{Failure, FailureKind};
-use loci_engine::ModelConfig;
+use loci_engine::{ModelConfig, NO_LARGE_WINDOW};
 use loci_llm::{AuthSource, Client, ProviderConfig};
 use loci_stdx::Env;
 
@@ -45,7 +45,7 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
             api_key_source: "none".to_owned(),
             credentials,
             is_scripted: true,
-            catalog: ModelCatalog::default().describing(described_models(&run.settings.models)),
+            catalog: describe_models(ModelCatalog::default(), run),
             table: Arc::default(),
             first_problem: None,
         };
@@ -67,10 +67,19 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
         api_key_source: api_key_source.to_owned(),
         credentials,
         is_scripted: false,
-        catalog: ModelCatalog::new(models).describing(described_models(&run.settings.models)),
+        catalog: describe_models(ModelCatalog::new(models), run),
         table,
         first_problem,
     }
+}
+
+/// Adds what settings and variables say of the models of the first provider.
+fn describe_models(catalog: ModelCatalog, run: &RunSettings) -> ModelCatalog {
+    let windows = WindowRules {
+        is_cloud: Cloud::from_env(&run.env).ok().flatten().is_some(),
+        has_no_large: run.env.vars.is_truthy(NO_LARGE_WINDOW),
+    };
+    catalog.describing(described_models(&run.settings.models)).with_windows(windows)
 }
 
 /// Makes the providers of a run that has no session: whom to ask, and what is known of the models.

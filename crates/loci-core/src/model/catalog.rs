@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{ModelFacts, Price, facts};
+use super::{ModelFacts, Price, cloud_window, facts};
+
+/// What a model can read that is not given its large window.
+const USUAL_WINDOW: u64 = 200_000;
 
 /// Knows the models of named providers, which are called `name/id`.
 pub trait NamedModels: Debug + Send + Sync {
@@ -22,6 +25,32 @@ pub struct ModelCatalog {
     stand_in: Option<Arc<str>>,
     /// What settings say of models of the first provider, by id.
     described: Arc<BTreeMap<String, ModelDescription>>,
+    windows: WindowRules,
+}
+
+/// What makes windows smaller than the table has them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WindowRules {
+    /// Whether a cloud serves the models of the first provider.
+    pub is_cloud: bool,
+    /// Whether nobody wants the large windows (`CLAUDE_CODE_DISABLE_1M_CONTEXT`).
+    pub has_no_large: bool,
+}
+
+impl WindowRules {
+    fn applied(self, name: &str, facts: ModelFacts) -> ModelFacts {
+        let limit = match self {
+            Self { has_no_large: true, .. } => Some(USUAL_WINDOW),
+            Self { is_cloud: true, .. } => cloud_window(name),
+            Self { .. } => None,
+        };
+        match limit {
+            Some(limit) if limit < facts.window => {
+                ModelFacts { window: limit, is_large_window: false, ..facts }
+            }
+            _ => facts,
+        }
+    }
 }
 
 /// What somebody says of a model of the first provider, over what the table says or in its place.
@@ -63,6 +92,12 @@ impl ModelCatalog {
         Self { described: Arc::new(described), ..self }
     }
 
+    /// Makes windows smaller where these rules say so; what settings say of a model still counts.
+    #[must_use]
+    pub fn with_windows(self, windows: WindowRules) -> Self {
+        Self { windows, ..self }
+    }
+
     /// Has a model stand in for all that no named provider has: theirs is not there.
     #[must_use]
     pub fn standing_in(self, model: &str) -> Self {
@@ -85,7 +120,7 @@ impl ModelCatalog {
         match named.and_then(|named| named.facts(name.trim())) {
             Some(found) if found.is_named => found,
             found => {
-                let found = found.unwrap_or_else(|| facts(name));
+                let found = self.windows.applied(name, found.unwrap_or_else(|| facts(name)));
                 self.described
                     .get(name.trim())
                     .map_or(found.clone(), |description| description.applied(found))
@@ -110,6 +145,6 @@ impl PartialEq for ModelCatalog {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             _ => false,
         };
-        is_same && self.described == other.described
+        is_same && self.described == other.described && self.windows == other.windows
     }
 }

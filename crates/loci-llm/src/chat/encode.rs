@@ -9,6 +9,7 @@ use loci_core::message::{Block, BlockKind, Message, Role};
 use loci_core::raw::RawObject;
 use serde_json::{Map, Value, json};
 
+use super::ChatServer;
 use crate::kept_wire::kept_for;
 use crate::request::{Request, ToolSpec};
 use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
@@ -17,7 +18,8 @@ use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
 const SEE_NEXT: &str = "[The image is in the next message.]";
 
 /// Writes the body; `provider` is whom it is for.
-pub(crate) fn body(request: &Request, provider: &str, is_openai: bool) -> Bytes {
+pub(crate) fn body(request: &Request, provider: &str, server: ChatServer) -> Bytes {
+    let is_openai = server == ChatServer::OpenAi;
     let model = request.model_in(provider);
     let mut body = Map::new();
     let mut add = |name: &str, value: Value| {
@@ -45,8 +47,34 @@ pub(crate) fn body(request: &Request, provider: &str, is_openai: bool) -> Bytes 
     for message in &request.messages {
         messages.push(message);
     }
+    if server == ChatServer::OpenRouter && wants_cache_marks(model) {
+        mark_cached(&mut messages.out);
+    }
     add("messages", Value::Array(messages.out));
     Bytes::from(Value::Object(body).to_string())
+}
+
+/// These cache what is marked and nothing else.
+fn wants_cache_marks(model: &str) -> bool {
+    model.starts_with("anthropic/") || model.starts_with("google/gemini")
+}
+
+/// Marks the system prompt and the end of the conversation, as they are marked for the Messages API.
+fn mark_cached(messages: &mut [Value]) {
+    let is_last = |message: &Value| message["role"] == "user" || message["role"] == "tool";
+    let places = [messages.iter().position(|it| it["role"] == "system"), messages.iter().rposition(is_last)];
+    for idx in places.into_iter().flatten() {
+        let mut parts = match messages[idx]["content"].take() {
+            Value::Array(parts) => parts,
+            text => vec![json!({"type": "text", "text": text})],
+        };
+        // An empty text cannot be cached.
+        let has_text = |part: &&mut Value| part["text"].as_str().is_some_and(|text| !text.is_empty());
+        if let Some(part) = parts.iter_mut().rev().find(has_text) {
+            part["cache_control"] = json!({"type": "ephemeral"});
+        }
+        messages[idx]["content"] = Value::Array(parts);
+    }
 }
 
 /// OpenAI's models that think have another name for the system's role.

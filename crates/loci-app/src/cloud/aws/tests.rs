@@ -108,6 +108,25 @@ async fn refused_keys_are_renewed_by_the_command() {
     assert_eq!(show(&source).await, "NEW s -");
 }
 
+#[tokio::test]
+async fn command_that_renews_runs_only_where_the_same_keys_are_found_again() {
+    let world = World::new(&[]);
+    let write = |key: &str| {
+        let text = format!("[default]\naws_access_key_id = {key}\naws_secret_access_key = s\n");
+        world.home.write_home(".aws/credentials", text);
+    };
+    write("OLD");
+    let mark = world.home.home().join("renewed");
+    let source = world.source(None, Some(&format!("touch {}", mark.display())));
+    let auth = source.current().await.unwrap();
+    write("NEW");
+    assert!(source.refused(&auth));
+    assert_eq!((show(&source).await.as_str(), mark.exists()), ("NEW s -", false), "somebody renewed them");
+    let auth = source.current().await.unwrap();
+    assert!(source.refused(&auth));
+    assert_eq!((show(&source).await.as_str(), mark.exists()), ("NEW s -", true));
+}
+
 #[test]
 fn region_comes_from_variables_then_the_profile() {
     let world = World::new(&[]);

@@ -15,7 +15,7 @@ fn block(value: Value) -> Block {
 
 fn check(messages: Vec<Message>, expected: Expect) {
     let request = Request::new("p/m", 100, messages);
-    let body: Value = serde_json::from_slice(&body(&request, "p", false)).unwrap();
+    let body: Value = serde_json::from_slice(&body(&request, "p", ChatServer::Other)).unwrap();
     let lines: Vec<String> = body["messages"].as_array().unwrap().iter().map(Value::to_string).collect();
     expected.assert_eq(&lines.join("\n"));
 }
@@ -37,13 +37,61 @@ fn request_has_the_fields_of_chat_completions() {
         session_id: Some("s".to_owned()),
         ..Request::new("p/vendor/m", 100, vec![Message::user_text("Hi")])
     };
-    let text = |is_openai| String::from_utf8(body(&request, "p", is_openai).to_vec()).unwrap();
+    let text = |is_openai| {
+        let server = if is_openai { ChatServer::OpenAi } else { ChatServer::Other };
+        String::from_utf8(body(&request, "p", server).to_vec()).unwrap()
+    };
     expect![[r#"{"model":"vendor/m","max_tokens":100,"reasoning_effort":"low","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"Read","description":"Reads.","parameters":{"type":"object","properties":{"a":{"oneOf":[]}}}}}],"messages":[{"role":"system","content":"one\n\ntwo"},{"role":"user","content":"Hi"}]}"#]]
         .assert_eq(&text(false));
     assert!(
         text(true).contains(r#""max_completion_tokens":100"#)
             && text(true).contains(r#""prompt_cache_key":"s""#)
     );
+}
+
+#[test]
+fn openrouter_is_told_what_to_cache_where_the_model_wants_that() {
+    let result = block(json!({"type": "tool_result", "tool_use_id": "t", "content": "read"}));
+    let call = block(json!({"type": "tool_use", "id": "t", "name": "Read", "input": {}}));
+    let messages = vec![
+        Message::user_text("Hi"),
+        Message::new(Role::Assistant, vec![call]),
+        Message::new(Role::User, vec![result]),
+    ];
+    let sent = |model: &str, server| {
+        let request = Request {
+            system: vec![SystemBlock { text: "one".to_owned(), is_cached: true }],
+            ..Request::new(model, 100, messages.clone())
+        };
+        let body: Value = serde_json::from_slice(&body(&request, "or", server)).unwrap();
+        body["messages"].clone()
+    };
+    for model in ["or/anthropic/claude-opus-5", "or/google/gemini-3-pro"] {
+        let marked = sent(model, ChatServer::OpenRouter);
+        let text =
+            |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+        assert_eq!((&marked[0]["content"], &marked[3]["content"]), (&text("one"), &text("read")), "{model}");
+        assert_eq!(marked[1]["content"], "Hi", "only the end is marked");
+    }
+    for (model, server) in
+        [("or/openai/gpt-5", ChatServer::OpenRouter), ("or/anthropic/claude-opus-5", ChatServer::Other)]
+    {
+        assert!(!sent(model, server).to_string().contains("cache_control"), "{model}");
+    }
+    assert_eq!(ChatServer::at("https://openrouter.ai/api/v1"), ChatServer::OpenRouter);
+    assert_eq!(ChatServer::at("https://openrouter.ai.example/v1"), ChatServer::Other);
+}
+
+#[test]
+fn models_of_openai_that_think_have_another_name_for_the_system() {
+    for (model, expected) in [("p/gpt-5", "developer"), ("p/o3-mini", "developer"), ("p/gpt-4o", "system")] {
+        let request = Request {
+            system: vec![SystemBlock { text: "one".to_owned(), is_cached: false }],
+            ..Request::new(model, 100, vec![Message::user_text("Hi")])
+        };
+        let body: Value = serde_json::from_slice(&body(&request, "p", ChatServer::OpenAi)).unwrap();
+        assert_eq!(body["messages"][0]["role"], expected, "{model}");
+    }
 }
 
 #[test]
@@ -172,7 +220,7 @@ proptest! {
     fn translation_loses_nothing(rounds in proptest::collection::vec(round(), 1..5)) {
         let sent = |rounds: &[Round]| -> Vec<Value> {
             let request = Request::new("p/m", 100, conversation(rounds));
-            let body: Value = serde_json::from_slice(&body(&request, "p", false)).unwrap();
+            let body: Value = serde_json::from_slice(&body(&request, "p", ChatServer::Other)).unwrap();
             body["messages"].as_array().unwrap().clone()
         };
         let all = sent(&rounds);

@@ -37,6 +37,25 @@ async fn project_files_name_no_provider() {
     assert_eq!(world.last_request().path, "/v1/chat/completions");
 }
 
+/// 7: a full name is taken wherever a model is.
+#[tokio::test]
+async fn full_name_is_taken_from_the_environment_settings_and_the_command() {
+    let world = World::new([Step::text("hi")]).await;
+    configure(&world, json!({"mine": entry(&world, "chat")}));
+    let named = |name: &str| {
+        let paths = main_requests(&world).iter().filter(|it| it.path == "/v1/chat/completions").count();
+        let last = world.last_request();
+        assert_eq!((last.path.as_str(), &last.json["model"]), ("/v1/chat/completions", &json!(name)));
+        paths
+    };
+    let plain = || loci().args(["-p", "hello", "--output-format", "json"]).env("ANTHROPIC_API_KEY", "");
+    assert_fine(&world.run(&plain().env("ANTHROPIC_MODEL", "mine/of-the-environment")));
+    assert_eq!(named("of-the-environment"), 1);
+    let settings = json!({"model": "mine/of-the-settings"}).to_string();
+    assert_fine(&world.run(&plain().args(["--settings", &settings])));
+    assert_eq!(named("of-the-settings"), 2);
+}
+
 /// 2: an entry that cannot be used is a failure of its own models, and of no other.
 #[tokio::test]
 async fn broken_entry_concerns_its_own_models_alone() {
