@@ -174,6 +174,8 @@ pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebo
 fn fit_call(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> Fit {
     let by_path = match rule.spec() {
         Spec::Path(pattern) => fit_paths(rule, pattern, call, parts),
+        // A host that may not be fetched from may not be reached by another tool's connection either.
+        Spec::Host(pattern) if call.effects.hosts.iter().any(|host| pattern.matches(host)) => Fit::Certain,
         _ => Fit::No,
     };
     if !rule.names(call.tool) {
