@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use loci_core::ids::SessionId;
 use loci_stdx::{
-    Env, FileLock, LockError, read_regular_to_string, rfc3339_millis, start_ticks, write_private,
+    Env, FileLock, LockError, is_alive, read_regular_to_string, rfc3339_millis, start_ticks, write_private,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ use crate::layout::ConfigHome;
 const ATTEMPTS: usize = 8;
 /// How long to wait for a lock file that nobody else knows of.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the lock of an owner that was killed may outlive it: a program that it was about to start holds it until it is
+/// one of its own.
+const LAST_BREATH: Duration = Duration::from_secs(5);
 
 /// The right to write a session, until dropped.
 #[derive(Debug)]
@@ -50,6 +53,14 @@ pub struct LeaseOwner {
     pub start_ticks: Option<u64>,
     /// Since when it holds the lease.
     pub since: String,
+}
+
+impl LeaseOwner {
+    /// Tells whether the process is one of this machine and has ended.
+    fn is_gone(&self) -> bool {
+        let is_other = || self.start_ticks.is_some() && start_ticks(self.pid) != self.start_ticks;
+        self.host == host_name() && (!is_alive(self.pid) || is_other())
+    }
 }
 
 /// Why a lease was not given.
@@ -89,7 +100,13 @@ impl Lease {
                 Err(source) => return Err(LeaseError::Lock { session: session.clone(), source }),
             }
         }
-        Err(LeaseError::Held { session: session.clone(), owner: read_owner(&note) })
+        let owner = read_owner(&note);
+        if owner.as_ref().is_some_and(LeaseOwner::is_gone)
+            && let Ok(lock) = FileLock::acquire(&lock_path, LAST_BREATH)
+        {
+            return Ok(Self::noted(lock, note, env));
+        }
+        Err(LeaseError::Held { session: session.clone(), owner })
     }
 
     /// Takes the lease from whoever has it.
@@ -174,8 +191,6 @@ fn host_name() -> String {
 
 #[cfg(test)]
 mod tests {
-    use loci_stdx::is_alive;
-
     use super::*;
 
     /// Returns who holds the lease of a session, if anybody does.
@@ -283,6 +298,26 @@ mod tests {
         fs::write(&lock_path, "").unwrap();
         fs::write(&note, r#"{"pid":1,"host":"elsewhere","since":"2026-01-01T00:00:00.000Z"}"#).unwrap();
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok());
+    }
+
+    /// A process that is killed while it starts another leaves its lock to that one, for a moment.
+    #[test]
+    fn lock_that_outlives_its_owner_is_waited_for() {
+        let w = world();
+        let lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
+        let (_, note) = paths(&w.home, &w.session);
+        let gone = LeaseOwner { pid: u32::MAX - 1, ..lease.owner.clone() };
+        fs::write(&note, serde_json::to_string(&gone).unwrap()).unwrap();
+        let has_begun = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                has_begun.wait();
+                Lease::acquire(&w.home, &w.session, &w.env).map(|_| ())
+            });
+            has_begun.wait();
+            drop(lease);
+            second.join().unwrap().unwrap();
+        });
     }
 
     /// Invariant 12 of `docs/design/session-log.md`.
