@@ -11,9 +11,11 @@
 //! 1. Nothing is made or removed through a symlink.
 //! 2. A worktree that is removed had nothing in it that is nowhere else: no changed or untracked file, no commit that no
 //!    other branch or remote has. Where somebody wants it gone all the same, a commit keeps what was there.
-//! 3. Neither hooks nor filters of the repository's own configuration are run.
+//! 3. While an agent works in a copy, it is locked (`git worktree lock`); a process that is gone holds no lock.
+//! 4. Neither hooks nor filters of the repository's own configuration are run.
 
 pub(crate) mod git;
+mod hold;
 mod include;
 mod remove;
 mod survey;
@@ -31,6 +33,7 @@ use loci_stdx::{Env, FileLock};
 use crate::project::main_checkout;
 use git::WorktreeGit;
 
+pub use hold::{hold_worktree, release_worktree};
 pub use survey::{
     AGENT_WORKTREE_PREFIX, SurveyedWorktree, WorktreeState, survey_worktrees, sweep_agent_worktrees,
 };
@@ -38,7 +41,7 @@ pub use survey::{
 pub use remove::{RemovedWorktree, WorktreeChanges, WorktreeRemovalError, remove_worktree, worktree_changes};
 
 /// Where the working copies of a repository lie.
-const DIR: &str = ".claude/worktrees";
+pub(crate) const DIR: &str = ".claude/worktrees";
 /// The longest name.
 const LONGEST_NAME: usize = 64;
 /// How long another process may be about to make one.

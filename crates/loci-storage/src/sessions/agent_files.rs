@@ -32,7 +32,10 @@ pub struct AgentMeta {
     /// The model it asked, where that is not the conversation's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The worktree that it left changes in.
+    /// Whether it works in a worktree of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_isolated: bool,
+    /// The worktree that it works in, or left changes in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree_path: Option<PathBuf>,
     /// Its branch.

@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use loci_stdx::Env;
 
 use super::git::WorktreeGit;
+use super::hold::{list_worktrees, release_stale};
 use super::{
     DIR, Worktree, WorktreeChanges, check_no_symlink, open_worktree, remove_worktree, worktree_changes,
 };
@@ -59,9 +60,7 @@ pub fn survey_worktrees(env: &Env, cwd: &Path) -> Vec<SurveyedWorktree> {
         .collect();
     // Without a directory of copies nobody is asked.
     if dir.is_dir() {
-        let git = WorktreeGit::new(env, &main);
-        let known = git.run(&["worktree", "list", "--porcelain"]).unwrap_or_default();
-        let known = known.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+        let known = list_worktrees(&WorktreeGit::new(env, &main)).into_iter().map(|it| it.path);
         let gone = known.filter(|path| path.starts_with(&dir) && !path.exists());
         found.extend(gone.map(|path| SurveyedWorktree {
             name: name_of(&path),
@@ -73,12 +72,19 @@ pub fn survey_worktrees(env: &Env, cwd: &Path) -> Vec<SurveyedWorktree> {
     found
 }
 
-/// Removes copies of agents that nobody has touched for so long and that have nothing of their own; returns them.
+/// Removes copies of agents that nobody has touched for so long and that have nothing of their own; returns them. Locks of
+/// processes that are gone go first, and so does what git still knows of copies that are not there any more.
 pub fn sweep_agent_worktrees(env: &Env, cwd: &Path, age: Duration) -> Vec<PathBuf> {
     let Some(main) = main_checkout(cwd) else { return Vec::new() };
     let dir = main.join(DIR);
     if check_no_symlink(&main, &dir).is_err() {
         return Vec::new();
+    }
+    // Without a directory of copies nobody is asked.
+    if dir.is_dir() {
+        let git = WorktreeGit::new(env, &main);
+        release_stale(&git, &dir);
+        forget_missing(&git, &dir);
     }
     let now = Duration::from_millis(u64::try_from(env.clock.now().as_millisecond()).unwrap_or(0));
     let is_old = |path: &PathBuf| {
@@ -90,6 +96,19 @@ pub fn sweep_agent_worktrees(env: &Env, cwd: &Path, age: Duration) -> Vec<PathBu
     let old = old.filter(is_old).filter_map(|path| whole(env, &main, &path));
     // Removing looks again: one that has work in it, or that git would not say of, stays.
     old.filter(|copy| remove_worktree(env, copy, false).is_ok()).map(|copy| copy.path).collect()
+}
+
+/// Has git forget copies of agents whose directories are gone, unless somebody locked them. Their branches stay.
+fn forget_missing(git: &WorktreeGit, dir: &Path) {
+    let is_agents =
+        |path: &Path| path.parent() == Some(dir) && name_of(path).starts_with(AGENT_WORKTREE_PREFIX);
+    let listed = list_worktrees(git).into_iter();
+    for gone in listed.filter(|it| is_agents(&it.path) && it.lock.is_none() && !it.path.exists()) {
+        let place = gone.path.display().to_string();
+        if let Err(why) = git.run(&["worktree", "remove", &place]) {
+            tracing::debug!(target: "loci::worktrees", place, why, "git still knows a worktree");
+        }
+    }
 }
 
 /// Opens a copy; commits that no other branch has are its own, whenever they were made.

@@ -350,3 +350,45 @@ fn sweep_takes_old_copies_of_agents_that_have_nothing_of_their_own() {
     let left: Vec<bool> = copies.iter().map(|path| path.exists()).collect();
     assert_eq!(left, [true, false, true, true]);
 }
+
+#[test]
+fn held_worktree_is_not_removed_until_it_is_released() {
+    let world = World::new();
+    let made = world.create("agent-a1").unwrap();
+    assert!(hold_worktree(&world.env, &made));
+    assert!(!hold_worktree(&world.env, &made), "it is held already");
+    assert!(matches!(world.remove(&made, false), Err(WorktreeRemovalError::Git(_))));
+    let mut env = world.env.clone();
+    env.clock = std::sync::Arc::new(loci_stdx::SystemClock::new());
+    assert_eq!(sweep_agent_worktrees(&env, &world.main, Duration::ZERO), Vec::<PathBuf>::new());
+    assert!(made.path.exists());
+    release_worktree(&world.env, &made);
+    world.remove(&made, false).unwrap();
+    assert!(!made.path.exists());
+}
+
+#[test]
+fn sweep_gives_up_locks_of_processes_that_are_gone_and_no_others() {
+    let world = World::new();
+    let lock = |made: &Worktree, reason: &str| {
+        world.git(&["worktree", "lock", "--reason", reason, made.path.to_str().unwrap()]);
+    };
+    let (killed, kept, gone) = (
+        world.create("agent-k").unwrap(),
+        world.create("agent-p").unwrap(),
+        world.create("agent-g").unwrap(),
+    );
+    let of_the_dead = "loci: an agent works here (process 4194303, started 1)";
+    lock(&killed, of_the_dead);
+    lock(&kept, "I am looking at it");
+    lock(&gone, of_the_dead);
+    fs::remove_dir_all(&gone.path).unwrap();
+    let mut env = world.env.clone();
+    env.clock = std::sync::Arc::new(loci_stdx::SystemClock::new());
+    assert_eq!(sweep_agent_worktrees(&env, &world.main, Duration::ZERO), [killed.path.clone()]);
+    let listed = world.git(&["worktree", "list", "--porcelain"]);
+    assert!(listed.contains("locked I am looking at it"), "{listed}");
+    assert!(!listed.contains("agent-g") && !listed.contains("agent-k"), "{listed}");
+    release_worktree(&env, &kept);
+    assert!(world.git(&["worktree", "list", "--porcelain"]).contains("I am looking at it"));
+}
