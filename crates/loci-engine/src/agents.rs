@@ -43,6 +43,7 @@ use crate::client_request::ClientRequests;
 use crate::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
 use crate::conversation::ForkPoint;
 use crate::conversation::host::lock;
+use crate::file_history::FileHistoryRecorder;
 use crate::skills::use_skill::TurnGrants;
 
 pub(crate) use conversation::fork_messages;
@@ -101,6 +102,8 @@ pub(crate) struct AgentBase {
     pub(crate) instructions: Instructions,
     pub(crate) lazy_instructions: Option<LazyInstructions>,
     pub(crate) task_store: Arc<dyn TaskStore>,
+    /// Keeps files before they are changed, where that is wanted.
+    pub(crate) file_history: Option<Arc<FileHistoryRecorder>>,
     /// The way to the client, for what servers of agents ask.
     pub(crate) client_requests: ClientRequests,
 }

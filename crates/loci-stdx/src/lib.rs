@@ -45,7 +45,7 @@ pub use process::{
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use readable::wait_readable;
 #[cfg(unix)]
-pub use real_dir::{FileStat, RealDir, is_symlink_error, open_real};
+pub use real_dir::{FileStat, RealDir, is_symlink_error, is_temporary_name, open_real};
 pub use regular::{copy_regular, open_regular, open_regular_with, read_regular, read_regular_to_string};
 pub use sorted::{in_all_lists, nth_largest};
 pub use store::{Listener, Store, Subscription};

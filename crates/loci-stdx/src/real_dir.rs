@@ -23,6 +23,8 @@ use crate::WriteOptions;
 
 /// How often another name is tried for a temporary file.
 const ATTEMPTS: usize = 16;
+/// What the names of files begin with that are about to take another's place; sixteen hexadecimal digits follow.
+const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// A directory that was opened by its real path.
 #[derive(Debug)]
@@ -201,7 +203,7 @@ impl RealDir {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
         for _ in 0..ATTEMPTS {
-            let name = format!(".tmp-{:016x}", fastrand::u64(..));
+            let name = format!("{TEMPORARY_PREFIX}{:016x}", fastrand::u64(..));
             match rustix::fs::openat(&self.fd, &*name, flags, mode) {
                 Ok(fd) => return Ok((name, File::from(fd))),
                 Err(Errno::EXIST) => {}
@@ -315,6 +317,14 @@ fn step(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
         Err(Errno::NOTDIR | Errno::MLINK) if is_link() => Err(Errno::LOOP),
         opened => opened,
     }
+}
+
+/// Tells whether a name is that of a file that is being written beside the one whose place it will take.
+pub fn is_temporary_name(name: &OsStr) -> bool {
+    let digits = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY_PREFIX));
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// Returns true when a symlink was in the way.

@@ -159,6 +159,14 @@ impl BackgroundTasks {
 
     /// Returns one task of the session.
     pub fn find(&self, id: &str) -> Option<BackgroundTask> {
+    /// Tells whether something runs in the background of the session that is no agent, whoever started it. Agents say
+    /// themselves what they change.
+    pub fn has_commands(&self) -> bool {
+        let is_command = |task: &Task| !matches!(task.about.kind, TaskKind::Agent(_));
+        let state = self.shared.state();
+        state.tasks.iter().any(|task| is_command(task) && task.is_background && task.is_running())
+    }
+
         self.shared.state().find(id).map(|task| task.view())
     }
 

@@ -81,8 +81,8 @@ impl AgentService {
             tmp: ctx.tmp.clone(),
             events: events.clone(),
             state: Arc::clone(&ctx.state),
-            // An agent's changes are its own; whoever sent it out looks at them.
-            keeper: None,
+            // A worktree of its own is no part of the project's tree: git has what was in it.
+            keeper: self.base.file_history.clone().filter(|_| !plan.is_isolated),
             transcript: None,
             memory: None,
             task_store: Arc::clone(&self.base.task_store),

@@ -275,9 +275,9 @@ impl ConversationHost {
         self.keeper.as_ref()
     }
 
-    /// Tells whether a background command is running.
+    /// Tells whether a background command of the session is running, whoever started it.
     pub(crate) fn has_background(&self) -> bool {
-        !self.tasks.running().is_empty()
+        self.tasks.has_commands()
     }
 
     /// Returns what runs in the background, as hooks are told.
@@ -375,9 +375,10 @@ impl Host for ConversationHost {
 
     fn checkpoint<'a>(&'a self, call: &'a ToolUseId, path: &'a Path) -> HostFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            match &self.keeper {
-                Some(keeper) => keeper.checkpoint(call, path).await,
-                None => Ok(()),
+            match (&self.keeper, &self.agent) {
+                (Some(keeper), None) => keeper.checkpoint(call, path).await,
+                (Some(keeper), Some(agent)) => keeper.checkpoint_for_agent(Some(&agent.id), call, path).await,
+                (None, _) => Ok(()),
             }
         })
     }

@@ -256,6 +256,7 @@ impl Conversation {
             instructions: config.instructions.clone(),
             lazy_instructions: config.lazy_instructions.clone(),
             task_store: host.task_store(),
+            file_history: checkpoints.keeper(),
             client_requests: config.client_requests.clone(),
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());

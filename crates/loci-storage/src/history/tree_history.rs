@@ -9,6 +9,7 @@
 //! 2. A content that is in the log can be brought back, or the log says that it was not kept.
 //! 3. What others change between two looks is not taken for the session's.
 //! 4. A look never fails a call: what cannot be watched is told once, and the work goes on.
+//! 5. Worktrees below `.claude/worktrees` are checkouts of their own and no part of the tree.
 
 mod blobs;
 mod capture;
@@ -116,6 +117,9 @@ impl TreeHistory {
     pub fn new(home: &ConfigHome, session: &SessionId, root: &Path, env: &Env) -> Self {
         let top = find_repository(root).map(|repository| repository.root);
         let repository = top.and_then(|top| Some(GitDirs { git_dir: git_dir(&top)?, top }));
+        let worktrees = [Some(root), repository.as_ref().map(|it: &GitDirs| it.top.as_path())];
+        let worktrees = worktrees.into_iter().flatten().map(|dir| dir.join(crate::worktree::DIR));
+        let never = [home.root().to_owned()].into_iter().chain(worktrees).collect();
         let mut history = Self {
             env: env.clone(),
             root: root.to_owned(),
@@ -125,7 +129,7 @@ impl TreeHistory {
             state: TreeState::Unseen,
             index: (None, GitIndex::default()),
             prompt: None,
-            never: vec![home.root().to_owned()],
+            never,
             watched_from: tree::WATCHED_FROM,
             limits: TreeLimits::default(),
             noted: HashMap::new(),
@@ -177,9 +181,19 @@ impl TreeHistory {
 
     /// Looks at the tree and notes what is different as done by `origin`; returns how many paths are.
     pub fn record_changes(&mut self, origin: &ChangeOrigin) -> Result<usize, AppendError> {
+        self.record_changes_except(origin, |_| false)
+    }
+
+    /// The same, without paths that are noted one by one when whoever is changing them is done.
+    pub fn record_changes_except(
+        &mut self,
+        origin: &ChangeOrigin,
+        is_noted_later: impl Fn(&Path) -> bool,
+    ) -> Result<usize, AppendError> {
         let noted = std::mem::take(&mut self.noted);
         let seen = self.scan();
         let changes = seen.into_iter().filter_map(|seen| self.change(seen));
+        let changes = changes.filter(|change| !is_noted_later(change.path.as_path()));
         // What was noted as a file of its own is not noted twice.
         let changes = changes.filter_map(|change| match noted.get(change.path.as_path()) {
             Some(known) if *known == change.after => None,
@@ -200,21 +214,23 @@ impl TreeHistory {
         before
     }
 
-    /// Notes what became of a file and of the directories made for it.
+    /// Notes what became of a file and of the directories made for it; returns those that are different, as they are.
     pub fn record_file_change(
         &mut self,
         origin: &ChangeOrigin,
         before: Vec<(PathBuf, PathState)>,
-    ) -> Result<usize, AppendError> {
-        let mut changes = Vec::new();
+    ) -> Result<Vec<(PathBuf, PathState)>, AppendError> {
+        let (mut changes, mut changed) = (Vec::new(), Vec::new());
         for (path, before) in before {
             let (_, after) = self.state_of(&path);
             if before != after {
                 self.noted.insert(path.clone(), after.clone());
+                changed.push((path.clone(), after.clone()));
                 changes.push(PathChange { path: path.into(), before, after, from: None });
             }
         }
-        self.write(origin, changes)
+        self.write(origin, changes)?;
+        Ok(changed)
     }
 
     fn write(&mut self, origin: &ChangeOrigin, changes: Vec<PathChange>) -> Result<usize, AppendError> {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
 use loci_core::file_history::PathState;
+use loci_stdx::is_temporary_name;
 
 use super::rules::{RULES, TreeRules, is_vcs, rules_in};
 use super::stamp::{Kind, NodeStamp};
@@ -393,7 +394,9 @@ impl Tree {
     }
 
     fn is_left_out(&self, path: &Path, name: &OsStr, stamp: &NodeStamp, is_tracked: IsTracked<'_>) -> bool {
-        if is_vcs(name) || (stamp.kind == Kind::Dir && stamp.device != self.device) {
+        // What is being written beside a file is the file's, once it is whole.
+        let is_never = is_vcs(name) || is_temporary_name(name);
+        if is_never || (stamp.kind == Kind::Dir && stamp.device != self.device) {
             return true;
         }
         let above = path.ancestors().skip(1).filter_map(|dir| self.dirs.get(dir)?.rules.as_ref());
