@@ -149,6 +149,7 @@ impl AgentService {
             definition,
             grants: skill.unwrap_or_default().grants,
         })
+                is_isolated,
     }
 
     /// Plans how an agent goes on that has answered, or was cut off, in this run of the session or an earlier one.
@@ -186,10 +187,9 @@ impl AgentService {
             format!("The transcript of the agent `{id}` cannot be read: {}", error.source)
         })?;
         let model = self.model(file.meta.model.as_deref(), definition, &from)?;
-        let place = match file.meta.worktree_path.as_ref().filter(|path| path.is_dir()) {
-            Some(path) => Workspace { cwd: path.clone(), project: path.clone(), ..from.place },
-            None => from.place,
-        };
+        // One that worked apart goes on apart, where it was or in a worktree made anew.
+        let is_isolated =
+            definition.is_isolated || file.meta.is_isolated || file.meta.worktree_path.is_some();
         let agent = AgentRef {
             id: file.id,
             kind: definition.name.clone(),
@@ -204,8 +204,8 @@ impl AgentService {
             max_turns: definition.max_turns,
             mode: definition.permission_mode,
             is_background: true,
-            is_isolated: false,
-            place,
+            is_isolated,
+            place: from.place,
             results: Vec::new(),
             beginning: Beginning::Past(Box::new(past)),
             meta: file.meta,

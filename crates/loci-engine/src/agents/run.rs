@@ -92,6 +92,9 @@ impl AgentRun {
             Ok(conversation) => conversation,
             Err(why) => {
                 servers.end().await;
+                if let Some(worktree) = worktree {
+                    service.settle_worktree(worktree).await;
+                }
                 return self.not_begun(BackgroundStatus::Broken(why));
             }
         };
@@ -107,13 +110,14 @@ impl AgentRun {
         servers.end().await;
         conversation.recorder.close();
         conversation.tell_warnings();
+        let is_apart = worktree.is_some();
         let kept = match worktree {
             None => None,
             Some(worktree) => service.settle_worktree(worktree).await,
         };
-        if let (Some(kept), Some(dir)) = (&kept, service.dir()) {
-            self.plan.meta.worktree_path = Some(kept.path.clone());
-            self.plan.meta.worktree_branch = Some(kept.branch.clone());
+        if let (true, Some(dir)) = (is_apart, service.dir()) {
+            self.plan.meta.worktree_path = kept.as_ref().map(|kept| kept.path.clone());
+            self.plan.meta.worktree_branch = kept.as_ref().map(|kept| kept.branch.clone());
             if let Err(error) = write_agent_meta(&dir, &self.plan.agent.id, &self.plan.meta) {
                 service.tell_once(format!("What is known of an agent could not be saved: {error}"));
             }

@@ -1,11 +1,14 @@
-//! A worktree for an agent that works apart from the others: made before it begins, gone with it unless something in it
-//! is new.
+//! A worktree for an agent that works apart from the others: made before it begins, locked while it works, gone with it
+//! unless something in it is new. One that goes on does so where it was, or in a worktree made anew.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_core::hooks::EventInput;
-use loci_storage::worktree::{AGENT_WORKTREE_PREFIX, Worktree, remove_worktree, worktree_changes};
+use loci_storage::worktree::{
+    AGENT_WORKTREE_PREFIX, Worktree, hold_worktree, open_worktree, release_worktree, remove_worktree,
+    worktree_changes,
+};
 use loci_tools::{KeptWorktree, Workspace};
 
 use super::AgentService;
@@ -21,19 +24,46 @@ pub(super) struct AgentWorktree {
 }
 
 impl AgentService {
-    /// Makes the worktree and has the agent work there.
+    /// Makes the worktree, or opens the one that the agent had, and has it work there.
     pub(super) async fn make_worktree(&self, plan: &mut AgentPlan) -> Result<AgentWorktree, String> {
         let ctx = Arc::clone(&self.deps.ctx);
         let name = format!("{AGENT_WORKTREE_PREFIX}{}", plan.agent.id);
         let cwd = plan.place.cwd.clone();
         let moment = HookMoment { cwd, agent: Some(plan.agent.clone()), ..HookMoment::default() };
-        // As the settings say, like any other worktree of the session.
-        let made = ctx.worktrees.create(name, moment.clone()).await?;
-        let path = made.path.clone();
-        let worktree = AgentWorktree { made: made.base.is_some().then_some(made), path, moment };
-        let path = worktree.path.clone();
+        let worktree = match plan.meta.worktree_path.clone().filter(|path| path.is_dir()) {
+            Some(path) => AgentWorktree { made: self.open_own(&moment.cwd, &path).await, path, moment },
+            // As the settings say, like any other worktree of the session.
+            None => {
+                let made = ctx.worktrees.create(name, moment.clone()).await?;
+                let path = made.path.clone();
+                AgentWorktree { made: made.base.is_some().then_some(made), path, moment }
+            }
+        };
+        if let Some(made) = worktree.made.clone() {
+            let env = ctx.env.clone();
+            // Whoever else holds it keeps it from being removed as well.
+            let held = tokio::task::spawn_blocking(move || {
+                // A process that was killed may have left its lock.
+                if made.is_reused {
+                    release_worktree(&env, &made);
+                }
+                hold_worktree(&env, &made)
+            });
+            drop(held.await);
+        }
+        let (path, branch) = (worktree.path.clone(), worktree.made.as_ref().and_then(|it| it.branch.clone()));
+        // Said before anything is done there: should the process be killed, the agent goes on there and nowhere else.
+        plan.meta.worktree_path = Some(path.clone());
+        plan.meta.worktree_branch = Some(branch.unwrap_or_default());
         plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
         Ok(worktree)
+    }
+
+    /// Opens the copy that an agent had before: commits that no other branch has are its own, whenever they were made.
+    async fn open_own(&self, cwd: &Path, path: &Path) -> Option<Worktree> {
+        let (env, cwd, path) = (self.deps.ctx.env.clone(), cwd.to_owned(), path.to_owned());
+        let opened = tokio::task::spawn_blocking(move || open_worktree(&env, &cwd, &path)).await;
+        opened.ok().flatten().map(|copy| Worktree { base: None, ..copy })
     }
 
     /// Removes a worktree in which nothing is new; returns one that is kept.
@@ -44,6 +74,7 @@ impl AgentService {
         };
         let env = self.deps.ctx.env.clone();
         let settle = move || {
+            release_worktree(&env, &made);
             let is_empty = worktree_changes(&env, &made).is_ok_and(|changes| changes.is_empty());
             let is_gone = is_empty && remove_worktree(&env, &made, false).is_ok();
             (is_gone, made)
