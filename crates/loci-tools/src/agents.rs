@@ -131,6 +131,8 @@ pub enum MessageReceipt {
     },
     /// The agent goes on with it, in the background.
     Resumed(LaunchedAgent),
+    /// The main conversation hears of it before its next request.
+    ToMain,
 }
 
 /// An agent of the session.
@@ -174,6 +176,9 @@ pub trait AgentHost: Send + Sync {
     /// Returns the id of the agent that has this name.
     fn resolve(&self, name: &str) -> Option<String>;
 }
+
+/// What the main conversation is called where an agent speaks to it.
+pub const MAIN: &str = "main";
 
 /// What a tool says where no agents can be sent out.
 pub(crate) const NO_AGENTS: &str = "No agents can be sent out from here.";

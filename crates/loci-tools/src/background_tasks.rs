@@ -66,6 +66,8 @@ struct State {
     finished: Vec<String>,
     /// Lines of monitors that their conversation has not been told of, by task.
     lines: Vec<(String, Vec<String>)>,
+    /// What agents have said to the main conversation and it has not heard yet: who, and what.
+    messages: Vec<(String, String)>,
     followers: Vec<(Option<AgentId>, JoinHandle<()>)>,
 }
 
@@ -157,8 +159,6 @@ impl BackgroundTasks {
         self.shared.state().tasks.iter().filter(is_running).map(Task::view).collect()
     }
 
-    /// Returns one task of the session.
-    pub fn find(&self, id: &str) -> Option<BackgroundTask> {
     /// Tells whether something runs in the background of the session that is no agent, whoever started it. Agents say
     /// themselves what they change.
     pub fn has_commands(&self) -> bool {
@@ -167,6 +167,8 @@ impl BackgroundTasks {
         state.tasks.iter().any(|task| is_command(task) && task.is_background && task.is_running())
     }
 
+    /// Returns one task of the session.
+    pub fn find(&self, id: &str) -> Option<BackgroundTask> {
         self.shared.state().find(id).map(|task| task.view())
     }
 
@@ -198,6 +200,7 @@ impl BackgroundTasks {
         let has_lines = |(id, _): &(String, _)| state.find(id).is_some_and(|task| task.owner == self.owner);
         state.finished.iter().any(|id| state.find(id).is_some_and(is_news))
             || state.lines.iter().any(has_lines)
+            || (self.is_main() && !state.messages.is_empty())
     }
 
     /// Returns what monitors of the conversation have told since the last time.
@@ -210,7 +213,21 @@ impl BackgroundTasks {
         own.into_iter().filter_map(|(id, lines)| Some((state.find(&id)?.view(), lines))).collect()
     }
 
-    /// Returns a counter that changes whenever a task of the session ends.
+    /// Has the main conversation hear what an agent says to it.
+    pub fn tell_main(&self, from: String, message: String) {
+        self.shared.state().messages.push((from, message));
+        self.shared.n_finished.send_modify(|n_finished| *n_finished += 1);
+    }
+
+    /// Returns what agents have said to the main conversation since the last time; agents get nothing of it.
+    pub fn drain_messages(&self) -> Vec<(String, String)> {
+        match self.is_main() {
+            true => std::mem::take(&mut self.shared.state().messages),
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns a counter that changes whenever a task of the session ends, or has something to tell.
     pub fn finished(&self) -> watch::Receiver<u64> {
         self.shared.n_finished.subscribe()
     }

@@ -43,7 +43,7 @@ mod testing;
 
 pub use agents::agent::{agent_outcome, agent_tool, requested_type};
 pub use agents::{
-    AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent,
+    AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent, MAIN,
     MessageReceipt, ToolStats,
 };
 pub use background_tasks::{

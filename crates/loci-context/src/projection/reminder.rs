@@ -81,6 +81,13 @@ fn blocks(attachment: &Value) -> Vec<Block> {
              needs to know.",
             text("agentType")
         ))],
+        "agent_roster" => {
+            let names = attachment["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let names = names.collect::<Vec<_>>().join(", ");
+            vec![reminder(&format!(
+                "SendMessage reaches these conversations of the session by name: {names}."
+            ))]
+        }
         "ultrathink" => vec![reminder(
             "The user asks for your deepest thought this time: think the matter through thoroughly, weigh other ways and \
              check your conclusions before you act or answer.",

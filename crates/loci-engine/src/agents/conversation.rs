@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
-use loci_core::agent::{AgentPlace, ToolAccess, agent_mode, preloaded_skills};
+use loci_core::agent::{AgentPlace, FORK, ToolAccess, agent_mode, preloaded_skills};
 use loci_core::entry::draft::Stamp;
+use loci_core::ids::AgentId;
 use loci_core::message::Message;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
-use loci_tools::{BackgroundTasks, Tool, Toolbox};
+use loci_tools::{BackgroundTasks, MAIN, Tool, Toolbox};
+use serde_json::{Value, json};
 
 use super::memory::{agent_memory, memory_dir};
 use super::plan::{AgentPlan, Beginning};
 use super::servers::server_prefixes;
 use super::{AgentService, AgentWork};
 use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
-use crate::conversation::host::{ConversationHost, HostParts, Spill};
+use crate::conversation::host::{ConversationHost, HostParts, Spill, lock};
 use crate::conversation::{AgentLimits, Conversation, ConversationParts, Helpers, InstructionState, Prelude};
 use crate::event::EventSink;
 use crate::file_history::Checkpoints;
@@ -70,6 +72,9 @@ impl AgentService {
         let past_path = past.path.clone();
         let mut recorder = Recorder::new(ctx.env.clone(), self.log(plan), stamp, past);
         recorder.find_lost_tasks(self.dir().as_deref());
+        if past_path.is_empty() && plan.agent.kind != FORK && basis.toolbox.find("SendMessage").is_some() {
+            recorder.add_before_prompt(self.roster(&plan.agent.id).into_iter().collect());
+        }
         let host = ConversationHost::new(HostParts {
             home: ctx.home.clone(),
             ambient: Arc::clone(&ctx.ambient),
@@ -118,6 +123,19 @@ impl AgentService {
         let grants = std::mem::take(&mut plan.grants);
         conversation.set_agent_limits(AgentLimits { mode: plan.mode, memory_dir: memory, grants }, work);
         Ok(conversation)
+    }
+
+    /// Returns what an agent is told of those it can speak to by name; nothing where no other agent has one.
+    fn roster(&self, own: &AgentId) -> Option<Value> {
+        let live = lock(&self.live);
+        let named = live.iter().filter(|agent| agent.id != *own).filter_map(|agent| agent.name.clone());
+        let mut names: Vec<String> = named.collect();
+        names.sort();
+        names.dedup();
+        (!names.is_empty()).then(|| {
+            names.insert(0, MAIN.to_owned());
+            json!({"type": "agent_roster", "names": names})
+        })
     }
 
     /// The same bytes as the conversation that it goes on from; tools that are not for agents only look available.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::agent::FORK;
+use loci_core::agent::{FORK, sanitize_result};
 use loci_core::ids::ToolUseId;
 use loci_storage::sessions::{AgentProgressEnd, agent_end, list_agent_files, load_agent};
 use loci_tools::{
-    AgentHost, AgentReply, AgentRequest, AgentRow, Host as _, HostFuture, LaunchedAgent, MessageReceipt,
-    NewTask, TaskHandle, TaskKind, ToolCall, requested_type,
+    AgentHost, AgentReply, AgentRequest, AgentRow, BackgroundTask, Host as _, HostFuture, LaunchedAgent,
+    MAIN, MessageReceipt, NewTask, TaskHandle, TaskKind, ToolCall,
 };
 use tokio::sync::oneshot;
 
@@ -112,6 +112,53 @@ impl ConversationHost {
     }
 }
 
+impl ConversationHost {
+    /// Stops a task because a person wants it: an agent does not go on then until a person says so.
+    pub(crate) async fn stop_for_person(&self, id: &str) -> Option<BackgroundTask> {
+        if let Some(agent) = self.agent_service().and_then(|service| service.live(id)) {
+            agent.set_stopped_by_person(true);
+        }
+        self.tasks().stop(id).await
+    }
+
+    /// A person speaks to an agent: it may go on again.
+    pub(crate) fn allow_to_go_on(&self, to: &str) {
+        let id = self.resolve(to).unwrap_or_else(|| to.to_owned());
+        if let Some(agent) = self.agent_service().and_then(|service| service.live(&id)) {
+            agent.set_stopped_by_person(false);
+        }
+    }
+
+    /// Returns what others call the agent whose calls these are.
+    fn own_name(&self) -> String {
+        let Some(agent) = self.agent() else { return MAIN.to_owned() };
+        let live = self.agent_service().and_then(|service| service.live(agent.id.as_str()));
+        let name = live.and_then(|live| live.name.clone());
+        name.map_or_else(|| agent.id.to_string(), |name| format!("{name} ({})", agent.id))
+    }
+
+    fn send_to_main(&self, message: String) -> Result<MessageReceipt, String> {
+        if self.agent().is_none() {
+            return Err("This is the main conversation itself. Go on without a message.".to_owned());
+        }
+        self.tasks().tell_main(self.own_name(), message);
+        Ok(MessageReceipt::ToMain)
+    }
+
+    /// Returns whom a message is for. A name that another agent has got since it was last used is refused: the message
+    /// was meant for the earlier one.
+    fn addressee(&self, to: &str) -> Result<String, String> {
+        let Some(id) = self.resolve(to) else { return Ok(to.to_owned()) };
+        match self.note_addressee(to, &id) {
+            Some(before) if before != id => Err(format!(
+                "`{to}` was the agent {before} when it was last spoken to, and is the agent {id} now. Say by id which of \
+                 them is meant."
+            )),
+            _ => Ok(id),
+        }
+    }
+}
+
 impl AgentHost for ConversationHost {
     fn check(&self, request: &AgentRequest) -> Result<(), String> {
         let service = self.service()?;
@@ -120,7 +167,8 @@ impl AgentHost for ConversationHost {
         }
         let agent = self.agent();
         let depth = agent.map_or(0, |agent| agent.depth);
-        service.check_type(requested_type(request), depth, agent.is_some_and(|agent| agent.kind == FORK))
+        let named = request.subagent_type.as_deref().filter(|kind| !kind.trim().is_empty());
+        service.check_type(named, depth, agent.is_some_and(|agent| agent.kind == FORK))
     }
 
     fn run<'a>(
@@ -152,12 +200,25 @@ impl AgentHost for ConversationHost {
     ) -> HostFuture<'a, Result<MessageReceipt, String>> {
         Box::pin(async move {
             let service = Arc::clone(self.service()?);
-            let id = self.resolve(to).unwrap_or_else(|| to.to_owned());
+            if to == MAIN {
+                return self.send_to_main(message);
+            }
+            let id = self.addressee(to)?;
             let live = service.live(&id);
             let is_own = self.agent().is_some_and(|agent| agent.id.as_str() == id);
             if is_own {
                 return Err("This is the agent itself. Go on without a message.".to_owned());
             }
+            if live.as_ref().is_some_and(|agent| agent.is_stopped_by_person()) {
+                return Err(format!(
+                    "The user stopped the agent `{id}`, so it does not go on by a message of yours. Ask the user."
+                ));
+            }
+            let message = match self.agent() {
+                // What another agent says is data; the one who sent it out is known by what it asks for.
+                Some(_) => format!("[from the agent {}]\n{}", self.own_name(), sanitize_result(&message)),
+                None => message,
+            };
             if let Some(agent) = &live {
                 if agent.post(message.clone()) {
                     return Ok(MessageReceipt::Queued { id: agent.id.clone() });

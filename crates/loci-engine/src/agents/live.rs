@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::ids::AgentId;
 use loci_core::usage::Usage;
@@ -54,6 +55,8 @@ pub(crate) struct LiveAgent {
     /// What it is to hear before its next request; none once it is done. Held to add or take.
     messages: Mutex<Option<Vec<String>>>,
     pub(super) news: Notify,
+    /// Whether a person stopped it: then it goes on only when a person says so.
+    is_stopped_by_person: AtomicBool,
     /// How it gets on; held to look or to add a sample.
     progress: Mutex<AgentAtWork>,
 }
@@ -78,8 +81,18 @@ impl LiveAgent {
             name,
             messages: Mutex::new(Some(Vec::new())),
             news: Notify::new(),
+            is_stopped_by_person: AtomicBool::new(false),
             progress: Mutex::new(progress),
         }
+    }
+
+    /// Notes whether a person wants it stopped.
+    pub(super) fn set_stopped_by_person(&self, is_stopped: bool) {
+        self.is_stopped_by_person.store(is_stopped, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped_by_person(&self) -> bool {
+        self.is_stopped_by_person.load(Ordering::Relaxed)
     }
 
     /// Adds a message; false when the agent is done.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, agent_mode};
+use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, GENERAL_PURPOSE, agent_mode};
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
 use loci_core::message::Block;
@@ -62,7 +62,8 @@ pub(crate) struct Spawner<'a> {
 
 impl AgentService {
     /// Says why an agent of a type cannot be sent out.
-    pub(crate) fn check_type(&self, kind: &str, depth: u32, is_fork: bool) -> Result<(), String> {
+    pub(crate) fn check_type(&self, named: Option<&str>, depth: u32, is_fork: bool) -> Result<(), String> {
+        let kind = named.unwrap_or(GENERAL_PURPOSE);
         if depth >= self.settings.max_depth {
             return Err(format!(
                 "Agents may not be sent out from here: {depth} conversations stand above already"
@@ -83,7 +84,13 @@ impl AgentService {
             None => {
                 let names = registry.iter().filter(|agent| is_offered(&agent.name, spawnable, book));
                 let names: Vec<&str> = names.map(|agent| agent.name.as_str()).collect();
-                Err(format!("There is no agent of the type `{kind}`. The types are: {}", names.join(", ")))
+                let why = match named {
+                    Some(kind) => format!("There is no agent of the type `{kind}`"),
+                    None => {
+                        format!("`subagent_type` is required: there is no agent of the type `{kind}` here")
+                    }
+                };
+                Err(format!("{why}. The types are: {}", names.join(", ")))
             }
         }
     }

@@ -40,11 +40,13 @@ impl Conversation {
     ) -> impl Future<Output = Result<String, String>> + Send + use<> {
         let (host, call) = (Arc::clone(&self.host), self.person_call(self.plain_spawn_context()));
         async move {
+            host.allow_to_go_on(&agent);
             let receipt = AgentHost::send(host.as_ref(), &agent, text, &call).await;
             // One that works does not need it.
             drop(host.take_spawn_context(&call.id));
             receipt.map(|receipt| match receipt {
                 MessageReceipt::Queued { id } => format!("Agent {id} hears it before its next step"),
+                MessageReceipt::ToMain => "The conversation hears it before its next step".to_owned(),
                 MessageReceipt::Resumed(agent) => {
                     format!("Agent {} goes on with it, in the background", agent.id)
                 }

@@ -1,6 +1,7 @@
 //! The house as tools see it: one [`Host`] for all calls of a conversation.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,6 +81,8 @@ pub(crate) struct ConversationHost {
     poll_agents: Mutex<Option<AgentPoller>>,
     /// How the conversation stood when it made calls that send agents out; held to add or take one.
     spawn_contexts: Mutex<HashMap<ToolUseId, SpawnContext>>,
+    /// Whom names of agents meant when they were first spoken to; held to look or to add one.
+    addressees: Mutex<HashMap<String, String>>,
     /// What the model can look for; held to look or to replace it.
     searchable: Mutex<Vec<SearchableTool>>,
     /// The MCP servers whose tools may come.
@@ -142,6 +145,7 @@ impl ConversationHost {
             editor: None,
             poll_agents: Mutex::default(),
             spawn_contexts: Mutex::default(),
+            addressees: Mutex::default(),
             searchable: Mutex::default(),
             servers: OnceLock::new(),
         }
@@ -198,6 +202,17 @@ impl ConversationHost {
 
     pub(crate) fn take_spawn_context(&self, call: &ToolUseId) -> Option<SpawnContext> {
         lock(&self.spawn_contexts).remove(call)
+    }
+
+    /// Notes whom a name means; returns whom it meant before, if it was used.
+    pub(crate) fn note_addressee(&self, name: &str, id: &str) -> Option<String> {
+        match lock(&self.addressees).entry(name.to_owned()) {
+            Entry::Occupied(before) => Some(before.get().clone()),
+            Entry::Vacant(place) => {
+                place.insert(id.to_owned());
+                None
+            }
+        }
     }
 
     /// Takes up definitions of agents that changed; returns what the model is told of it.

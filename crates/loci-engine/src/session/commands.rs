@@ -107,7 +107,7 @@ impl Session {
             Command::StopTask { request, task } => {
                 let (host, events) = (Arc::clone(&conversation.host), conversation.ctx.events.clone());
                 tokio::spawn(async move {
-                    host.tasks().stop(&task).await;
+                    host.stop_for_person(&task).await;
                     // Without a listener there is nobody to answer.
                     drop(events.send(EngineEvent::StopAnswered { request }));
                 });

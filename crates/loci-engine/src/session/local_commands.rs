@@ -164,7 +164,7 @@ impl Session {
             }
             LocalEffect::StopTask(id) => {
                 let host = Arc::clone(&conversation.host);
-                let stopping = async move { host.tasks().stop(&id).await.ok_or(id) };
+                let stopping = async move { host.stop_for_person(&id).await.ok_or(id) };
                 let stopped = self.while_hearing(stopping).await;
                 match stopped {
                     None => Err(INTERRUPTED.to_owned()),

@@ -4,7 +4,7 @@ use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::agent::launch_text;
-use super::{MessageReceipt, NO_AGENTS};
+use super::{MAIN, MessageReceipt, NO_AGENTS};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The SendMessage tool.
@@ -21,7 +21,7 @@ impl Default for SendMessage {
             input_schema: json!({
                 "type": "object",
                 "properties": {
-                    "to": {"type": "string", "description": "The agent's id or name"},
+                    "to": {"type": "string", "description": "The agent's id or name, or `main`"},
                     "message": {"type": "string", "description": "What it is told"},
                     "summary": {
                         "type": "string",
@@ -76,6 +76,10 @@ impl Tool for SendMessage {
                         said,
                         json!({"success": true, "agentId": id.as_str(), "status": "queued"}),
                     )
+                }
+                Ok(MessageReceipt::ToMain) => {
+                    let said = "The main conversation gets the message before its next step.";
+                    ToolOutcome::text(said, json!({"success": true, "to": MAIN, "status": "queued"}))
                 }
                 Ok(MessageReceipt::Resumed(agent)) => {
                     let structured = json!({
