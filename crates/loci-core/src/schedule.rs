@@ -6,9 +6,11 @@
 
 mod cron;
 mod durable;
+mod loop_prompt;
 
 pub use cron::{CivilMinute, Cron, CronError};
 pub use durable::{DurableTask, TaskMaker, durable_entry, entry_id, mark_fired, parse_durable};
+pub use loop_prompt::is_self_paced_loop;
 
 use serde::{Deserialize, Serialize};
 

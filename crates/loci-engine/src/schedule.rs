@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use loci_core::schedule::{CivilMinute, Schedule, ScheduledTask, When};
+use loci_core::schedule::{CivilMinute, Schedule, ScheduledTask, When, is_self_paced_loop};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, TimeZone, Timestamp, WriteOptions, counted, write_atomic};
 use loci_storage::layout::ConfigHome;
@@ -27,6 +27,8 @@ const FILE: &str = "scheduled-tasks.json";
 const LOOK: Duration = Duration::from_secs(1);
 /// The most characters of a prompt that hooks are told.
 const MOST_TOLD: usize = 1000;
+/// After how many seconds a loop goes on that neither said when to look again nor that it is over.
+const FALLBACK_DELAY: u64 = 20 * 60;
 /// After how many seconds a prompt that could not be claimed is tried again.
 const TRY_AGAIN: i64 = 5;
 
@@ -40,6 +42,30 @@ pub(crate) struct ScheduleService {
     /// Those that outlive it; none for a session that leaves nothing.
     durable: Option<DurableTasks>,
     changed: Notify,
+    /// How the round of a loop stands that is under way; held to look or to change it.
+    round: Mutex<LoopRound>,
+}
+
+/// A round of a loop that sets its own pace.
+#[derive(Debug, Default)]
+struct LoopRound {
+    /// Whether the model has scheduled something, or ended the loop.
+    has_decided: bool,
+    /// Whether the round was begun because the one before had decided nothing.
+    is_fallback: bool,
+    /// The task that begins such a round.
+    fallback: Option<String>,
+}
+
+/// What becomes of a loop whose round has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoopEnd {
+    /// It goes on as the model said, or is over because the model said so.
+    Decided,
+    /// Nothing was decided; it is looked at once more.
+    LooksAgain,
+    /// Nothing was decided twice: it is over.
+    Over,
 }
 
 impl ScheduleService {
@@ -47,7 +73,14 @@ impl ScheduleService {
     pub(crate) fn new(env: Env, home: &ConfigHome, who: &SessionIdentity, is_resumed: bool) -> Self {
         let file = who.is_persistent().then(|| who.companion_dir().join(FILE));
         let durable = who.is_persistent().then(|| DurableTasks::new(home, who));
-        let service = Self { env, schedule: Mutex::default(), file, durable, changed: Notify::new() };
+        let service = Self {
+            env,
+            schedule: Mutex::default(),
+            file,
+            durable,
+            changed: Notify::new(),
+            round: Mutex::default(),
+        };
         if is_resumed {
             service.restore();
         }
@@ -121,6 +154,42 @@ impl ScheduleService {
         }
     }
 
+    /// A turn begins; `is_scheduled` says whether a task that was taken began it.
+    pub(crate) fn begin_round(&self, is_scheduled: bool) {
+        let mut round = lock(&self.round);
+        round.has_decided = false;
+        round.is_fallback &= is_scheduled;
+    }
+
+    /// A round of a loop that sets its own pace has ended: where nothing was decided, it is looked at once more.
+    pub(crate) fn end_round(&self, prompt: &str) -> LoopEnd {
+        let (has_decided, is_fallback) = {
+            let mut round = lock(&self.round);
+            (round.has_decided, std::mem::take(&mut round.is_fallback))
+        };
+        if has_decided {
+            return LoopEnd::Decided;
+        }
+        if is_fallback {
+            return LoopEnd::Over;
+        }
+        let request = ScheduleRequest::Wakeup { delay: FALLBACK_DELAY, prompt: prompt.to_owned() };
+        match ScheduleHost::add(self, request) {
+            Ok(task) => {
+                lock(&self.round).fallback = Some(task.id);
+                LoopEnd::LooksAgain
+            }
+            Err(_) => LoopEnd::Over,
+        }
+    }
+
+    /// Takes the wake-up out that a loop waits for; false where none does.
+    pub(crate) fn stop_loop(&self) -> bool {
+        let is_waiting =
+            lock(&self.schedule).tasks().iter().any(|it| it.is_wakeup() && is_self_paced_loop(&it.prompt));
+        is_waiting && self.cancel_wakeup().unwrap_or(false)
+    }
+
     /// Takes the prompt that is due; none where another process says it.
     pub(crate) fn take_due(&self) -> Option<ScheduledTask> {
         let (now, zone) = (self.now(), self.env.clock.local_zone());
@@ -142,6 +211,10 @@ impl ScheduleService {
             }
         }
         let due = held.fire(&task.id, now, &wall(&zone))?;
+        {
+            let mut round = lock(&self.round);
+            round.is_fallback = round.fallback.take_if(|id| *id == due.id).is_some();
+        }
         if let Err(error) = self.keep(&held) {
             // It fires all the same: at worst it is there again after a restart, in the future.
             tracing::warn!(target: "loci::engine", %error, "the schedule is not kept");
@@ -165,6 +238,7 @@ impl ScheduleService {
 
 impl ScheduleHost for ScheduleService {
     fn add(&self, request: ScheduleRequest) -> Result<ScheduledTask, String> {
+        lock(&self.round).has_decided = true;
         let (now, zone) = (self.now(), self.env.clock.local_zone());
         let (when, prompt, is_durable) = match request {
             ScheduleRequest::Cron { cron, prompt, is_recurring, is_durable } => {
@@ -205,6 +279,7 @@ impl ScheduleHost for ScheduleService {
     }
 
     fn cancel_wakeup(&self) -> Result<bool, String> {
+        lock(&self.round).has_decided = true;
         self.edit(|schedule| Ok(schedule.cancel_wakeup()))
     }
 

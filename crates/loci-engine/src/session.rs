@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use loci_core::agent::AgentRegistry;
 use loci_core::hooks::HookEvent;
+use loci_core::schedule::is_self_paced_loop;
 use loci_core::session::SessionIdentity;
+use loci_core::skill::SkillScope;
 use loci_stdx::Store;
 use loci_tools::Host;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -30,7 +32,7 @@ use crate::event::{EngineEvent, TurnReport};
 use crate::extension::{FeatureHooks, SessionBegin};
 use crate::goal::is_lasting;
 use crate::mcp::{McpLink, servers_changed};
-use crate::schedule::ScheduleService;
+use crate::schedule::{LoopEnd, ScheduleService};
 use crate::slash_command::{CommandAction, CommandRegistry};
 use crate::turn::Outcome;
 use side_question::SideQuestions;
@@ -295,10 +297,14 @@ impl Session {
             return self.run_local(call).await;
         }
         self.conversation.ctx.goal.begin_turn();
+        let loop_prompt = self.begin_loop_round(&input);
         let Some(input) = self.with_servers(input).await else { return };
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
+        }
+        if let (Some(prompt), Some(TurnReport { outcome: Outcome::Completed, .. })) = (loop_prompt, &report) {
+            self.end_loop_round(&prompt);
         }
         if let Some(TurnReport { outcome: Outcome::ApiError(failure), .. }) = &report
             && is_lasting(failure.kind)
@@ -314,6 +320,32 @@ impl Session {
         {
             self.end_deferred();
         }
+    }
+
+    /// Takes note that a turn begins; returns its prompt, where it is a round of a loop that sets its own pace.
+    fn begin_loop_round(&self, input: &TurnInput) -> Option<String> {
+        let TurnInput::Prompt(prompt) = input else { return None };
+        let ctx = &self.conversation.ctx;
+        ctx.schedule.as_ref()?.begin_round(prompt.is_scheduled);
+        let is_ours =
+            || ctx.skills.registry().find("loop").is_some_and(|it| it.source.scope == SkillScope::Bundled);
+        let text = prompt.typed_text();
+        (is_self_paced_loop(&text) && is_ours()).then_some(text)
+    }
+
+    /// Sees to it that a loop whose round decided nothing is looked at once more, and not for ever.
+    fn end_loop_round(&self, prompt: &str) {
+        let Some(schedule) = self.conversation.ctx.schedule.as_ref().filter(|_| !self.is_closing) else {
+            return;
+        };
+        let text = match schedule.end_round(prompt) {
+            LoopEnd::Decided => return,
+            LoopEnd::LooksAgain => {
+                "The loop said neither when to look again nor that it is over: it looks once more in 20 minutes"
+            }
+            LoopEnd::Over => "The loop is over: it said twice neither when to look again nor that it is over",
+        };
+        self.conversation.tell(EngineEvent::Warning(text.to_owned()));
     }
 
     /// A call waits for another run: this one ends, and whatever was asked beside it is not begun.

@@ -126,8 +126,12 @@ impl Session {
             }
             // An agent may have asked.
             Command::Answer { question, answer } => conversation.ctx.answer(question, answer),
-            // Nothing is under way that could be stopped.
-            Command::Interrupt => {}
+            // Nothing is under way that could be stopped but a loop that waits for its next round.
+            Command::Interrupt => {
+                if conversation.ctx.schedule.as_ref().is_some_and(|schedule| schedule.stop_loop()) {
+                    conversation.tell(EngineEvent::Warning("The loop is stopped".to_owned()));
+                }
+            }
         }
     }
 

@@ -264,3 +264,60 @@ async fn skill_that_the_model_schedules_has_its_grants_only_where_a_rule_lets_th
         assert_eq!(warnings.iter().any(|it| it.contains("without its `allowed-tools`")), !is_granted);
     }
 }
+
+/// The skills that `/loop` is one of.
+fn with_loop(mut config: SessionConfig) -> SessionConfig {
+    let skill = parse_skill("---\ndescription: d\n---\nRound: $ARGUMENTS", "loop", SkillSource::bundled());
+    let budget = ListingBudget { chars: 1000, description_chars: 100 };
+    let skills = SkillRegistry::new(vec![skill], BTreeMap::new());
+    config.skills = Arc::new(SessionSkills::new(skills, None, budget, true));
+    config
+}
+
+#[tokio::test]
+async fn loop_that_decides_nothing_is_looked_at_once_more_and_then_over() {
+    let world = World::new(Vec::new());
+    let (session, handle, mut events) = Session::new(with_loop(world.config(&[], false)));
+    let engine = tokio::spawn(session.run());
+    handle.send(Command::Prompt(Prompt::text("/loop watch it")));
+    while !matches!(events.recv().await.unwrap(), EngineEvent::Warning(text) if text.contains("looks once more"))
+    {
+    }
+    world.clock.advance(Duration::from_secs(1201));
+    while !matches!(events.recv().await.unwrap(), EngineEvent::Warning(text) if text.contains("The loop is over"))
+    {
+    }
+    handle.send(Command::Close);
+    engine.await.unwrap();
+    let n_rounds = world.sent.lock().unwrap().iter().filter(|it| it.contains("Round: watch it")).count();
+    assert_eq!(n_rounds, 2, "{:?}", world.sent);
+    let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "[]");
+}
+
+#[tokio::test]
+async fn loop_that_says_it_is_over_is_over() {
+    let stop = json!({"delaySeconds": 60, "reason": "r", "prompt": "", "stop": true});
+    let world = World::new(vec![("Round: watch it", "ScheduleWakeup", stop)]);
+    world.run(with_loop(world.config(&[], false)), &["/loop watch it"], 0, 0).await;
+    let kept = std::fs::read_to_string(world.cwd.join("sessions").join(ID).join("scheduled-tasks.json"));
+    assert!(kept.is_err() || kept.unwrap() == "[]");
+}
+
+#[tokio::test]
+async fn interrupt_stops_a_loop_that_waits() {
+    let nap = json!({"delaySeconds": 600, "reason": "r", "prompt": "/loop watch it"});
+    let world = World::new(vec![("Round: watch it", "ScheduleWakeup", nap)]);
+    let (session, handle, mut events) = Session::new(with_loop(world.config(&[], false)));
+    let engine = tokio::spawn(session.run());
+    handle.send(Command::Prompt(Prompt::text("/loop watch it")));
+    while !matches!(events.recv().await.unwrap(), EngineEvent::TurnEnded(_)) {}
+    handle.send(Command::Interrupt);
+    while !matches!(events.recv().await.unwrap(), EngineEvent::Warning(text) if text.contains("loop is stopped"))
+    {
+    }
+    handle.send(Command::Close);
+    engine.await.unwrap();
+    let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "[]");
+}

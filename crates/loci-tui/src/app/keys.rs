@@ -263,7 +263,13 @@ impl App {
                 self.armed = None;
                 return self.choose_rewind();
             }
-            (false, _) => self.armed = Some((key, self.now)),
+            (false, is_empty) => {
+                self.armed = Some((key, self.now));
+                // A loop may wait for its next round; nothing else is under way that could be stopped.
+                if is_empty {
+                    return vec![Action::Send(Command::Interrupt)];
+                }
+            }
         }
         Vec::new()
     }

@@ -28,6 +28,8 @@ const KEYBOARD: &[(Before, &str, &str)] = &[
     (Empty, "ctrl+d ctrl+d", "exit · |"),
     (Typed, "home ctrl+d", "· |ne two"),
     (Working, "escape", "interrupt · |"),
+    (Empty, "escape", "interrupt · |"),
+    (Typed, "escape", "· one two|"),
     (Typed, "escape escape", "remember · |"),
     (Empty, "escape escape", "AskPanel(RewindPoints) · |"),
     (Empty, "alt+p", "snapshot · |"),
