@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_context::AgentPrompt;
 use loci_core::agent::{
-    AgentDefinition, AgentRegistry, AgentScope, Problem, ToolAccess, agent_mode, builtin_agents,
+    AgentDefinition, AgentRegistry, AgentScope, CATCH_ALL, Problem, ToolAccess, agent_mode, builtin_agents,
     parse_agents_json, preloaded_skills,
 };
 use loci_core::hooks::{HookConfig, HookScope, HookSource};
@@ -14,7 +14,7 @@ use loci_core::skill::SkillRegistry;
 use loci_engine::{AgentPoller, AgentsConfig, SessionConfig, agent_listing, main_agent_memory};
 use loci_stdx::{Env, Store};
 use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_agents};
-use loci_tools::{Toolbox, agent_tool};
+use loci_tools::{DISABLE_BACKGROUND, Toolbox, agent_tool, foreground_agent_tool};
 use serde_json::{Map, Value};
 
 use crate::options::{ModelOptions, RunOptions};
@@ -80,6 +80,7 @@ impl SessionAgents {
             can_fork: crate::background_agents::switch(&run.env, "CLAUDE_CODE_FORK_SUBAGENT")
                 .unwrap_or(options.is_interactive),
             is_background: options.is_interactive,
+            can_background: !run.env.vars.is_truthy(DISABLE_BACKGROUND),
             appended_prompt: options.appended_agent_prompt.clone().filter(|text| !text.trim().is_empty()),
             keeps_memory: !run.is_bare && run.settings.auto_memory.enabled != Some(false),
             memory_root: run.instructions.memory_root().to_owned(),
@@ -129,6 +130,9 @@ impl SessionAgents {
             ));
             return;
         };
+        if agent.name == CATCH_ALL && agent.source.scope == AgentScope::BuiltIn {
+            return;
+        }
         self.warnings.extend(agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)));
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
             book.mode = agent_mode(book.mode, agent.permission_mode);
@@ -257,7 +261,8 @@ fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
     let listing = agent_listing(&registry, config.spawnable.as_deref(), config.can_fork, book);
     match listing.is_empty() {
         true => toolbox.retain(|tool| tool.name != "Agent"),
-        false => toolbox.replace(agent_tool(&listing)),
+        false if config.can_background => toolbox.replace(agent_tool(&listing)),
+        false => toolbox.replace(foreground_agent_tool(&listing)),
     }
 }
 

@@ -28,6 +28,8 @@ pub const FORK: &str = "fork";
 
 /// The type of an agent whose call names none.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
+/// The type for what fits no other; a main conversation that runs as it is an ordinary one.
+pub const CATCH_ALL: &str = "claude";
 
 /// Returns the mode that an agent's calls are judged in: the session's, or its own where that lets no more run unasked.
 /// A definition is no permission (S-48).

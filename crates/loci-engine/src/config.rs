@@ -493,6 +493,8 @@ pub struct AgentsConfig {
     pub can_fork: bool,
     /// Whether agents work in the background where a call does not say.
     pub is_background: bool,
+    /// Whether anything works in the background at all.
+    pub can_background: bool,
     /// The only types that the main conversation may send out.
     pub spawnable: Option<Vec<String>>,
     /// The agent that the main conversation runs as.
@@ -521,6 +523,7 @@ impl Default for AgentsConfig {
             max_depth: 3,
             can_fork: false,
             is_background: false,
+            can_background: true,
             spawnable: None,
             main: None,
             appended_prompt: None,

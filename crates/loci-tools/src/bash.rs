@@ -24,6 +24,7 @@ pub(crate) mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::tool::{
     ASKS_OUTSIDE, CallEffects, CommandEffect, Containment, MainArgument, ToolDescriptor, ToolFacts,
@@ -43,7 +44,7 @@ use run::{End, Running, Watch};
 use shell::SandboxPlace;
 
 /// The switch that keeps commands out of the background.
-pub(crate) const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+pub const DISABLE_BACKGROUND: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
 
 /// The Bash tool.
 pub(crate) struct Bash {
@@ -108,6 +109,20 @@ impl Default for Bash {
             },
         };
         Self { descriptor, max_bytes: None }
+    }
+}
+
+/// Returns the Bash tool of a session in which nothing runs in the background.
+pub fn foreground_bash() -> Arc<dyn Tool> {
+    let mut bash = Bash::default();
+    drop_background(&mut bash.descriptor);
+    Arc::new(bash)
+}
+
+/// Takes the parameter away that lets a call go on in the background.
+pub(crate) fn drop_background(descriptor: &mut ToolDescriptor) {
+    if let Some(properties) = descriptor.input_schema["properties"].as_object_mut() {
+        properties.retain(|name, _| name != "run_in_background");
     }
 }
 

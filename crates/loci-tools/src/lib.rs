@@ -41,7 +41,7 @@ mod write;
 #[cfg(test)]
 mod testing;
 
-pub use agents::agent::{agent_outcome, agent_tool, requested_type};
+pub use agents::agent::{agent_outcome, agent_tool, foreground_agent_tool, requested_type};
 pub use agents::{
     AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent, MAIN,
     MessageReceipt, ToolStats,
@@ -51,9 +51,9 @@ pub use background_tasks::{
     TaskUsage,
 };
 pub use bash::death_watch::{DeathWatch, WatchedCommand};
-pub use bash::may_background;
 pub use bash::process_tree::MARK_VARIABLE;
 pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
+pub use bash::{DISABLE_BACKGROUND, foreground_bash, may_background};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, run_child};
 pub use editor_host::{
     EditorAbilities, EditorError, EditorHost, TerminalCommand, TerminalExit, TerminalOutput,

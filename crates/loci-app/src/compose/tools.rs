@@ -6,7 +6,10 @@ use loci_core::permission::Rulebook;
 use loci_core::tool::ToolDescriptor;
 use loci_engine::SessionSkills;
 use loci_storage::search::RECALL_TOOL;
-use loci_tools::{RecordDirs, SCHEDULE_TOOLS, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox};
+use loci_tools::{
+    DISABLE_BACKGROUND, RecordDirs, SCHEDULE_TOOLS, SKILL_TOOL, SkillCatalog, SkillTool, Toolbox,
+    foreground_bash,
+};
 
 use crate::background_agents::switch;
 use crate::options::{RunOptions, ToolChoice};
@@ -30,6 +33,9 @@ pub fn toolbox(
     skills: &Arc<SessionSkills>,
 ) -> Result<Toolbox, UserError> {
     let mut toolbox = Toolbox::with_record(Some(record));
+    if run.env.vars.is_truthy(DISABLE_BACKGROUND) {
+        toolbox.replace(foreground_bash());
+    }
     if skills.has_any_for_model() || is_asked_for(options, SKILL_TOOL) {
         let catalog: Arc<dyn SkillCatalog> = Arc::clone(skills) as _;
         if let Err(error) = toolbox.append_own(Arc::new(SkillTool::new(catalog))) {

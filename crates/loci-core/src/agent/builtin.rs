@@ -1,7 +1,7 @@
 //! The agents that are always there.
 
-use super::GENERAL_PURPOSE;
 use super::definition::{AgentDefinition, AgentScope, AgentSource};
+use super::{CATCH_ALL, GENERAL_PURPOSE};
 
 /// Tools that change files, or send out others that do.
 const NOT_FOR_LOOKING: [&str; 4] = ["Agent", "Edit", "Write", "NotebookEdit"];
@@ -17,7 +17,18 @@ pub fn builtin_agents() -> Vec<AgentDefinition> {
         is_resumable: false,
         ..agent
     };
+    let tools = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
     vec![
+        agent(CATCH_ALL, "For work that fits no other type.", include_str!("builtin/claude.md")),
+        AgentDefinition {
+            tools: tools(&["Read", "Edit", "Write"]),
+            model: Some("sonnet".to_owned()),
+            ..agent(
+                "statusline-setup",
+                "Sets up the user's status line.",
+                include_str!("builtin/statusline_setup.md"),
+            )
+        },
         agent(
             GENERAL_PURPOSE,
             "Researches questions, searches code and carries out tasks of several steps. For when it would take many \

@@ -9,7 +9,7 @@ use loci_core::message::Block;
 use loci_core::permission::Mode;
 use loci_stdx::Env;
 use loci_storage::sessions::{AgentMeta, find_agent_file, list_agent_files, load_agent};
-use loci_tools::{AgentRequest, Workspace, requested_type};
+use loci_tools::{AgentRequest, DISABLE_BACKGROUND, Workspace, requested_type};
 
 use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
@@ -149,6 +149,7 @@ impl AgentService {
                 spawn_depth: agent.depth,
                 name: request.name.clone().filter(|name| !name.trim().is_empty()),
                 model: request.model.clone(),
+                is_isolated,
                 ..AgentMeta::default()
             },
             agent,
@@ -156,7 +157,6 @@ impl AgentService {
             definition,
             grants: skill.unwrap_or_default().grants,
         })
-                is_isolated,
     }
 
     /// Plans how an agent goes on that has answered, or was cut off, in this run of the session or an earlier one.
@@ -224,7 +224,7 @@ impl AgentService {
     }
 
     fn can_work_in_background(&self) -> bool {
-        !self.vars().is_truthy("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
+        !self.vars().is_truthy(DISABLE_BACKGROUND)
     }
 
     fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {

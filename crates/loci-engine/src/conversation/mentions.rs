@@ -1,6 +1,6 @@
 //! What a prompt names with `@`: files and directories are read and recorded behind the prompt, agents are pointed out.
 //!
-//! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, or `@agent-name`, at the beginning of a
+//! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, or `@agent-name` (`@"name (agent)"`), at the beginning of a
 //! word. Reading goes through the Read tool, as a call would, but nobody is asked and no hook is told: whoever types the
 //! name wants it read. Deny rules of Read hold. A word that names nothing is a word, unless it can only be a path.
 
@@ -226,7 +226,9 @@ struct Mention {
 impl Mention {
     /// Returns the agent that it names.
     fn agent<'a>(&self, agents: &'a [String]) -> Option<&'a String> {
-        let name = self.path.strip_prefix("agent-")?;
+        // As a menu of the reference writes it: `@"reviewer (agent)"`.
+        let quoted = self.path.strip_suffix(" (agent)").filter(|_| self.is_quoted);
+        let name = quoted.or_else(|| self.path.strip_prefix("agent-"))?;
         let plain = name.trim_end_matches(PUNCTUATION);
         agents.iter().find(|agent| *agent == name || *agent == plain)
     }

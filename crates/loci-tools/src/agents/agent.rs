@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{AgentReply, AgentRequest, FinishedAgent, LaunchedAgent, NO_AGENTS};
-use crate::bash::DISABLE_BACKGROUND;
+use crate::bash::{DISABLE_BACKGROUND, drop_background};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace, spill_preview};
 
 /// The most characters of an answer that are told; the rest is in a file.
@@ -24,6 +24,13 @@ pub(crate) struct Agent {
 /// Returns the Agent tool; `listing` says which types there are, a line each.
 pub fn agent_tool(listing: &str) -> Arc<dyn Tool> {
     Arc::new(Agent::new(listing))
+}
+
+/// Returns the Agent tool of a session in which nothing runs in the background.
+pub fn foreground_agent_tool(listing: &str) -> Arc<dyn Tool> {
+    let mut agent = Agent::new(listing);
+    drop_background(&mut agent.descriptor);
+    Arc::new(agent)
 }
 
 impl Agent {

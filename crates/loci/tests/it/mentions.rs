@@ -59,9 +59,11 @@ async fn mentioned_picture_is_sent_as_one() {
 
 #[tokio::test]
 async fn mentioned_agent_is_pointed_out() {
-    let world = World::new([Step::text("ok")]).await;
-    world.print(["@agent-Explore look around", "--allowedTools", "Agent"]);
-    assert!(sent(&world).contains("names the agent type Explore"), "{}", sent(&world));
+    for prompt in ["@agent-Explore look around", "@\"Explore (agent)\" look around"] {
+        let world = World::new([Step::text("ok")]).await;
+        world.print([prompt, "--allowedTools", "Agent"]);
+        assert!(sent(&world).contains("names the agent type Explore"), "{}", sent(&world));
+    }
 }
 
 #[tokio::test]

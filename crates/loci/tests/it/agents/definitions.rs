@@ -23,7 +23,11 @@ async fn agents_of_every_source_are_in_the_init_frame_and_the_tool() {
     let output = world.run(&watched(["hi", "--agents", &given]));
     assert_fine(&output);
     let names: Vec<Value> = init(&output)["agents"].as_array().unwrap().clone();
-    assert_eq!(names, ["Explore", "flagged", "general-purpose", "mine", "near", "Plan"].map(Value::from));
+    assert_eq!(
+        names,
+        ["claude", "Explore", "flagged", "general-purpose", "mine", "near", "Plan", "statusline-setup"]
+            .map(Value::from)
+    );
     let request = world.last_request();
     let tool = request.json["tools"].as_array().unwrap().iter().find(|it| it["name"] == "Agent").unwrap();
     let text = tool["description"].as_str().unwrap();

@@ -1,0 +1,134 @@
+//! Fields of a definition, as an agent's requests and work show them.
+
+use loci_testkit::{Script, Step};
+use serde_json::{Value, json};
+
+use super::{agent, define, has, in_background, is_agents, results};
+use crate::support::{World, assert_fine, is_result, watched};
+
+/// Sends an agent of the type `mine` out and returns its first request.
+async fn first_request(fields: &str, flags: &[&str], call: Value) -> loci_testkit::Recorded {
+    let script = Script::new([Step::call("Agent", call), Step::text("ok").times(2)])
+        .route([Step::text("Done.")], is_agents);
+    let world = World::new(script).await;
+    define(&world, "mine", fields, "You are mine.");
+    // What a list names in vain is said.
+    assert_eq!(world.run(&watched(["go"]).args(flags.iter().copied())).code, Some(0));
+    world.requests().into_iter().find(is_agents).unwrap()
+}
+
+#[tokio::test]
+async fn tools_of_an_agent_are_what_its_lists_leave() {
+    let cases = [
+        ("tools: Read, Bash(git diff *)\n", vec!["Bash", "Read"]),
+        ("tools: [Read, Edit, Write]\ndisallowedTools: Write\n", vec!["Edit", "Read"]),
+        ("tools: Read, AskUserQuestion, TaskOutput, ScheduleWakeup, EnterPlanMode\n", vec!["Read"]),
+        ("tools: Task, Read\n", vec!["Agent", "Read"]),
+    ];
+    for (fields, expected) in cases {
+        let request = first_request(fields, &[], agent("mine", "Work.")).await;
+        let mut tools = request.tool_names();
+        tools.sort_unstable();
+        assert_eq!(tools, expected, "{fields}");
+    }
+}
+
+/// The tools that are kept from agents in the background, and those that stay.
+#[tokio::test]
+async fn agent_in_the_background_has_fewer_tools() {
+    let there = first_request("", &[], agent("mine", "Work.")).await;
+    let beside = first_request("", &[], in_background("mine", "Work.")).await;
+    for tool in ["TaskCreate", "CronCreate", "ListAgents"] {
+        assert!(there.tool_names().contains(&tool) && !beside.tool_names().contains(&tool), "{tool}");
+    }
+    for tool in ["Agent", "Bash", "Edit", "Read", "SendMessage", "TaskStop", "Write", "Monitor"] {
+        assert!(beside.tool_names().contains(&tool), "{tool}");
+    }
+    for tool in ["AskUserQuestion", "ScheduleWakeup", "TaskOutput", "EnterPlanMode", "ExitPlanMode"] {
+        assert!(!there.tool_names().contains(&tool), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn effort_and_background_of_a_definition_hold() {
+    let request = first_request("effort: low\nmodel: opus\n", &[], agent("mine", "Work.")).await;
+    assert_eq!(request.json["output_config"]["effort"], "low", "{}", request.json["output_config"]);
+    let script =
+        Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok"), Step::text("Heard.")])
+            .route([Step::text("Done.")], is_agents);
+    let world = World::new(script).await;
+    define(&world, "mine", "background: true\n", "You are mine.");
+    let output = world.run(&watched(["go"]));
+    assert_fine(&output);
+    let launched = output.json_lines().into_iter().find(|it| it["tool_use_result"]["agentId"].is_string());
+    assert_eq!(launched.unwrap()["tool_use_result"]["status"], "async_launched");
+    assert_eq!(output.json_lines().iter().rfind(|it| is_result(it)).unwrap()["result"], "Heard.");
+}
+
+#[tokio::test]
+async fn permission_mode_of_a_definition_only_restricts() {
+    let edit = json!({"file_path": "made", "content": "x"});
+    for (mode, session, is_made) in
+        [("dontAsk", "default", false), ("acceptEdits", "default", false), ("plan", "acceptEdits", true)]
+    {
+        let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")])
+            .route([Step::call("Write", edit.clone()), Step::text("Done.")], is_agents);
+        let world = World::new(script).await;
+        define(&world, "mine", &format!("permissionMode: {mode}\n"), "You are mine.");
+        let output = world.run(&watched(["go", "--permission-mode", session]));
+        assert_eq!(world.home.project().join("made").exists(), is_made, "{mode} in {session}: {output:?}");
+    }
+}
+
+/// Where nothing runs in the background, the model is not offered to have it run there.
+#[tokio::test]
+async fn background_that_is_switched_off_is_not_offered() {
+    for (is_off, variable) in [(false, "0"), (true, "1")] {
+        let world = World::new([Step::text("x")]).await;
+        world.run(&watched(["go"]).env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", variable));
+        let request = world.last_request();
+        for name in ["Agent", "Bash"] {
+            let tool =
+                request.json["tools"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+            let parameter = &tool["input_schema"]["properties"]["run_in_background"];
+            assert_eq!(parameter.is_null(), is_off, "{name}");
+        }
+    }
+}
+
+/// Rules name types; what they deny is neither offered nor sent out.
+#[tokio::test]
+async fn denied_type_is_neither_offered_nor_sent_out() {
+    let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")]);
+    let world = World::new(script).await;
+    define(&world, "mine", "", "You are mine.");
+    world.run(&watched(["go", "--disallowedTools", "Agent(mine)"]));
+    let requests = world.requests();
+    let description = requests[0].json["tools"].as_array().unwrap().iter().find(|it| it["name"] == "Agent");
+    assert!(!description.unwrap()["description"].as_str().unwrap().contains("- mine:"));
+    assert!(results(&world.last_request()).contains("There is no agent of the type `mine`"));
+}
+
+#[tokio::test]
+async fn built_in_catch_all_and_status_line_agents_work() {
+    for (kind, expected) in
+        [("claude", "without that person"), ("statusline-setup", "You set up the status line")]
+    {
+        let script = Script::new([Step::call("Agent", agent(kind, "Work.")), Step::text("ok")])
+            .route([Step::text("Done.")], is_agents);
+        let world = World::new(script).await;
+        assert_fine(&world.run(&watched(["go"])));
+        let request = world.requests().into_iter().find(is_agents).unwrap();
+        assert!(has(&request, expected), "{kind}");
+        if kind == "statusline-setup" {
+            assert_eq!(request.tool_names(), ["Edit", "Read", "Write"]);
+            assert!(request.json["model"].as_str().unwrap().contains("sonnet"));
+        }
+    }
+    // As the main conversation the catch-all is nothing special.
+    let world = World::new([Step::text("x").times(2)]).await;
+    world.run(&watched(["go"]));
+    world.run(&watched(["go", "--agent", "claude"]));
+    let requests = world.requests();
+    assert_eq!(requests[0].json["system"], requests[1].json["system"]);
+}
