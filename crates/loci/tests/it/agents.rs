@@ -2,12 +2,19 @@
 
 mod background;
 mod definitions;
+mod fields;
 mod foreground;
 mod forks;
+mod forwarded;
+mod hooks;
+mod isolated;
 mod killed;
+mod listed;
 mod main_agent;
+mod messages;
 mod monitor;
 mod resumed;
+mod rewound;
 mod servers;
 
 use std::path::PathBuf;

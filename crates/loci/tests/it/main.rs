@@ -93,6 +93,7 @@ mod terminal_interface;
 #[cfg(unix)]
 mod terminal_manners;
 mod terminal_panels;
+mod terminal_questions;
 mod terminal_status_line;
 mod tool_search;
 mod torture;

@@ -256,3 +256,39 @@ async fn stall_limit_is_for_the_background_alone() {
     assert_fine(&session.finish());
     assert!(has(&world.last_request(), "At last."));
 }
+
+/// Ctrl+B in the protocol: a command that runs goes on beside the conversation, and its end is told once.
+#[tokio::test]
+async fn user_moves_a_running_command_to_the_background() {
+    let command = "echo begun; until [ -e go ]; do sleep 0.01; done; echo ended";
+    let world = World::new([
+        Step::call("Bash", json!({"command": command})),
+        Step::text("It goes on."),
+        Step::text("It is done."),
+    ])
+    .await;
+    let mut session = world.start(&stream(["--allowedTools", "Bash"]));
+    session.write_json(&user("go"));
+    let called = session.wait_for_json(|frame| frame["type"] == "assistant");
+    assert_eq!(called["message"]["content"][0]["name"], "Bash");
+    // The command may not have begun yet; then there is nothing to move, and it is asked for again.
+    let mut moved = None;
+    for n in 0..1000 {
+        session.write_json(&control(&format!("r{n}"), json!({"subtype": "background_tasks"})));
+        let answered = |frame: &Value| {
+            frame["type"] == "control_response" || frame["tool_use_result"]["backgroundTaskId"].is_string()
+        };
+        let frame = session.wait_for_json(answered);
+        if frame["tool_use_result"]["backgroundTaskId"].is_string() {
+            moved = Some(frame);
+            break;
+        }
+    }
+    let moved = moved.expect("the command was moved");
+    assert_eq!(moved["tool_use_result"]["backgroundedByUser"], true, "{moved}");
+    assert_eq!(session.wait_for_json(is_result)["result"], "It goes on.");
+    world.home.write("go", "");
+    assert_eq!(session.wait_for_json(is_result)["result"], "It is done.");
+    assert_fine(&session.finish());
+    assert_eq!(notifications(&world).len(), 1, "its end is told once");
+}

@@ -182,7 +182,7 @@ async fn what_cannot_be_sent_out_and_what_fails_is_an_error_result() {
         (
             agent("nobody", "x"),
             Script::new([]),
-            "There is no agent of the type `nobody`. The types are: empty, Explore, ",
+            "There is no agent of the type `nobody`. The types are: claude, empty, Explore, ",
         ),
         (
             agent("empty", "x"),
@@ -276,62 +276,16 @@ async fn hooks_hear_of_an_agent_and_its_calls() {
 }
 
 #[tokio::test]
-async fn isolated_agent_works_in_a_worktree_that_is_kept_when_something_is_new() {
-    for (command, is_kept) in [("pwd", false), ("echo new > made", true)] {
-        let mut call = agent("general-purpose", "Work.");
-        call["isolation"] = json!("worktree");
-        let script = Script::new([Step::call("Agent", call), Step::text("ok")])
-            .route([Step::call("Bash", json!({"command": command})), Step::text("Done.")], is_agents);
-        let world = World::with_git(script).await;
-        let output =
-            world.run(&watched(["go", "--allowedTools", "Bash", "--permission-mode", "acceptEdits"]));
-        assert_fine(&output);
-        let result =
-            output.json_lines().into_iter().find(|it| it["tool_use_result"]["agentId"].is_string()).unwrap();
-        let id = result["tool_use_result"]["agentId"].as_str().unwrap().to_owned();
-        let path = world.home.project().join(format!(".claude/worktrees/agent-{id}"));
-        assert_eq!(path.join("made").exists(), is_kept);
-        assert_eq!(path.exists(), is_kept);
-        assert_eq!(result.to_string().contains(&format!("worktreeBranch: worktree-agent-{id}")), is_kept);
-        assert!(!world.home.project().join("made").exists());
-        let meta: Value = serde_json::from_str(
-            &std::fs::read_to_string(side_files(&world)[0].with_extension("meta.json")).unwrap(),
-        )
-        .unwrap();
-        assert_eq!(meta["worktreePath"].is_string(), is_kept);
-    }
-}
-
-#[tokio::test]
-async fn isolated_agent_cannot_touch_the_main_checkout_whatever_is_allowed() {
-    let world = World::with_git([Step::text("x")]).await;
-    let main = world.home.project().canonicalize().unwrap();
-    let mut call = agent("general-purpose", "Work.");
-    call["isolation"] = json!("worktree");
-    let outside = main.join("README.md").display().to_string();
-    let script = Script::new([Step::call("Agent", call), Step::text("ok")]).route(
-        [
-            Step::call("Write", json!({"file_path": outside, "content": "x"})),
-            Step::call("Bash", json!({"command": format!("echo x > {outside}")})),
-            Step::call("Bash", json!({"command": format!("git -C {} commit -am x", main.display())})),
-            Step::call("Bash", json!({"command": format!("cd {} && touch made", main.display())})),
-            Step::call("Write", json!({"file_path": "made", "content": "x"})),
-            Step::text("Done."),
-        ],
-        is_agents,
-    );
-    let before = world.home.read("README.md");
-    let world = world.then(script).await;
-    assert_fine(&world.run(&watched([
-        "go",
-        "--permission-mode",
-        "acceptEdits",
-        "--allowedTools",
-        "Bash,Write",
-    ])));
-    assert_eq!(world.home.read("README.md"), before);
-    assert!(!main.join("made").exists());
-    let requests: Vec<_> = world.model.main_requests().into_iter().filter(is_agents).collect();
-    let refused = requests.iter().filter(|it| results(it).contains("main checkout")).count();
-    assert_eq!((requests.len(), refused), (6, 4), "the fifth call was fine");
+async fn budget_of_a_run_holds_for_its_agents() {
+    let dear = Step::call("Glob", json!({"pattern": "*"})).usage(1_000_000, 10, 0, 0);
+    let script = Script::new([
+        Step::call("Agent", agent("general-purpose", "Work.")).usage(100, 10, 0, 0),
+        Step::text("never"),
+    ])
+    .route([dear, Step::text("never")], is_agents);
+    let world = World::new(script).await;
+    let output = world.run(&watched(["go", "--max-budget-usd", "1"]));
+    let result = output.json_lines().into_iter().rfind(is_result).unwrap();
+    assert_eq!(result["subtype"], "error_max_budget_usd", "{result}");
+    assert_eq!(world.model.requests().iter().filter(|it| is_agents(it)).count(), 1, "it asks no more");
 }

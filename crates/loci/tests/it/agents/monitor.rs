@@ -124,3 +124,16 @@ async fn socket_on_this_machine_is_refused_unless_a_rule_names_it() {
     session.finish();
     assert!(has(&world.last_request(), "a private network"));
 }
+
+#[tokio::test]
+async fn socket_to_a_host_that_may_not_be_fetched_from_is_denied_unasked() {
+    let call = json!({"ws": {"url": "wss://feed.bad.test/"}, "description": "d"});
+    let world = World::new([Step::call("Monitor", call), Step::text("I see.")]).await;
+    let flags = ["--permission-prompt-tool", "stdio", "--disallowedTools", "WebFetch(domain:*.bad.test)"];
+    let mut session = world.start(&stream(flags));
+    session.write_json(&user("watch"));
+    let result = session.wait_for_json(is_result);
+    session.finish();
+    assert_eq!(result["permission_denials"][0]["tool_name"], "Monitor", "{result}");
+    assert!(world.last_request().tool_results()[0].is_error);
+}
