@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "what is found is the output")]
 
 mod calls;
+mod growth;
 mod probes;
 mod processes;
 mod proxied;
@@ -26,6 +27,14 @@ fn main() -> ExitCode {
         }
         Some("all") => {
             args[1..].iter().for_each(|probe| println!("{}", in_child(probe)));
+            ExitCode::SUCCESS
+        }
+        Some("growth") => {
+            let n_commands = args.get(1).and_then(|it| it.parse().ok()).unwrap_or(100);
+            match growth::growth(n_commands) {
+                Ok(line) => println!("{line}"),
+                Err(error) => println!("failed: {error}"),
+            }
             ExitCode::SUCCESS
         }
         _ => ExitCode::FAILURE,

@@ -13,13 +13,16 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
+/// The packet that says that the program is about to start.
+pub(crate) const READY: u8 = b'R';
+
 /// The longest packet.
 const PACKET: usize = 4096;
 
 /// What is told.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// All layers hold; the program is about to start.
+    /// All layers hold; the program is about to start. Sent as the letter alone, by what becomes the program.
     Ready,
     /// The program does not run.
     Failed(String),
@@ -56,7 +59,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Sends a message; one that is too long is cut.
 pub(crate) fn send(socket: BorrowedFd<'_>, message: &Message) -> io::Result<()> {
     let (letter, text, fd) = match message {
-        Message::Ready => (b'R', "", None),
+        Message::Ready => (READY, "", None),
         Message::Failed(why) => (b'E', why.as_str(), None),
         Message::Connection(ProxyPort::Http, fd) => (b'H', "", Some(fd.as_fd())),
         Message::Connection(ProxyPort::Socks, fd) => (b'S', "", Some(fd.as_fd())),
@@ -91,7 +94,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
     let text = || String::from_utf8_lossy(text).into_owned();
     let connection = |port| fd.map(|fd| Message::Connection(port, fd));
     let message = match letter {
-        b'R' => Some(Message::Ready),
+        &READY => Some(Message::Ready),
         b'E' => Some(Message::Failed(text())),
         b'H' => connection(ProxyPort::Http),
         b'S' => connection(ProxyPort::Socks),

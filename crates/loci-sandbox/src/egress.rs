@@ -25,10 +25,13 @@ use crate::launch::{Connections, ProxyConnection};
 use connection::Client;
 pub use dial::UpstreamProxy;
 use rules::{DomainRules, HostVerdict};
-use target::Target;
+use target::{Host, Target};
 
 /// Asks somebody whether a host may be reached, by a command if it is known which.
 pub type HostAsker = Arc<dyn Fn(&Target, Option<&str>) -> HostAnswer + Send + Sync>;
+
+/// Hears that somebody has allowed a host.
+pub type GrantListener = Box<dyn Fn() + Send + Sync>;
 
 /// Resolves a name.
 pub type Resolver = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
@@ -42,6 +45,8 @@ pub struct Egress {
     pub rules: DomainRules,
     /// Who is asked about a host that nothing is said of; nobody means no.
     asker: OnceLock<HostAsker>,
+    /// Who is told that a host was allowed.
+    on_grant: OnceLock<GrantListener>,
     /// The proxy behind which the machine itself is, if it is behind one.
     pub upstream: Option<UpstreamProxy>,
     /// Hosts that were refused, in words, for whoever explains a failed command.
@@ -51,8 +56,8 @@ pub struct Egress {
     /// What was answered for each host; held while one is looked up. The inner lock is held while somebody is asked, so
     /// that one question at a time is asked about a host.
     answers: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<bool>>>>>,
-    /// Addresses that somebody has allowed by their number; held to add one or to look.
-    allowed_addresses: Mutex<HashSet<IpAddr>>,
+    /// Hosts that somebody has allowed; held to add one or to look.
+    granted: Mutex<HashSet<Host>>,
 }
 
 impl Egress {
@@ -61,11 +66,12 @@ impl Egress {
         Self {
             rules,
             asker: OnceLock::new(),
+            on_grant: OnceLock::new(),
             upstream,
             refused: Arc::default(),
             resolver: None,
             answers: Mutex::default(),
-            allowed_addresses: Mutex::default(),
+            granted: Mutex::default(),
         }
     }
 
@@ -73,6 +79,12 @@ impl Egress {
     pub fn set_asker(&self, asker: HostAsker) {
         // A second one is the same session's.
         drop(self.asker.set(asker));
+    }
+
+    /// Says who is told when a host was allowed; the first to be told stays.
+    pub fn set_grant_listener(&self, listener: GrantListener) {
+        // A second one is the same session's.
+        drop(self.on_grant.set(listener));
     }
 
     /// Decides whether a target may be reached, by a command if it is known which; the error says why not.
@@ -94,6 +106,11 @@ impl Egress {
         Err(why)
     }
 
+    /// Returns how many hosts, or patterns of hosts, are reached unasked: by rules, and by what was answered.
+    pub fn n_allowed(&self) -> usize {
+        self.rules.n_allowed() + self.granted.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Returns the addresses of a name.
     pub(crate) async fn resolve(&self, name: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         match &self.resolver {
@@ -105,8 +122,8 @@ impl Egress {
     /// Tells whether an address may be reached although it is not public: a rule names it, or somebody who was asked about
     /// the address itself has said yes.
     pub(crate) fn names_address(&self, address: IpAddr) -> bool {
-        let allowed = self.allowed_addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        self.rules.names_address(address) || allowed.contains(&address)
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rules.names_address(address) || granted.contains(&Host::from_ip(address))
     }
 
     async fn answer(&self, target: &Target, command: Option<&str>) -> bool {
@@ -121,10 +138,11 @@ impl Egress {
             return answer;
         }
         let answer = *known.insert(asker(target, command).await);
-        if let target::Host::Ip(address) = target.host
-            && answer
-        {
-            self.allowed_addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
+        if answer {
+            self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(target.host.clone());
+            if let Some(tell) = self.on_grant.get() {
+                tell();
+            }
         }
         answer
     }

@@ -25,9 +25,9 @@ pub use connect::connect_through_proxy;
 pub use control::ProxyPort;
 pub use launch::{Connections, ProxyConnection, SandboxReport, SandboxRun, Supervisor, launch};
 pub use level::{LayerReport, Level, LevelCheck, check};
-pub use plan::{Disk, MountStep, PathKind, Placeholder, Plan, RealDisk};
+pub use plan::{Disk, MountStep, PathKind, Placeholder, PlaceholderKind, Plan, RealDisk};
 pub use policy::Policy;
-pub use session::{Sandbox, git_dirs};
+pub use session::{Sandbox, SandboxStatus, git_dirs};
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

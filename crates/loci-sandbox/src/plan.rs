@@ -5,11 +5,13 @@
 //! it is made a mount point, which can neither be renamed nor removed (SB-3). A symlink is mounted on itself, and what it
 //! leads to is shut as well (SB-2).
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use crate::policy::{
-    FileRules, absent_git_paths, git_paths, is_bare_name, is_file_placeholder, is_mixed, is_public,
+    FileRules, absent_git_paths, git_paths, is_bare_name, is_mixed, is_public, placeholder_kind,
 };
 
 /// How many symlinks are followed on the way to what is shut.
@@ -56,8 +58,19 @@ pub struct Plan {
 pub struct Placeholder {
     /// Where.
     pub path: PathBuf,
-    /// Whether it is an empty file; an empty directory otherwise, which git does not see.
-    pub is_file: bool,
+    /// What it is.
+    pub kind: PlaceholderKind,
+}
+
+/// What stands where nothing may be made. Git sees neither sockets nor empty directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceholderKind {
+    /// A socket that nobody listens on: it can be neither read, written nor entered, and takes no block of the disk.
+    Socket,
+    /// An empty directory, where others look for names in it.
+    Dir,
+    /// An empty file, where git reads one.
+    File,
 }
 
 /// One mount.
@@ -75,6 +88,8 @@ pub enum MountStep {
     Pin(PathBuf),
     /// Mounts a path on itself, read-only.
     Shut(PathBuf),
+    /// Covers a placeholder with something that can be neither read nor written.
+    Block(PathBuf),
 }
 
 impl MountStep {
@@ -86,7 +101,8 @@ impl MountStep {
             | Self::HideFile(path)
             | Self::Open(path)
             | Self::Pin(path)
-            | Self::Shut(path) => path,
+            | Self::Shut(path)
+            | Self::Block(path) => path,
         }
     }
 
@@ -96,7 +112,7 @@ impl MountStep {
             Self::Reduce(..) => 0,
             Self::Open(_) => 1,
             Self::Pin(_) => 2,
-            Self::Shut(_) => 3,
+            Self::Shut(_) | Self::Block(_) => 3,
             Self::HideDir(_) | Self::HideFile(_) => 4,
         }
     }
@@ -200,9 +216,13 @@ impl Plan {
                     return None;
                 }
                 PathKind::Missing => {
-                    let is_file = is_last && is_file_placeholder(&at);
-                    self.placeholders.push(Placeholder { path: at.clone(), is_file });
-                    self.mounts.push(MountStep::Shut(at));
+                    // Programs look for other names in a directory on the way to what is shut.
+                    let kind = if is_last { placeholder_kind(&at) } else { PlaceholderKind::Dir };
+                    self.placeholders.push(Placeholder { path: at.clone(), kind });
+                    self.mounts.push(match kind {
+                        PlaceholderKind::Socket => MountStep::Block(at),
+                        PlaceholderKind::Dir | PlaceholderKind::File => MountStep::Shut(at),
+                    });
                     return None;
                 }
                 PathKind::Link(target) => {
@@ -324,18 +344,26 @@ pub(crate) fn resolve(disk: &dyn Disk, path: &Path) -> Option<(PathBuf, PathKind
     None
 }
 
-/// The disk of this machine.
-pub struct RealDisk;
+/// The disk of this machine, each path of which is looked at once.
+#[derive(Debug, Default)]
+pub struct RealDisk {
+    kinds: RefCell<HashMap<PathBuf, PathKind>>,
+}
 
 impl Disk for RealDisk {
     fn kind(&self, path: &Path) -> PathKind {
-        match std::fs::symlink_metadata(path) {
+        if let Some(kind) = self.kinds.borrow().get(path) {
+            return kind.clone();
+        }
+        let kind = match std::fs::symlink_metadata(path) {
             Err(_) => PathKind::Missing,
             Ok(found) if found.is_symlink() => PathKind::Link(std::fs::read_link(path).unwrap_or_default()),
             Ok(found) if is_placeholder(&found) => PathKind::Missing,
             Ok(found) if found.is_dir() => PathKind::Dir,
             Ok(_) => PathKind::File,
-        }
+        };
+        self.kinds.borrow_mut().insert(path.to_owned(), kind.clone());
+        kind
     }
 
     fn names(&self, dir: &Path) -> Vec<OsString> {
@@ -343,30 +371,25 @@ impl Disk for RealDisk {
     }
 }
 
-/// Returns the permissions of a placeholder.
-pub(crate) fn placeholder_mode(placeholder: &Placeholder) -> u32 {
-    match placeholder.is_file || is_bare_name(&placeholder.path) {
-        true => PLACEHOLDER_FILE,
-        false => PLACEHOLDER_DIR,
-    }
-}
-
 /// The permissions that mark placeholders; nobody has a reason to give them to anything else.
 pub(crate) const PLACEHOLDER_DIR: u32 = 0o1555;
-/// Those of files, and of directories that git must not take for its own: it asks whether it may enter them.
+/// Those of files and sockets.
 pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
 /// Tells whether this is a placeholder, of a command that runs beside this one or that was killed.
-pub(crate) fn is_placeholder(found: &std::fs::Metadata) -> bool {
+fn is_placeholder(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    (found.is_dir() || found.is_file()) && is_placeholder_mode(found.mode(), found.is_dir(), found.len() == 0)
+    is_placeholder_mode(found.mode(), found.len() == 0)
 }
 
-/// Tells the same of a directory, or a file, by what the system says of it.
-pub(crate) fn is_placeholder_mode(mode: u32, is_dir: bool, is_empty: bool) -> bool {
-    match (mode & 0o7777, is_dir) {
-        (PLACEHOLDER_DIR, true) => true,
-        (PLACEHOLDER_FILE, _) => is_dir || is_empty,
+/// Tells the same by what the system says of it.
+pub(crate) fn is_placeholder_mode(mode: u32, is_empty: bool) -> bool {
+    const DIR: u32 = 0o040_000;
+    const FILE: u32 = 0o100_000;
+    const SOCKET: u32 = 0o140_000;
+    match (mode & 0o7777, mode & 0o170_000) {
+        (PLACEHOLDER_DIR, DIR) | (PLACEHOLDER_FILE, SOCKET) => true,
+        (PLACEHOLDER_FILE, FILE) => is_empty,
         _ => false,
     }
 }

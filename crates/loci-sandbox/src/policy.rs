@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use protected::{absent_git_paths, git_paths, is_bare_name, is_file_placeholder};
+pub(crate) use protected::{absent_git_paths, git_paths, is_bare_name, placeholder_kind};
 pub use protected::{protected_paths, steers_tools};
 pub use secrets::secret_paths;
 pub(crate) use secrets::{is_mixed, is_public};
@@ -229,28 +229,28 @@ pub enum FaultKind {
     Killed,
 }
 
-/// The steps of the helper, in their order.
+/// The steps of the helper, in their order; placeholders are made beside those that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HelperStep {
+    /// The first process of the namespaces is started.
+    Init,
     /// Placeholders are made for names that are missing.
     Placeholders,
-    /// Namespaces are entered.
-    Namespaces,
     /// The user is mapped.
     UserMap,
-    /// The first process of the namespace is started.
-    Init,
+    /// Namespaces are entered.
+    Namespaces,
     /// The machine's mounts become read-only.
     ReadOnly,
     /// `/dev` is made.
     Devices,
     /// `/proc` is made.
     Proc,
-    /// Paths are hidden, opened and shut.
-    Paths,
     /// The loopback comes up and the proxy's ports are opened.
     Network,
+    /// Paths are hidden, opened and shut.
+    Paths,
     /// Capabilities are dropped.
     Capabilities,
     /// Limits are set.
@@ -266,15 +266,15 @@ pub enum HelperStep {
 impl HelperStep {
     /// All of them, in order.
     pub const ALL: [Self; 14] = [
-        Self::Placeholders,
-        Self::Namespaces,
-        Self::UserMap,
         Self::Init,
+        Self::Placeholders,
+        Self::UserMap,
+        Self::Namespaces,
         Self::ReadOnly,
         Self::Devices,
         Self::Proc,
-        Self::Paths,
         Self::Network,
+        Self::Paths,
         Self::Capabilities,
         Self::Limits,
         Self::Landlock,
@@ -288,7 +288,7 @@ impl HelperStep {
             Self::Placeholders => "making placeholders for missing names",
             Self::Namespaces => "entering namespaces",
             Self::UserMap => "mapping the user",
-            Self::Init => "starting the first process",
+            Self::Init => "entering namespaces of users and processes",
             Self::ReadOnly => "making mounts read-only",
             Self::Devices => "making /dev",
             Self::Proc => "making /proc",

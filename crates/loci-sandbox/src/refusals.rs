@@ -18,6 +18,11 @@ const SIGNS: &[&str] = &[
     "eacces",
     "eperm",
     "device or resource busy",
+    // A placeholder stands where something was to be made.
+    "file exists",
+    "not a directory",
+    "eexist",
+    "enotdir",
 ];
 
 /// How many refusals are told.
@@ -128,6 +133,9 @@ mod tests {
             ("cat: /h/.aws/credentials: Permission denied", "/h/.aws/credentials"),
             ("error: could not lock config file .git/config: Device or resource busy", "/h/p/.git/config"),
             ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
+            ("mkdir: cannot create directory ‘.vscode’: File exists", "/h/p/.vscode"),
+            ("sh: 1: cannot create .idea/x.xml: Not a directory", "/h/p/.idea/x.xml"),
+            ("mkdir: cannot create directory ‘src’: File exists", ""),
             ("/h/p/src/x: Permission denied", ""),
             ("nothing to see at /etc/x", ""),
         ] {

@@ -1,6 +1,7 @@
 //! The sandbox of a session: what of its policy stays the same, and how commands start in it.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +13,26 @@ use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, SessionPlaces};
 use crate::refusals::refused_paths;
+
+/// How the sandbox of a session stands, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxStatus {
+    /// How well it holds.
+    pub level: Level,
+    /// How many hosts, or patterns of hosts, commands may reach unasked.
+    pub n_hosts: usize,
+}
+
+impl fmt::Display for SandboxStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, n_hosts } = self;
+        match n_hosts {
+            0 => write!(f, "sandbox: {level}, no hosts"),
+            1 => write!(f, "sandbox: {level}, 1 host"),
+            n => write!(f, "sandbox: {level}, {n} hosts"),
+        }
+    }
+}
 
 /// What a session starts commands in.
 #[derive(Clone)]
@@ -44,8 +65,8 @@ pub struct Sandbox {
     pub connections: Option<Connections>,
 }
 
-impl std::fmt::Debug for Sandbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { level, layers, scratch, paths, .. } = self;
         f.debug_struct("Sandbox")
             .field("level", level)
@@ -76,6 +97,12 @@ impl Sandbox {
             allows_unix_sockets: self.allows_unix_sockets,
             fault: None,
         }
+    }
+
+    /// Returns how it stands now.
+    pub fn status(&self) -> SandboxStatus {
+        let egress = self.egress.as_ref().filter(|_| self.has_network());
+        SandboxStatus { level: self.level, n_hosts: egress.map_or(0, |egress| egress.n_allowed()) }
     }
 
     /// Returns true when commands can reach anything at all.

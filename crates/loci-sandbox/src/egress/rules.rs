@@ -95,6 +95,13 @@ impl DomainRules {
         }
     }
 
+    /// Returns how many hosts, or patterns of hosts, are allowed; those that are repeated once.
+    pub fn n_allowed(&self) -> usize {
+        let texts: std::collections::BTreeSet<&str> =
+            self.allowed.iter().map(|it| it.text.as_str()).collect();
+        texts.len()
+    }
+
     /// Tells whether a rule denies a target, so that nothing can allow it.
     pub fn is_denied(&self, target: &Target) -> bool {
         self.denied.iter().any(|it| it.matches(target))

@@ -15,7 +15,7 @@ pub struct Target {
 }
 
 /// A host: a name in lower case without a dot at its end, or an address in its one form.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A name.
     Name(String),

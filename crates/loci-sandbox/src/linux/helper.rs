@@ -1,35 +1,36 @@
 //! The helper: this program again under another name, which puts itself into the sandbox and starts the command there.
 //!
-//! Three processes: the one that was started waits outside the mounts, to clean up after the command; its child is the
-//! first process of the namespaces ([`super::init`]); that one's child becomes the program. Each step that fails ends all
-//! of them before the program has started: nothing ever runs with less than what the policy asks for.
+//! Three processes: the one that was started stays outside everything, makes placeholders, waits, and removes them after
+//! the command; its child is the first process of the namespaces ([`super::init`]); that one's child becomes the program.
+//! The first two work side by side: the child mounts what does not depend on placeholders meanwhile, and says when every
+//! process of the command has ended, so that what is left of the namespaces goes while placeholders are removed. Each step
+//! that fails ends all of them before the program has started: nothing ever runs with less than what the policy asks for.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{WaitOptions, WaitStatus, waitpid};
-use rustix::thread::UnshareFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
+use super::init::{self, FirstProcess};
+use super::placeholders;
 use super::restrict::restrict;
-use super::sys::{self, Forked};
-use super::{init, placeholders};
+use super::sys::{self, Forked, Program};
 use crate::control::{self, Message};
 use crate::plan::{Plan, RealDisk};
-use crate::policy::{FaultKind, HelperStep, Policy};
+use crate::policy::{FaultKind, FileRules, HelperStep, Policy};
 
 /// The exit code of a sandbox that could not be made.
 pub(super) const FAILED: u8 = 125;
 
 /// What the helper is started with: `<policy descriptor> <control descriptor> <program> <arguments>…`.
 pub(super) struct HelperLaunch {
-    program: OsString,
-    args: Vec<OsString>,
+    words: Vec<OsString>,
 }
 
 /// Runs the helper; returns the exit code.
@@ -39,8 +40,10 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> u8 {
         sys::inherited(number.ok_or(io::ErrorKind::InvalidInput)?)
     };
     let (Ok(policy), Ok(control)) = (descriptor(), descriptor()) else { return FAILED };
-    let Some(program) = args.next() else { return FAILED };
-    let launch = HelperLaunch { program, args: args.collect() };
+    let launch = HelperLaunch { words: args.collect() };
+    if launch.words.is_empty() {
+        return FAILED;
+    }
     let done = read_policy(policy).and_then(|policy| match policy.layers.has_mounts() {
         true => run_apart(&policy, &launch, &control),
         false => run_here(&policy, &launch, &control),
@@ -64,70 +67,105 @@ fn read_policy(fd: OwnedFd) -> io::Result<Policy> {
 
 /// Without namespaces: this process becomes the program.
 fn run_here(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
-    restrict(policy)?;
-    Err(launch.exec(policy, control))
+    restrict(policy, &RealDisk::default())?;
+    let program = launch.program(policy, control)?;
+    Err(launch.not_started(&program.exec()))
 }
 
-/// With namespaces: waits for them, and cleans up.
+/// With namespaces: makes what lies outside them, waits for the program, and cleans up.
 fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
     let cwd = std::env::current_dir()?;
-    if let Some(files) =
-        policy.files.as_ref().filter(|files| files.roots.iter().any(|root| root == Path::new("/")))
-    {
-        return Err(io::Error::other(format!(
-            "`/` cannot be writable in a sandbox ({} roots)",
-            files.roots.len()
-        )));
-    }
-    let mut plan = policy.files.as_ref().map(|files| Plan::new(files, &RealDisk)).unwrap_or_default();
-    let code = run_with_placeholders(policy, &mut plan, launch, &cwd, control);
+    let disk = RealDisk::default();
+    let mut plan = Plan::default();
     if let Some(files) = &policy.files {
-        placeholders::sweep(files, &plan);
+        refuse_everything_writable(files)?;
+        plan = Plan::new(files, &disk);
     }
-    remove_absent(&plan.absent, control);
-    code
+    let (ready, tell_ready) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (ended, tell_ended) = pipe_with(PipeFlags::CLOEXEC)?;
+    let user = (rustix::process::geteuid(), rustix::process::getegid());
+    sys::block_signals()?;
+    match checked(policy, HelperStep::Init, sys::fork_apart)? {
+        Forked::Child => {
+            drop((tell_ready, ended));
+            let first = FirstProcess { policy, plan: &plan, disk: &disk, launch, cwd: &cwd, control, user };
+            std::process::exit(i32::from(init::run(&first, ready, &tell_ended)));
+        }
+        Forked::Parent(child) => {
+            drop((ready, tell_ended));
+            let code = supervise(policy, &plan, child, tell_ready, ended);
+            if let Some(files) = &policy.files {
+                placeholders::sweep(files, &plan);
+            }
+            remove_absent(&plan.absent, control);
+            code.and_then(|()| wait_for(child))
+        }
+    }
 }
 
-fn run_with_placeholders(
+/// Makes placeholders, says so, and waits until every process of the sandbox but its first has ended, or all have.
+fn supervise(
     policy: &Policy,
-    plan: &mut Plan,
-    launch: &HelperLaunch,
-    cwd: &Path,
-    control: &OwnedFd,
-) -> io::Result<u8> {
-    // Held until the first process has ended.
-    let _held = checked(policy, HelperStep::Placeholders, || placeholders::make(plan))?;
-    checked(policy, HelperStep::Namespaces, || {
-        let all = UnshareFlags::NEWUSER
-            | UnshareFlags::NEWPID
-            | UnshareFlags::NEWNET
-            | UnshareFlags::NEWIPC
-            | UnshareFlags::NEWUTS;
-        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-        sys::unshare(all)?;
-        Ok((user, group))
-    })
-    .and_then(|(user, group)| {
-        checked(policy, HelperStep::UserMap, || {
-            std::fs::write("/proc/self/setgroups", "deny")?;
-            std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
-            std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
-        })
-    })?;
-    // What needs it sees cgroups as its own; without that they are read-only all the same.
-    sys::unshare(UnshareFlags::NEWCGROUP).ok();
-    sys::block_signals()?;
-    match checked(policy, HelperStep::Init, sys::fork)? {
-        Forked::Child => std::process::exit(i32::from(init::run(policy, plan, launch, cwd, control))),
-        Forked::Parent(child) => {
-            leave_streams()?;
-            loop {
-                match waitpid(Some(child), WaitOptions::empty()) {
-                    Ok(Some((_, status))) => return Ok(code_of(status)),
-                    Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                    Err(other) => return Err(other.into()),
-                }
-            }
+    plan: &Plan,
+    child: Pid,
+    tell_ready: OwnedFd,
+    ended: OwnedFd,
+) -> io::Result<()> {
+    // Held until the program has ended.
+    let made = checked(policy, HelperStep::Placeholders, || placeholders::make(&plan.placeholders));
+    let made = made.inspect_err(|_| end(child))?;
+    // When the child has failed nobody reads it, and how it ended says the rest.
+    drop(File::from(tell_ready).write_all(&placeholders_message(&made.left_out)));
+    leave_streams().inspect_err(|_| end(child))?;
+    if File::from(ended).read(&mut [0]).unwrap_or(0) == 0 {
+        wait_unreaped(child)?;
+    }
+    Ok(())
+}
+
+/// Ends the first process and, with it, everything in its namespaces.
+fn end(child: Pid) {
+    // It may have ended by itself.
+    kill_process(child, Signal::KILL).ok();
+    drop(wait_unreaped(child));
+}
+
+/// Says that placeholders are there, and where none could be made: paths, each with a NUL behind it, and a plus at the end.
+fn placeholders_message(left_out: &[PathBuf]) -> Vec<u8> {
+    let mut message: Vec<u8> =
+        left_out.iter().flat_map(|path| [path.as_os_str().as_bytes(), &[0]].concat()).collect();
+    message.push(b'+');
+    message
+}
+
+fn refuse_everything_writable(files: &FileRules) -> io::Result<()> {
+    match files.roots.iter().any(|root| root == Path::new("/")) {
+        true => Err(io::Error::other(format!(
+            "`/` cannot be writable in a sandbox ({} roots)",
+            files.roots.len()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Waits until a process has ended, and leaves it for [`wait_for`].
+fn wait_unreaped(child: Pid) -> io::Result<()> {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    loop {
+        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+/// Waits for a process; returns its code.
+fn wait_for(child: Pid) -> io::Result<u8> {
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Ok(code_of(status)),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(other) => return Err(other.into()),
         }
     }
 }
@@ -145,23 +183,17 @@ fn remove_absent(paths: &[PathBuf], control: &OwnedFd) {
 }
 
 impl HelperLaunch {
-    /// Becomes the program; returns why not.
-    pub(super) fn exec(&self, policy: &Policy, control: &OwnedFd) -> io::Error {
-        let ready = checked(policy, HelperStep::Exec, || {
-            sys::unblock_signals()?;
-            sys::close_at_exec()?;
-            control::send(control.as_fd(), &Message::Ready)
-        });
-        match ready {
-            Ok(()) => {
-                let error = Command::new(&self.program).args(&self.args).exec();
-                io::Error::new(
-                    error.kind(),
-                    format!("`{}` could not be started: {error}", self.program.display()),
-                )
-            }
-            Err(error) => error,
-        }
+    /// Makes the program ready to be started.
+    pub(super) fn program(&self, policy: &Policy, control: &OwnedFd) -> io::Result<Program> {
+        checked(policy, HelperStep::Exec, || {
+            Program::new(self.words.iter().cloned(), control.as_fd(), control::READY)
+        })
+    }
+
+    /// Says that the program could not be started.
+    pub(super) fn not_started(&self, error: &io::Error) -> io::Error {
+        let program = self.words.first().map(|it| it.display().to_string()).unwrap_or_default();
+        io::Error::new(error.kind(), format!("`{program}` could not be started: {error}"))
     }
 }
 

@@ -3,59 +3,111 @@
 //! It waits without a timeout for three things: its child's end, a connection to the proxy's ports, which it hands to the
 //! process that started the sandbox, and the end of that process. When it ends, so does every process of the namespace.
 
-use std::io;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
+use rustix::process::{Gid, Pid, Signal, Uid, WaitOptions, set_parent_process_death_signal, setsid, wait};
 use rustix::thread::UnshareFlags;
 
-use super::helper::{FAILED, HelperLaunch, checked, code_of, say_failure};
-use super::mounts::{self, MountTable};
+use super::helper::{FAILED, HelperLaunch, checked, code_of, leave_streams, say_failure};
+use super::mounts::{self, WritableTrees};
 use super::restrict::{has_proxy, restrict};
-use super::sys::{self, Forked};
+use super::sys;
 use crate::control::{self, Message, ProxyPort};
-use crate::plan::Plan;
+use crate::plan::{Plan, RealDisk};
 use crate::policy::{HelperStep, Namespaces, Policy};
 
-/// Runs the program inside; returns the exit code of the sandbox.
-pub(super) fn run(policy: &Policy, plan: &Plan, launch: &HelperLaunch, cwd: &Path, control: &OwnedFd) -> u8 {
-    match prepare(policy, plan, cwd)
-        .and_then(|ports| start(policy, launch, control).map(|child| (ports, child)))
-    {
-        Ok((ports, child)) => supervise(child, &ports, control).unwrap_or(FAILED),
+/// What the first process is to do.
+pub(super) struct FirstProcess<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) plan: &'a Plan,
+    pub(super) disk: &'a RealDisk,
+    pub(super) launch: &'a HelperLaunch,
+    pub(super) cwd: &'a Path,
+    pub(super) control: &'a OwnedFd,
+    /// The user and the group, as they are outside.
+    pub(super) user: (Uid, Gid),
+}
+
+/// Runs the program inside; returns the exit code of the sandbox. `ready` says that placeholders are there, `tell_ended`
+/// is told that no process of the command is left.
+pub(super) fn run(first: &FirstProcess<'_>, ready: OwnedFd, tell_ended: &OwnedFd) -> u8 {
+    let FirstProcess { policy, launch, control, .. } = first;
+    match prepare(first, ready) {
+        Ok(Some(ports)) => match start(policy, launch, control) {
+            Ok(child) => {
+                let code = supervise(child, &ports, control).unwrap_or(FAILED);
+                // Where they cannot be ended the kernel does it with this process, and nobody is told before.
+                if end_all().is_ok() {
+                    // Nobody waits for it when the other end is gone.
+                    rustix::io::write(tell_ended, b"+").ok();
+                }
+                code
+            }
+            Err(error) => say_failure(&error, control),
+        },
+        // Who waits outside has failed, and has said so.
+        Ok(None) => FAILED,
         Err(error) => say_failure(&error, control),
     }
 }
 
-fn prepare(policy: &Policy, plan: &Plan, cwd: &Path) -> io::Result<Vec<(ProxyPort, TcpListener)>> {
+/// Makes the sandbox around this process; none where there are no placeholders to be had.
+fn prepare(first: &FirstProcess<'_>, ready: OwnedFd) -> io::Result<Option<Vec<(ProxyPort, TcpListener)>>> {
+    let FirstProcess { policy, plan, disk, cwd, .. } = first;
     set_parent_process_death_signal(Some(Signal::KILL))?;
+    checked(policy, HelperStep::UserMap, || map_user(first.user))?;
     sys::make_undumpable()?;
     setsid()?;
-    let before = checked(policy, HelperStep::ReadOnly, || {
-        sys::unshare(UnshareFlags::NEWNS)?;
+    checked(policy, HelperStep::Namespaces, enter_namespaces)?;
+    let writable = checked(policy, HelperStep::ReadOnly, || match policy.files.is_some() {
+        true => mounts::make_read_only(&plan.mounts),
         // Without rules for files the user's mounts stay as they are, in a namespace of their own.
-        if policy.files.is_some() {
-            mounts::make_read_only()
-        } else {
-            mounts::make_private().map(|()| MountTable::default())
-        }
+        false => mounts::make_private().map(|()| WritableTrees::default()),
     })?;
     checked(policy, HelperStep::Devices, mounts::make_devices)?;
     checked(policy, HelperStep::Proc, || match policy.layers.namespaces {
         Namespaces::Full => mounts::make_proc(),
         Namespaces::OldProc | Namespaces::None => mounts::shut_proc(),
     })?;
-    checked(policy, HelperStep::Paths, || mounts::apply(&plan.mounts, &before))?;
+    let ports = checked(policy, HelperStep::Network, || make_network(policy))?;
+    let Some(left_out) = wait_for_placeholders(ready)? else { return Ok(None) };
+    checked(policy, HelperStep::Paths, || mounts::apply(&plan.mounts, &left_out, writable))?;
     // What was mounted lies on top of where this process stood.
     std::env::set_current_dir(cwd)
         .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", cwd.display())))?;
-    let ports = checked(policy, HelperStep::Network, || make_network(policy))?;
-    restrict(policy)?;
-    Ok(ports)
+    restrict(policy, *disk)?;
+    Ok(Some(ports))
+}
+
+/// Maps the user, and nobody else, to the same number.
+fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
+    std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
+}
+
+/// Enters all namespaces but those that this process was started in.
+fn enter_namespaces() -> io::Result<()> {
+    let needed = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    // What needs it sees cgroups as its own; without that they are read-only all the same.
+    sys::unshare(needed | UnshareFlags::NEWCGROUP).or_else(|_| sys::unshare(needed))
+}
+
+/// Waits until placeholders are there; returns where none could be made, or nothing where the other process has failed.
+fn wait_for_placeholders(ready: OwnedFd) -> io::Result<Option<Vec<PathBuf>>> {
+    let mut message = Vec::new();
+    File::from(ready).read_to_end(&mut message)?;
+    let Some((b'+', paths)) = message.split_last() else { return Ok(None) };
+    let paths = paths.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(Some(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()))
 }
 
 /// Brings the loopback up and opens the proxy's ports, where there is one.
@@ -68,14 +120,19 @@ fn make_network(policy: &Policy) -> io::Result<Vec<(ProxyPort, TcpListener)>> {
 
 /// Starts the program in a child that holds nothing but its standard streams.
 fn start(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<Pid> {
-    match sys::fork()? {
-        Forked::Parent(child) => {
-            super::helper::leave_streams()?;
-            Ok(child)
-        }
-        Forked::Child => {
-            let error = launch.exec(policy, control);
-            std::process::exit(i32::from(say_failure(&error, control)));
+    let child = launch.program(policy, control)?.spawn().map_err(|error| launch.not_started(&error))?;
+    leave_streams()?;
+    Ok(child)
+}
+
+/// Ends what the program has left and waits until it is gone: behind this nothing of the command runs.
+fn end_all() -> io::Result<()> {
+    sys::kill_all_others()?;
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::CHILD) => return Ok(()),
+            Err(other) => return Err(other.into()),
         }
     }
 }

@@ -13,7 +13,7 @@ use landlock::{
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
-use crate::plan::{Disk, PathKind, RealDisk, resolve};
+use crate::plan::{Disk, PathKind, resolve};
 use crate::policy::{FileRules, is_mixed, is_public};
 
 /// What write rights need: without them nothing runs.
@@ -34,7 +34,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// Restricts this process and all that it starts.
-pub(super) fn apply(files: Option<&FileRules>, has_mounts: bool) -> io::Result<()> {
+pub(super) fn apply(files: Option<&FileRules>, has_mounts: bool, disk: &dyn Disk) -> io::Result<()> {
     let failed = |error: &dyn std::fmt::Display| io::Error::other(format!("Landlock: {error}"));
     let mut ruleset = Ruleset::default();
     if files.is_some() {
@@ -55,7 +55,7 @@ pub(super) fn apply(files: Option<&FileRules>, has_mounts: bool) -> io::Result<(
         ruleset = ruleset.handle_access(AccessNet::from_all(WANTED)).map_err(|error| failed(&error))?;
     }
     let mut created = ruleset.create().map_err(|error| failed(&error))?;
-    for (path, access) in files.map(|files| grants(files, has_mounts, &RealDisk)).into_iter().flatten() {
+    for (path, access) in files.map(|files| grants(files, has_mounts, disk)).into_iter().flatten() {
         created = add(created, &path, access.rights()).map_err(|error| failed(&error))?;
     }
     let status = created.restrict_self().map_err(|error| failed(&error))?;

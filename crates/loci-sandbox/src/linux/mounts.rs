@@ -3,15 +3,13 @@
 //! Every path is opened without following a symlink, and mounted on by its descriptor: one that has become a symlink since
 //! the plan was made is an error, never a way out (SB-2).
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mknodat, openat2, statat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
@@ -34,6 +32,7 @@ const PROC_HIDDEN: &[&str] =
 /// Where things lie that cover what is hidden.
 const COVER_FILE: &str = "/dev/.hidden-file";
 const COVER_DIR: &str = "/dev/.hidden-dir";
+const COVER_SOCKET: &str = "/dev/.blocked";
 
 /// How large `/dev/shm` may get: it is memory.
 const SHM_BYTES: &str = "1073741824";
@@ -43,65 +42,34 @@ pub(super) fn make_private() -> io::Result<()> {
     Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
-/// The mount points of before, and whether each was writable; of several on one point the last counts.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct MountTable(Vec<(PathBuf, bool)>);
+/// What is to be writable, taken before everything became read-only: as writable as it was for the user, and so are the
+/// mounts below it.
+#[derive(Debug, Default)]
+pub(super) struct WritableTrees(Vec<(PathBuf, OwnedFd)>);
 
-impl MountTable {
-    /// Reads the kernel's table: `id parent dev root point options …`, a line each.
-    fn parse(table: &[u8]) -> Self {
-        let lines = table.split(|byte| *byte == b'\n');
-        let points = lines.filter_map(|line| {
-            let mut fields = line.split(|byte| *byte == b' ').skip(4);
-            let (point, options) = (fields.next()?, fields.next()?);
-            let is_writable = options.split(|byte| *byte == b',').any(|it| it == b"rw");
-            Some((PathBuf::from(OsStr::from_bytes(&unescaped(point))), is_writable))
-        });
-        Self(points.collect())
-    }
-
-    /// Tells whether the mount that a path lies on was writable.
-    fn is_writable(&self, path: &Path) -> bool {
-        let around = self.0.iter().filter(|(point, _)| path.starts_with(point));
-        around
-            .max_by_key(|(point, _)| point.components().count())
-            .is_some_and(|(_, is_writable)| *is_writable)
-    }
-
-    /// Iterates over writable mounts below a path.
-    fn writable_below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
-        let points = self.0.iter().map(|(point, _)| point.as_path());
-        points.filter(move |point| *point != path && point.starts_with(path) && self.is_writable(point))
-    }
-}
-
-/// Makes all mounts private and read-only; returns what they were before.
-pub(super) fn make_read_only() -> io::Result<MountTable> {
+/// Makes all mounts private and read-only; returns what the steps of a plan open again.
+pub(super) fn make_read_only(steps: &[MountStep]) -> io::Result<WritableTrees> {
     make_private()?;
-    let before = MountTable::parse(&fs::read("/proc/self/mountinfo")?);
+    let opened = steps.iter().filter_map(|step| match step {
+        MountStep::Open(path) => Some(path),
+        _ => None,
+    });
+    let trees = opened.map(|path| {
+        let tree = open_no_link(path).and_then(|place| clone_tree(&place, true));
+        let tree = tree.and_then(|tree| {
+            set_mount(tree.as_fd(), libc::MOUNT_ATTR_NOSUID, 0, true)?;
+            Ok((path.clone(), tree))
+        });
+        tree.map_err(|error| named(path, &error))
+    });
+    let trees = WritableTrees(trees.collect::<io::Result<_>>()?);
     let root = open_path(Path::new("/"))?;
     set_mount(root.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, true)?;
-    Ok(before)
+    Ok(trees)
 }
 
-/// Undoes the escapes of the table: three octal digits behind a backslash.
-fn unescaped(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..3).filter(|_| *first == b'\\').and_then(|it| std::str::from_utf8(it).ok());
-        match digits.and_then(|it| u8::from_str_radix(it, 8).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &tail[3..];
-            }
-            None => {
-                out.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    out
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
 }
 
 /// Makes a `/dev` of the few devices that programs need.
@@ -123,6 +91,7 @@ pub(super) fn make_devices() -> io::Result<()> {
         fs::create_dir(dir)?;
     }
     fs::write(COVER_FILE, "")?;
+    mknodat(CWD, COVER_SOCKET, FileType::Socket, Mode::empty(), 0)?;
     for cover in [COVER_FILE, COVER_DIR] {
         fs::set_permissions(cover, fs::Permissions::from_mode(0o0))?;
     }
@@ -182,41 +151,68 @@ pub(super) fn shut_proc() -> io::Result<()> {
     Ok(())
 }
 
-/// Carries out the steps of a plan.
-pub(super) fn apply(steps: &[MountStep], before: &MountTable) -> io::Result<()> {
-    for step in steps {
-        apply_one(step, before)
-            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", step.path().display())))?;
+/// Carries out the steps of a plan, but for paths that nothing can be mounted on.
+pub(super) fn apply(
+    steps: &[MountStep],
+    left_out: &[PathBuf],
+    mut writable: WritableTrees,
+) -> io::Result<()> {
+    let mut blocked = BlockedNames::default();
+    for step in steps.iter().filter(|step| !left_out.iter().any(|path| path == step.path())) {
+        let done = match step {
+            MountStep::Reduce(dir, kept) => reduce(dir, kept),
+            MountStep::HideDir(path) | MountStep::HideFile(path) => hide(path),
+            MountStep::Open(path) => open(path, &mut writable),
+            MountStep::Pin(path) => pin(path),
+            MountStep::Shut(path) => shut(path),
+            MountStep::Block(path) => blocked.block(path),
+        };
+        done.map_err(|error| named(step.path(), &error))?;
     }
     Ok(())
 }
 
-fn apply_one(step: &MountStep, before: &MountTable) -> io::Result<()> {
-    match step {
-        MountStep::Reduce(dir, kept) => reduce(dir, kept),
-        MountStep::HideDir(path) | MountStep::HideFile(path) => hide(path),
-        MountStep::Open(path) => open(path, before),
-        MountStep::Pin(path) => {
-            let place = open_path(path)?;
-            attach(&clone_tree(&place, true)?, &place)
+/// Mounts what was taken of a path on it.
+fn open(path: &Path, writable: &mut WritableTrees) -> io::Result<()> {
+    let idx = writable.0.iter().position(|(of, _)| of == path).ok_or(io::ErrorKind::NotFound)?;
+    attach(&writable.0.swap_remove(idx).1, &open_no_link(path)?)
+}
+
+fn pin(path: &Path) -> io::Result<()> {
+    let place = open_path(path)?;
+    attach(&clone_tree(&place, true)?, &place)
+}
+
+/// Covers placeholders, many of which lie in one directory.
+#[derive(Default)]
+struct BlockedNames {
+    cover: Option<OwnedFd>,
+    dir: Option<(PathBuf, OwnedFd)>,
+}
+
+impl BlockedNames {
+    fn block(&mut self, path: &Path) -> io::Result<()> {
+        let (parent, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        if self.cover.is_none() {
+            self.cover = Some(open_path(Path::new(COVER_SOCKET))?);
         }
-        MountStep::Shut(path) => shut(path),
+        if self.dir.as_ref().is_none_or(|(dir, _)| dir != parent) {
+            self.dir = Some((parent.to_owned(), open_path(parent)?));
+        }
+        let (Some(cover), Some((_, dir))) = (&self.cover, &self.dir) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => Err(io::Error::other("it has become a symlink")),
+            // A disk without sockets.
+            FileType::Directory => shut(path),
+            _ => {
+                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+                Ok(move_mount(clone_tree(cover, false)?, "", dir, name, flags)?)
+            }
+        }
     }
-}
-
-/// Mounts a path on itself, writable; so are the mounts below it that were.
-fn open(path: &Path, before: &MountTable) -> io::Result<()> {
-    let place = open_no_link(path)?;
-    let tree = clone_tree(&place, true)?;
-    // One that was read-only before stays so: the user cannot write it either.
-    if before.is_writable(path) {
-        set_mount(tree.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false)?;
-    }
-    attach(&tree, &place)?;
-    for point in before.writable_below(path) {
-        set_mount(open_path(point)?.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false)?;
-    }
-    Ok(())
 }
 
 fn shut(path: &Path) -> io::Result<()> {
@@ -229,10 +225,9 @@ fn shut(path: &Path) -> io::Result<()> {
 fn hide(path: &Path) -> io::Result<()> {
     let place = open_no_link(path)?;
     let is_dir = FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Directory;
+    // As read-only as what it lies in.
     let cover = open_path(Path::new(if is_dir { COVER_DIR } else { COVER_FILE }))?;
-    let tree = clone_tree(&cover, false)?;
-    set_mount(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, 0, false)?;
-    attach(&tree, &place)
+    attach(&clone_tree(&cover, false)?, &place)
 }
 
 /// Covers a directory with an empty one, in which some of its contents are shown.
@@ -324,18 +319,5 @@ mod tests {
         ] {
             assert_eq!(has_pid_bounds(release), expected, "{release}");
         }
-    }
-
-    #[test]
-    fn mount_table_is_read_with_its_escapes() {
-        let table = b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n\
-                      23 22 0:5 / /mnt/a\\040b rw - tmpfs none rw\n\
-                      24 22 0:6 / /ro ro,nosuid - tmpfs none rw\n\n";
-        let table = MountTable::parse(table);
-        for (path, expected) in [("/home", true), ("/mnt/a b/c", true), ("/ro/x", false), ("/", true)] {
-            assert_eq!(table.is_writable(Path::new(path)), expected, "{path}");
-        }
-        let below: Vec<&Path> = table.writable_below(Path::new("/mnt")).collect();
-        assert_eq!(below, [Path::new("/mnt/a b")]);
     }
 }

@@ -1,6 +1,7 @@
-//! Empty directories (for git: files) that stand where nothing may be made while a command runs.
+//! Sockets, and some empty directories and files, that stand where nothing may be made while a command runs.
 //!
-//! Git does not see empty directories, so that `git status` shows none of them, inside or outside. They are marked by
+//! Git sees neither sockets nor empty directories, so that `git status` shows none of them, inside or outside. A socket
+//! takes no block of the disk: a directory takes one, whose release is most of what a placeholder costs. They are marked by
 //! their permissions. Whoever uses some holds a shared lock on the directory they lie in: they are removed by the last, and
 //! what a killed command left is removed by the next. All this happens outside the mounts, where a symlink that a command
 //! has left would lead anywhere: the way to each is opened without following one (SB-2).
@@ -13,43 +14,52 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, openat, openat2,
-    statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, mknodat, openat,
+    openat2, statat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::mounts::open_path;
-use crate::plan::{MountStep, Placeholder, Plan, is_placeholder_mode, placeholder_mode};
+use crate::plan::{
+    PLACEHOLDER_DIR, PLACEHOLDER_FILE, Placeholder, PlaceholderKind, Plan, is_placeholder_mode,
+};
 use crate::policy::FileRules;
 
 /// How often, and after how long, a lock is tried again: who removes placeholders holds it for a moment.
 const ATTEMPTS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Makes the placeholders of a plan; they are held as long as what is returned lives.
-///
-/// Where the user may not make one, a command cannot make the real thing either: its mount is left out.
-pub(super) fn make(plan: &mut Plan) -> io::Result<Vec<OwnedFd>> {
-    let mut by_dir: BTreeMap<PathBuf, Vec<Placeholder>> = BTreeMap::new();
-    for placeholder in std::mem::take(&mut plan.placeholders) {
-        let parent = placeholder.path.parent().unwrap_or(Path::new("/")).to_owned();
-        by_dir.entry(parent).or_default().push(placeholder);
+/// Placeholders that are there.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// Keeps them as long as it lives.
+    _held: Vec<OwnedFd>,
+    /// Those that the user may not make: a command cannot make the real thing either, and nothing can be mounted there.
+    pub(super) left_out: Vec<PathBuf>,
+}
+
+/// Makes placeholders.
+pub(super) fn make(placeholders: &[Placeholder]) -> io::Result<Made> {
+    let mut by_dir: BTreeMap<&Path, Vec<&Placeholder>> = BTreeMap::new();
+    for placeholder in placeholders {
+        by_dir.entry(placeholder.path.parent().unwrap_or(Path::new("/"))).or_default().push(placeholder);
     }
     // Permissions are the mark.
     let mask = rustix::process::umask(Mode::empty());
-    let made = by_dir.into_iter().map(|(dir, names)| make_in(plan, &dir, names)).collect();
+    let mut left_out = Vec::new();
+    let made: io::Result<_> = by_dir.iter().map(|(dir, names)| make_in(dir, names, &mut left_out)).collect();
     rustix::process::umask(mask);
-    made
+    Ok(Made { _held: made?, left_out })
 }
 
-fn make_in(plan: &mut Plan, dir: &Path, placeholders: Vec<Placeholder>) -> io::Result<OwnedFd> {
+fn make_in(dir: &Path, placeholders: &[&Placeholder], left_out: &mut Vec<PathBuf>) -> io::Result<OwnedFd> {
     let held = open_dir(dir).and_then(|fd| lock(&fd, FlockOperation::NonBlockingLockShared).map(|()| fd));
     let held = held.map_err(|error| named(dir, &error))?;
     for placeholder in placeholders {
-        match create(held.as_fd(), &placeholder) {
-            Ok(()) | Err(Errno::EXIST) => plan.placeholders.push(placeholder),
+        match create(held.as_fd(), placeholder) {
+            Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOTDIR) => {
-                plan.mounts.retain(|step| *step != MountStep::Shut(placeholder.path.clone()));
+                left_out.push(placeholder.path.clone());
             }
             Err(other) => return Err(named(&placeholder.path, &other.into())),
         }
@@ -79,12 +89,21 @@ fn lock(dir: &OwnedFd, operation: FlockOperation) -> io::Result<()> {
 
 fn create(dir: BorrowedFd<'_>, placeholder: &Placeholder) -> rustix::io::Result<()> {
     let name = placeholder.path.file_name().unwrap_or_default();
-    let mode = Mode::from_raw_mode(placeholder_mode(placeholder));
-    if !placeholder.is_file {
-        return mkdirat(dir, name, mode);
+    let (file, directory) = (Mode::from_raw_mode(PLACEHOLDER_FILE), Mode::from_raw_mode(PLACEHOLDER_DIR));
+    match placeholder.kind {
+        PlaceholderKind::Socket => match mknodat(dir, name, FileType::Socket, file, 0) {
+            // Some disks have no sockets; every one has directories.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                mkdirat(dir, name, directory)
+            }
+            other => other,
+        },
+        PlaceholderKind::Dir => mkdirat(dir, name, directory),
+        PlaceholderKind::File => {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            openat(dir, name, flags, file).map(drop)
+        }
     }
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(dir, name, flags, mode).map(drop)
 }
 
 /// Removes every placeholder of these rules and this plan that nobody uses. One that cannot be removed is left to the next.
@@ -123,11 +142,11 @@ fn remove_placeholder(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         other => other?,
     };
-    let kind = FileType::from_raw_mode(found.st_mode);
-    if !is_placeholder_mode(found.st_mode, kind == FileType::Directory, found.st_size == 0) {
+    if !is_placeholder_mode(found.st_mode, found.st_size == 0) {
         return Ok(());
     }
-    let flags = if kind == FileType::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    let is_dir = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     Ok(unlinkat(dir, name, flags)?)
 }
 
@@ -145,8 +164,11 @@ pub(super) fn remove_made(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn plan(path: PathBuf) -> Plan {
-        Plan { placeholders: vec![Placeholder { path, is_file: false }], ..Plan::default() }
+    const KINDS: [PlaceholderKind; 3] =
+        [PlaceholderKind::Socket, PlaceholderKind::Dir, PlaceholderKind::File];
+
+    fn plan(path: PathBuf, kind: PlaceholderKind) -> Plan {
+        Plan { placeholders: vec![Placeholder { path, kind }], ..Plan::default() }
     }
 
     #[test]
@@ -156,8 +178,10 @@ mod tests {
         std::fs::create_dir(root.join("elsewhere")).unwrap();
         std::fs::write(root.join("elsewhere/commondir"), "kept").unwrap();
         std::os::unix::fs::symlink(root.join("elsewhere"), root.join("link")).unwrap();
-        assert!(make(&mut plan(root.join("link/.envrc"))).is_err());
-        assert!(!root.join("elsewhere/.envrc").exists());
+        for kind in KINDS {
+            assert!(make(&plan(root.join("link/.envrc"), kind).placeholders).is_err());
+            assert!(!root.join("elsewhere/.envrc").exists());
+        }
         assert!(remove_made(&root.join("link/commondir")).is_err());
         assert!(root.join("elsewhere/commondir").exists());
         remove_made(&root.join("elsewhere/commondir")).unwrap();
@@ -167,19 +191,22 @@ mod tests {
     #[test]
     fn placeholders_go_with_the_last_who_uses_them() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().canonicalize().unwrap().join(".envrc");
         let rules = FileRules::default();
-        let (mut one, mut other) = (plan(path.clone()), plan(path.clone()));
-        let (first, second) = (make(&mut one).unwrap(), make(&mut other).unwrap());
-        drop(first);
-        sweep(&rules, &one);
-        assert!(path.exists(), "it is in use");
-        drop(second);
-        sweep(&rules, &other);
-        assert!(!path.exists());
-        // What is no placeholder is never removed.
-        std::fs::create_dir(&path).unwrap();
-        sweep(&rules, &other);
-        assert!(path.exists());
+        for kind in KINDS {
+            let path = dir.path().canonicalize().unwrap().join(".envrc");
+            let plan = plan(path.clone(), kind);
+            let [first, second] = [(); 2].map(|()| make(&plan.placeholders).unwrap());
+            drop(first);
+            sweep(&rules, &plan);
+            assert!(path.symlink_metadata().is_ok(), "{kind:?} is in use");
+            drop(second);
+            sweep(&rules, &plan);
+            assert!(path.symlink_metadata().is_err(), "{kind:?}");
+            // What is no placeholder is never removed.
+            std::fs::create_dir(&path).unwrap();
+            sweep(&rules, &plan);
+            assert!(path.exists());
+            std::fs::remove_dir(&path).unwrap();
+        }
     }
 }

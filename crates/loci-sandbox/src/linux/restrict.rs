@@ -7,6 +7,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set
 
 use super::helper::checked;
 use super::{landlock, seccomp, sys};
+use crate::plan::Disk;
 use crate::policy::{HelperStep, Network, Policy};
 
 /// How many processes a sandbox may have, in a user namespace of its own.
@@ -15,12 +16,12 @@ pub(super) const MOST_PROCESSES: u64 = 4096;
 const LARGEST_FILE: u64 = 64 << 30;
 
 /// Applies what needs no namespaces.
-pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+pub(super) fn restrict(policy: &Policy, disk: &dyn Disk) -> io::Result<()> {
     let has_mounts = policy.layers.has_mounts();
     checked(policy, HelperStep::Capabilities, drop_capabilities)?;
     checked(policy, HelperStep::Limits, || set_limits(has_mounts))?;
     checked(policy, HelperStep::Landlock, || match policy.layers.landlock {
-        true => landlock::apply(policy.files.as_ref(), has_mounts),
+        true => landlock::apply(policy.files.as_ref(), has_mounts, disk),
         false => Ok(()),
     })?;
     checked(policy, HelperStep::Seccomp, || match policy.layers.seccomp {

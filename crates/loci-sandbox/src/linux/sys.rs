@@ -3,8 +3,10 @@
 //! Everything here is called by the helper, which has one thread, but for [`keep_open`], which runs between fork and exec.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -17,14 +19,107 @@ pub(super) enum Forked {
     Child,
 }
 
-/// Makes a copy of this process.
-pub(super) fn fork() -> io::Result<Forked> {
-    // SAFETY: the helper has one thread, so that nothing is held by another when the copy goes on.
-    let id = unsafe { libc::fork() };
-    match id {
+/// Makes a copy of this process, the first of a user and a process namespace of its own.
+pub(super) fn fork_apart() -> io::Result<Forked> {
+    let flags = i64::from(libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::SIGCHLD);
+    // SAFETY: without a stack and without shared memory this is fork(2); the helper has one thread, so that nothing is held
+    // by another when the copy goes on.
+    let id = unsafe { libc::syscall(libc::SYS_clone, flags, 0_i64, 0_i64, 0_i64, 0_i64) };
+    match i32::try_from(id).unwrap_or(-1) {
         ..0 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         id => Pid::from_raw(id).map(Forked::Parent).ok_or_else(|| io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// A program about to start, as exec wants it.
+pub(super) struct Program {
+    /// The program and its arguments.
+    words: Vec<CString>,
+    /// What is told that it starts, and the letter that says so.
+    told: (RawFd, u8),
+}
+
+/// Room for what runs between the start of a child and its exec.
+const STACK: usize = 256 << 10;
+
+impl Program {
+    /// Takes a program, which is looked for on `PATH`, and where its start is told.
+    pub(super) fn new(
+        words: impl Iterator<Item = OsString>,
+        socket: BorrowedFd<'_>,
+        letter: u8,
+    ) -> io::Result<Self> {
+        let words = words.map(|word| CString::new(word.into_vec())).collect::<Result<_, _>>()?;
+        Ok(Self { words, told: (socket.as_raw_fd(), letter) })
+    }
+
+    /// Becomes the program; returns why not.
+    pub(super) fn exec(&self) -> io::Error {
+        let words = self.pointers();
+        // SAFETY: the words live as long as `self`, and the list ends with a null pointer.
+        io::Error::from_raw_os_error(unsafe { self.become_program(&words) })
+    }
+
+    /// Starts the program in a child, whose memory is that of this process until it has become the program: nothing of
+    /// it is copied.
+    pub(super) fn spawn(&self) -> io::Result<Pid> {
+        struct Started<'a> {
+            program: &'a Program,
+            words: Vec<*const libc::c_char>,
+            error: i32,
+        }
+        extern "C" fn run(started: *mut libc::c_void) -> i32 {
+            // SAFETY: it is the structure below, which the parent, who waits, does not touch meanwhile.
+            let started = unsafe { &mut *started.cast::<Started<'_>>() };
+            // SAFETY: the words live as long as the program, which the parent holds.
+            started.error = unsafe { started.program.become_program(&started.words) };
+            i32::from(super::helper::FAILED)
+        }
+        let mut started = Started { program: self, words: self.pointers(), error: 0 };
+        let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: this process has one thread and waits until the child has become the program or ended, so that the two
+        // never use their memory at the same time; the child has a stack of its own, aligned as calls want it.
+        let id = unsafe {
+            let top = stack.as_mut_ptr().add(stack.len()).cast();
+            libc::clone(run, top, flags, (&raw mut started).cast())
+        };
+        // Written by the child in what both see.
+        // SAFETY: the structure lives until here.
+        let error = unsafe { (&raw const started.error).read_volatile() };
+        match (id, error) {
+            (..0, _) => Err(io::Error::last_os_error()),
+            (_, 0) => Pid::from_raw(id).ok_or_else(|| io::ErrorKind::InvalidData.into()),
+            (_, error) => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    fn pointers(&self) -> Vec<*const libc::c_char> {
+        self.words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
+    }
+
+    /// Gives up what the helper has, says that the program starts, and becomes it; returns why not. Allocates nothing.
+    ///
+    /// # Safety
+    ///
+    /// The words must end with a null pointer and live until this returns.
+    unsafe fn become_program(&self, words: &[*const libc::c_char]) -> i32 {
+        let error = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        let (socket, letter) = self.told;
+        // SAFETY: no memory but that of `self` and the words is involved.
+        unsafe {
+            if unblock_signals().is_err() || close_at_exec().is_err() {
+                return error();
+            }
+            if libc::write(socket, (&raw const letter).cast(), 1) != 1 {
+                return error();
+            }
+            // Ignored until here, as in every program of this language.
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::execvp(words.first().copied().unwrap_or(std::ptr::null()), words.as_ptr());
+        }
+        error()
     }
 }
 
@@ -93,6 +188,20 @@ pub(super) fn unblock_signals() -> io::Result<()> {
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut())
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Ends every process that this one may signal but itself: as the first of a namespace, all others in it.
+pub(super) fn kill_all_others() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    let result = unsafe { libc::kill(-1, libc::SIGKILL) };
+    match result {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            // There is none.
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            error => Err(error),
+        },
+    }
 }
 
 /// Makes this process one that others cannot look into.

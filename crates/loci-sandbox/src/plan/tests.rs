@@ -55,7 +55,14 @@ fn show(plan: &Plan) -> String {
     let names: Vec<String> = plan
         .placeholders
         .iter()
-        .map(|it| format!("{}{}", it.path.display(), if it.is_file { " (file)" } else { "" }))
+        .map(|it| {
+            let kind = match it.kind {
+                PlaceholderKind::Socket => "",
+                PlaceholderKind::Dir => " (directory)",
+                PlaceholderKind::File => " (file)",
+            };
+            format!("{}{kind}", it.path.display())
+        })
         .collect();
     lines.push(format!("placeholders: {}", names.join(" ")));
     lines.push(format!(
@@ -75,6 +82,7 @@ fn show(plan: &Plan) -> String {
                 MountStep::Open(path) => format!("open {}", path.display()),
                 MountStep::Pin(path) => format!("pin {}", path.display()),
                 MountStep::Shut(path) => format!("shut {}", path.display()),
+                MountStep::Block(path) => format!("block {}", path.display()),
             },
         ),
     );
@@ -130,7 +138,7 @@ fn a_worktree_keeps_the_file_that_names_its_repository() {
         "/h/p/.git /t/s/",
         &PathSettings::default(),
         &expect![[r#"
-            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/objects /h/p/refs
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude (directory) /h/p/.envrc /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/objects /h/p/refs
             absent: /h/p/HEAD
             open /h/p
             open /t/s
@@ -149,7 +157,7 @@ fn what_may_not_be_read_is_covered_with_its_exceptions_shown() {
             ..PathSettings::default()
         },
         &expect![[r#"
-            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude /h/p/.envrc /h/p/.git /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude (directory) /h/p/.envrc /h/p/.git (directory) /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
             absent: 
             reduce /big to /big/b
             hide file /h/.netrc

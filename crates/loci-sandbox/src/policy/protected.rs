@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::plan::PlaceholderKind;
+
 /// At the top of a root. `.claude` is shut as a whole: settings, skills, agents, commands, hooks and workflows in it all
 /// steer what runs; working copies below it are opened again.
 const NAMES: &[&str] = &[
@@ -83,7 +85,14 @@ pub(crate) fn is_bare_name(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BARE.contains(&name))
 }
 
-/// Tells whether a placeholder is a file: a directory in its place would stop git.
-pub(crate) fn is_file_placeholder(path: &Path) -> bool {
-    path.ends_with("config.worktree")
+/// Returns what stands in the place of a missing path while a command runs.
+///
+/// Readers of settings look for files in `.claude` and git looks into `.git`: what is no directory there is an error to
+/// them, and an empty one is not. A directory in the place of `config.worktree` would stop git.
+pub(crate) fn placeholder_kind(path: &Path) -> PlaceholderKind {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(".claude" | ".git") => PlaceholderKind::Dir,
+        Some("config.worktree") => PlaceholderKind::File,
+        _ => PlaceholderKind::Socket,
+    }
 }

@@ -1,6 +1,7 @@
 //! A project with a home around it, and the sandbox to run things in.
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -24,13 +25,27 @@ pub(crate) struct World {
     /// Not below the temporary directory, which a sandbox might let through.
     dir: tempfile::TempDir,
     pub(crate) settings: PathSettings,
+    /// Who runs programs, where that is not who runs the tests.
+    user: Option<u32>,
+}
+
+/// A user whom nobody is called by.
+pub(crate) const ORDINARY_USER: u32 = 61_234;
+
+/// Tells whether the tests can be somebody else; says so by name where they cannot.
+pub(crate) fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: the tests run as an ordinary user as it is");
+    }
+    is_root
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let target = Path::new(PROBE).parent().unwrap();
         let dir = tempfile::Builder::new().prefix("sandbox-").tempdir_in(target).unwrap();
-        let world = Self { dir, settings: PathSettings::default() };
+        let world = Self { dir, settings: PathSettings::default(), user: None };
         for name in ["home/p", "home/.ssh", "home/.aws", "outside", "scratch", "home/.claude"] {
             std::fs::create_dir_all(world.path(name)).unwrap();
         }
@@ -42,6 +57,24 @@ impl World {
         world.write("outside/file", "outside");
         world.write("home/p/file", "inside");
         world
+    }
+
+    /// Gives what lies below a name to another user.
+    pub(crate) fn give(&self, name: &str, user: u32) {
+        let mut pending = vec![self.path(name)];
+        while let Some(path) = pending.pop() {
+            std::os::unix::fs::lchown(&path, Some(user), Some(user)).unwrap();
+            if path.symlink_metadata().unwrap().is_dir() {
+                pending.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+    }
+
+    /// Makes everything here another user's, who runs programs from then on.
+    pub(crate) fn of_user(mut self, user: u32) -> Self {
+        self.give("", user);
+        self.user = Some(user);
+        self
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -92,6 +125,9 @@ impl World {
         let (mut command, supervisor) = launch(Path::new(PROBE), policy, OsStr::new(program), args).unwrap();
         command.current_dir(self.path("home/p")).env_clear().envs(self.env());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         let child = command.spawn().unwrap();
         drop(command);
         let waiting = std::thread::spawn(move || supervisor.wait().unwrap());

@@ -36,7 +36,7 @@ pub(crate) const FILES: &[Row] = &[
     (
         "11 missing: .vscode",
         "create-new @/home/p/.vscode/tasks.json",
-        ["ENOENT", "EROFS", "ENOENT", "EROFS", "ENOENT"],
+        ["ENOENT", "ENOTDIR", "ENOENT", "ENOTDIR", "ENOENT"],
     ),
     ("11 missing: .vscode itself", "mkdir @/home/p/.vscode", ["ok", "EEXIST", "ok", "EEXIST", "ok"]),
     ("11 missing: .gitconfig", "create-new @/home/p/.gitconfig", ["ok", "EEXIST", "ok", "EEXIST", "ok"]),
@@ -57,7 +57,14 @@ pub(crate) const FILES: &[Row] = &[
         ["ok", "EACCES", "ok", "EACCES", "ok"],
     ),
     ("HEAD is removed afterwards", "create-new @/home/p/HEAD", ["ok", "ok", "ok", "ok", "ok"]),
-    ("11 a placeholder removed", "rmdir @/home/p/.envrc", ["ENOENT", "EBUSY", "ENOENT", "EBUSY", "ENOENT"]),
+    ("11 a placeholder removed", "unlink @/home/p/.envrc", ["ENOENT", "EBUSY", "ENOENT", "EBUSY", "ENOENT"]),
+    ("11 a placeholder written", "write @/home/p/.envrc", ["ok", "EACCES", "ok", "EACCES", "ok"]),
+    ("11 a placeholder read", "read @/home/p/.envrc", ["ENOENT", "EACCES", "ENOENT", "EACCES", "ENOENT"]),
+    (
+        "11 a placeholder made readable",
+        "chmod @/home/p/.envrc",
+        ["ENOENT", "EROFS", "ENOENT", "EROFS", "ENOENT"],
+    ),
     (
         "11 a placeholder renamed",
         "rename @/home/p/.envrc @/home/p/x",
@@ -233,7 +240,7 @@ pub(crate) const FILES: &[Row] = &[
     ),
     (
         "11 missing: rename onto it",
-        "rename @/home/p/dir @/home/p/.envrc",
+        "rename @/home/p/file @/home/p/.envrc",
         ["ok", "EBUSY", "ok", "EBUSY", "ok"],
     ),
     (
@@ -244,7 +251,7 @@ pub(crate) const FILES: &[Row] = &[
     (
         "11 missing: below a placeholder",
         "create-new @/home/p/.idea/workspace.xml",
-        ["ENOENT", "EROFS", "ENOENT", "EROFS", "ENOENT"],
+        ["ENOENT", "ENOTDIR", "ENOENT", "ENOTDIR", "ENOENT"],
     ),
     (
         "11 missing: our own state",
@@ -345,7 +352,7 @@ pub(crate) const FILES: &[Row] = &[
     ("24 a file without end", "large-file @/home/p/large", ["EFBIG", "EFBIG", "EFBIG", "EFBIG", "EFBIG"]),
     ("41 sysctl", "append-open /proc/sys/kernel/hostname", ["EACCES", "EROFS", "ok", "EROFS", "EACCES"]),
     (
-        "oom score of the first process, which is its own",
+        "15 oom score of the first process, which is its own",
         "append-open /proc/1/oom_score_adj",
         ["EACCES", "ok", "ok", "ok", "EACCES"],
     ),

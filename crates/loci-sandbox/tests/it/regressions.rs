@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_sandbox::policy::Layers;
 
-use super::kit::{PROBE, World, has_full};
+use super::kit::{ORDINARY_USER, PROBE, World, has_full, is_root};
 
 /// What a shell prints inside, with its complaints, whatever comes of it.
 fn shell(world: &World, script: &str) -> String {
@@ -175,6 +175,33 @@ fn placeholder_behind_a_symlink_that_appears_is_not_made_elsewhere() {
         std::fs::read_dir(world.path("outside")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, ["file"], "nothing was made behind the symlink");
     assert_eq!(std::fs::read_to_string(world.path("outside/file")).unwrap(), "outside");
+}
+
+/// Root outside is nobody inside: what it made in somebody else's directory it must remove from outside.
+#[test]
+fn nothing_is_left_in_a_directory_of_somebody_else() {
+    if !has_full() || !is_root() {
+        return;
+    }
+    let world = World::new();
+    world.give("home/p", ORDINARY_USER);
+    let names = world.names();
+    assert_eq!(shell(&world, "echo ran"), "ran\n");
+    assert_eq!(world.names(), names);
+}
+
+#[test]
+fn descriptors_memory_and_names_do_not_grow_with_commands() {
+    if !has_full() {
+        return;
+    }
+    let output = std::process::Command::new(PROBE).args(["growth", "200"]).output().unwrap();
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers: Vec<i64> =
+        line.split(|c: char| !"+-0123456789".contains(c)).filter_map(|it| it.parse().ok()).collect();
+    let [200, n_descriptors, kib, n_left] = numbers[..] else { panic!("{line}") };
+    assert_eq!((n_descriptors, n_left), (0, 0), "{line}");
+    assert!(kib < 1024, "{line}");
 }
 
 /// Probe 20: a directory is swapped for a symlink again and again while commands start.

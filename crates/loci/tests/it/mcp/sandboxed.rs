@@ -29,7 +29,7 @@ async fn sandboxed_server_writes_where_its_profile_says() {
     let Some(nowhere) = written(json!({"enabled": true}), &files).await else { return };
     assert_eq!(nowhere, "OSError yes OSError", "nothing but its own temporary directory");
     let project = written(json!({"allowWrite": ["."]}), &["in-project", "$HOME/at-home", ".mcp.json"]).await;
-    assert_eq!(project.unwrap(), "yes OSError IsADirectoryError", "what steers tools stays shut");
+    assert_eq!(project.unwrap(), "yes OSError PermissionError", "what steers tools stays shut");
     assert_eq!(written(json!({"enabled": false}), &["in-project"]).await.unwrap(), "yes");
 }
 
