@@ -49,6 +49,7 @@ use crate::save_permission::save_to_settings;
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::skills::SkillOptions;
+use crate::status_line::refused_commands;
 use crate::system_prompt::{change_prompts, prompt_parts};
 use crate::tool_search::tool_search;
 use crate::user_error::UserError;
@@ -297,6 +298,7 @@ fn sandbox(
     access.base.sandbox.clone_from(&rules);
     access.rulebook.sandbox = rules;
     access.warnings.extend(warnings);
+    access.warnings.extend(refused_commands(&run.in_force));
     Ok(sandbox)
 }
 

@@ -88,6 +88,11 @@ pub fn check_level(settings: &SandboxSettings) -> LevelCheck {
     loci_sandbox::check(&loci_sandbox::own_helper(), settings.allows_old_proc)
 }
 
+/// Says which hosts of settings and rules cannot be read, or can be in two ways.
+pub(crate) fn host_problems(settings: &Settings) -> Vec<String> {
+    network::domain_rules(&settings.sandbox.network, &settings.permissions).1
+}
+
 /// Makes a sandbox of a level that was found, whether settings ask for one or not.
 pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck) -> (Sandbox, Vec<String>) {
     let (paths, mut warnings) = path_settings(world, settings);
@@ -165,4 +170,34 @@ fn left_unused(settings: &SandboxSettings) -> Vec<String> {
         || settings.fail_if_unavailable;
     let note = "Sandbox: settings restrict sandboxed commands, but `sandbox.enabled` is not set: commands run without one";
     restricts.then(|| note.to_owned()).into_iter().collect()
+}
+
+/// Returns what a permission rule of a tool has in its parentheses.
+fn specifier<'a>(rule: &'a str, tool: &str) -> Option<&'a str> {
+    let spec = rule.trim().strip_prefix(tool)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    Some(spec.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_settings::{Origin, Scope, Sourced};
+
+    /// Texts of a file of settings.
+    pub(super) fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
+        let origin = Origin::new(scope, "s.json");
+        texts.iter().map(|it| Sourced { text: (*it).to_owned(), origin: origin.clone(), line: 1 }).collect()
+    }
+
+    #[test]
+    fn specifier_is_what_a_rule_of_the_tool_has_in_parentheses() {
+        for (rule, expected) in [
+            ("WebFetch(domain:a.com)", Some("domain:a.com")),
+            (" WebFetch ( domain:a.com ) ", Some("domain:a.com")),
+            ("WebFetch", None),
+            ("WebFetcher(x)", None),
+            ("Read(x)", None),
+        ] {
+            assert_eq!(super::specifier(rule, "WebFetch"), expected, "{rule}");
+        }
+    }
 }

@@ -12,9 +12,10 @@ mod subagents;
 use std::time::Duration;
 
 use loci_core::hooks::HookSwitches;
+use loci_core::sandbox_profile::SandboxProfile;
 use loci_settings::{MergedSettings, Role, Scope};
 use loci_stdx::Env;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::child_env::child_env;
 
@@ -62,8 +63,14 @@ pub fn script_vars(env: &Env, columns: u16, lines: u16) -> Vec<(String, String)>
     vars
 }
 
-/// Takes commands out of the settings in force that must not run because hooks are off, or are the administrator's alone.
+/// Takes commands out of the settings in force that must not run because hooks are off, or are the administrator's alone, or
+/// because they ask for a sandbox of their own, which they cannot have ([`refused_commands`] says so).
 pub(crate) fn gate_commands(settings: &mut Value, merged: &MergedSettings) {
+    for key in COMMANDS {
+        if let Some(written) = settings.get_mut(key).filter(|it| !matches!(profile(it), Ok(None))) {
+            *written = json!({"type": REFUSED});
+        }
+    }
     let switches = HookSwitches::new(merged);
     if !switches.is_off && !switches.managed_only {
         return;
@@ -79,11 +86,42 @@ pub(crate) fn gate_commands(settings: &mut Value, merged: &MergedSettings) {
     }
 }
 
+/// What stands in the place of a command that is not run.
+const REFUSED: &str = "refused";
+
+fn profile(written: &Value) -> Result<Option<SandboxProfile>, String> {
+    SandboxProfile::parse(written.get("sandbox"))
+}
+
+/// Says which commands are not run although settings have them: whoever asks for a sandbox is never run without one.
+pub(crate) fn refused_commands(in_force: &Value) -> Vec<String> {
+    let refused = COMMANDS.iter().filter(|key| in_force[**key]["type"] == REFUSED);
+    refused
+        .map(|key| {
+            format!("Settings: the command of `{key}` is not run: it asks for a sandbox, which only hooks and MCP servers have")
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn command_that_asks_for_a_sandbox_is_left_out_and_that_is_said() {
+        for (sandbox, runs) in [
+            (json!({"enabled": true}), false),
+            (json!("yes"), false),
+            (json!({"enabled": false}), true),
+            (json!(null), true),
+        ] {
+            let line = json!({"type": "command", "command": "date", "sandbox": sandbox});
+            let mut settings = json!({"statusLine": line});
+            gate_commands(&mut settings, &MergedSettings::default());
+            assert_eq!(StatusLineConfig::from_settings(&settings).is_some(), runs, "{settings}");
+            assert_eq!(refused_commands(&settings).len(), usize::from(!runs), "{settings}");
+        }
+    }
 
     #[test]
     fn settings_name_a_command_or_nothing() {

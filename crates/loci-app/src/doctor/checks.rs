@@ -59,8 +59,11 @@ pub(super) fn all(it: &Installation, names: &BuildNames) -> Vec<Check> {
 
 /// Says what sandbox this machine can give, by trying; a problem where settings ask for more.
 fn sandbox(it: &Installation) -> Check {
-    let settings = it.loaded.settings().sandbox;
-    let found = crate::sandbox::check_level(&settings);
+    let all = it.loaded.settings();
+    let settings = &all.sandbox;
+    let found = crate::sandbox::check_level(settings);
+    // What is wrong with hosts is told by sessions that have a sandbox.
+    let hosts = if settings.enabled { crate::sandbox::host_problems(&all) } else { Vec::new() };
     let is_wrong = settings.enabled
         && (found.level == loci_sandbox::Level::None
             || (settings.fail_if_unavailable && found.level < loci_sandbox::Level::Full));
@@ -68,14 +71,16 @@ fn sandbox(it: &Installation) -> Check {
     let mut lines = vec![format!("Sandbox: {} (settings: {state})", found.level)];
     lines.extend(found.problem().map(|problem| format!("Sandbox, missing: {problem}")));
     lines.extend(found.open().iter().map(|it| format!("Sandbox, open: {it}")));
+    lines.extend(hosts.iter().map(|it| format!("Sandbox, hosts: {it}")));
     let json = json!({
         "level": found.level.to_string(),
         "enabled": settings.enabled,
         "problem": found.problem(),
         "open": found.open(),
+        "hosts": hosts,
     });
     let text = lines.into_iter().map(Block::Line).collect();
-    Check { text, json: vec![("sandbox", json)], n_problems: usize::from(is_wrong) }
+    Check { text, json: vec![("sandbox", json)], n_problems: usize::from(is_wrong) + hosts.len() }
 }
 
 fn version() -> Check {

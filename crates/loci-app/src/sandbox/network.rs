@@ -8,6 +8,8 @@ use loci_sandbox::egress::{Egress, UpstreamProxy, connections, forward};
 use loci_settings::{NetworkSettings, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
 
+use super::specifier;
+
 /// What a session's commands reach the network by.
 pub(super) struct SessionNetwork {
     /// Takes their connections.
@@ -42,7 +44,10 @@ impl SessionNetwork {
 }
 
 /// Brings hosts of settings and rules together; what is denied wins.
-fn domain_rules(network: &NetworkSettings, permissions: &PermissionSettings) -> (DomainRules, Vec<String>) {
+pub(super) fn domain_rules(
+    network: &NetworkSettings,
+    permissions: &PermissionSettings,
+) -> (DomainRules, Vec<String>) {
     let mut rules = DomainRules::new(network.is_strict);
     let mut warnings = Vec::new();
     let mut said = |source: &Sourced, outcome: Result<(), String>| {
@@ -74,21 +79,15 @@ fn domain_rules(network: &NetworkSettings, permissions: &PermissionSettings) -> 
 
 /// Returns the host of a rule about fetching.
 fn fetched_host(rule: &str) -> Option<&str> {
-    let spec = rule.trim().strip_prefix("WebFetch")?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
-    Some(spec.trim().strip_prefix("domain:")?.trim())
+    Some(specifier(rule, "WebFetch")?.strip_prefix("domain:")?.trim())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::sourced;
     use super::*;
     use loci_sandbox::egress::rules::HostVerdict;
     use loci_sandbox::egress::target::Target;
-    use loci_settings::Origin;
-
-    fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
-        let origin = Origin::new(scope, "s.json");
-        texts.iter().map(|it| Sourced { text: (*it).to_owned(), origin: origin.clone(), line: 1 }).collect()
-    }
 
     #[test]
     fn hosts_of_settings_and_rules_are_brought_together() {

@@ -13,7 +13,7 @@ use loci_sandbox::policy::{PathSettings, PathSource};
 use loci_settings::{Scope, Settings, Sourced};
 use loci_tools::real_path;
 
-use super::SandboxWorld;
+use super::{SandboxWorld, specifier};
 use crate::rules::anchor;
 
 /// How many names are looked at for patterns, and how deep.
@@ -92,8 +92,7 @@ impl Found<'_> {
 
     /// Returns the path of a rule that forbids reading, or writing; patterns of one name are for any depth.
     fn rule_path(&self, tool: &str, rule: &Sourced) -> Option<PathBuf> {
-        let spec =
-            rule.text.trim().strip_prefix(tool)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim();
+        let spec = specifier(&rule.text, tool)?;
         let start = self.world.dirs.first().unwrap_or(&self.world.env.cwd);
         let spec = spec.strip_suffix("/**").unwrap_or(spec);
         let path = match (spec.strip_prefix("//"), spec.strip_prefix('/')) {
@@ -196,14 +195,10 @@ fn is_pattern(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::sourced;
     use super::*;
-    use loci_settings::{Origin, PermissionSettings, SandboxSettings};
+    use loci_settings::{PermissionSettings, SandboxSettings};
     use loci_stdx::Env;
-
-    fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
-        let origin = Origin::new(scope, "s.json");
-        texts.iter().map(|it| Sourced { text: (*it).to_owned(), origin: origin.clone(), line: 1 }).collect()
-    }
 
     #[test]
     fn patterns_over_a_huge_tree_are_bounded_and_that_is_said() {

@@ -176,6 +176,12 @@ async fn sandbox_verbs_check_and_run() {
         let output = world.run(&loci().args(["permissions", "explain", "Bash", command]));
         assert!(output.stdout.contains(expected), "{command}: {}", output.stdout);
     }
+    let network = json!({"allowedDomains": ["a.com", "::1:80"]});
+    let settings = json!({"sandbox": {"enabled": true, "network": network}}).to_string();
+    world.home.write_config("settings.json", settings);
+    let doctor = world.run(&loci().args(["doctor"]));
+    assert!(doctor.stdout.contains("`::1:80` may be an address or one with a port"), "{}", doctor.stdout);
+    assert!(!doctor.stdout.contains("a.com"), "{}", doctor.stdout);
 }
 
 #[tokio::test]
