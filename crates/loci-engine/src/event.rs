@@ -17,6 +17,7 @@ use loci_core::task_list::Task;
 use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::usage::{ModelUsage, Usage};
 use loci_core::user_question::{UserQuestion, parse_questions};
+use loci_sandbox::SandboxStatus;
 use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -253,6 +254,8 @@ pub enum EngineEvent {
     ModeChanged(Mode),
     /// The model changed.
     ModelChanged(String),
+    /// How the sandbox stands: at the start of a session that has one, and whenever a host was allowed.
+    SandboxStatus(SandboxStatus),
     /// Settings changed; all that are in force now, variables by marks alone.
     SettingsChanged(Value),
     /// A hook is being run.

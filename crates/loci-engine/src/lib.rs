@@ -78,6 +78,7 @@ pub use initialize::{ClientHook, InitializeRequest};
 pub use instructions::shown_instructions;
 pub use local_command::{LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome, NewHooks};
 pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, Fullness, Level};
+pub use loci_sandbox::SandboxStatus;
 pub use loci_tools::ToolProgress;
 /// Work beside a conversation, as front ends see it.
 pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};

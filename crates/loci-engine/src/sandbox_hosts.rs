@@ -27,8 +27,25 @@ const LONGEST: usize = 500;
 /// What ids of these questions begin with.
 pub(crate) const QUESTION_PREFIX: &str = "sandbox-";
 
+/// Has the proxy of a session's sandbox ask its people, and tells them how the sandbox stands, now and with every host
+/// that they allow.
+pub(crate) fn connect_sandbox(ctx: &Arc<SessionContext>) {
+    let Some(sandbox) = lock(&ctx.ambient).sandbox.clone() else { return };
+    // Nobody hears a session that is over.
+    drop(ctx.events.send(EngineEvent::SandboxStatus(sandbox.status())));
+    if let Some(egress) = &sandbox.egress {
+        egress.set_asker(host_asker(ctx));
+        let (ctx, of_session) = (Arc::downgrade(ctx), Arc::downgrade(&sandbox));
+        egress.set_grant_listener(Box::new(move || {
+            if let (Some(ctx), Some(sandbox)) = (ctx.upgrade(), of_session.upgrade()) {
+                drop(ctx.events.send(EngineEvent::SandboxStatus(sandbox.status())));
+            }
+        }));
+    }
+}
+
 /// Returns what asks the people of a session.
-pub(crate) fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
+fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
     let ctx = Arc::downgrade(ctx);
     Arc::new(move |target, command| {
         let (ctx, target, command) = (Weak::clone(&ctx), target.clone(), command.map(shortened));

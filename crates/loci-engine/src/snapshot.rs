@@ -15,6 +15,7 @@ use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
 use loci_core::usage::Usage;
 use loci_mcp::ServerView;
+use loci_sandbox::SandboxStatus;
 use loci_tools::BackgroundTask;
 use serde_json::Value;
 
@@ -102,6 +103,8 @@ pub struct SessionSnapshot {
     pub goal: Option<Goal>,
     /// The plugins, and what is wrong with them.
     pub plugins: Arc<PluginList>,
+    /// How its sandbox stands, where it has one.
+    pub sandbox: Option<SandboxStatus>,
     /// Settings in force.
     pub settings: Value,
     /// Where the credentials come from.
@@ -155,6 +158,7 @@ impl SessionSnapshot {
             timeline: None,
             goal: None,
             plugins: Arc::default(),
+            sandbox: None,
             settings: Value::Null,
             api_key_source: String::new(),
             output_style: String::new(),

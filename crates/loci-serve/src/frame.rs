@@ -147,6 +147,7 @@ impl Frames {
             | EngineEvent::SideAnswered { .. }
             | EngineEvent::Snapshot { .. }
             | EngineEvent::ModelChanged(_)
+            | EngineEvent::SandboxStatus(_)
             | EngineEvent::SettingsChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)

@@ -254,6 +254,8 @@ struct SessionState {
     mode: Mode,
     may_bypass: bool,
     context: Option<Fullness>,
+    /// How its sandbox stands, in words.
+    sandbox: Option<String>,
     commands: Arc<CommandRegistry>,
     /// Agents that work beside the conversation, by id.
     agents: Vec<String>,

@@ -165,6 +165,8 @@ pub(crate) struct Footer<'a> {
     pub(crate) context: Option<Fullness>,
     /// Agents and commands that work beside the conversation.
     pub(crate) n_background: usize,
+    /// How the sandbox stands, where there is one.
+    pub(crate) sandbox: Option<&'a str>,
     pub(crate) model: &'a str,
     /// Whether keys are explained.
     pub(crate) has_hint: bool,
@@ -204,6 +206,9 @@ impl Footer<'_> {
         }
         if self.n_background > 0 {
             add(format!("{} in the background", self.n_background), faint());
+        }
+        if let Some(sandbox) = self.sandbox {
+            add(sandbox.to_owned(), faint());
         }
         if !self.model.is_empty() {
             add(sanitize_line(self.model), faint());

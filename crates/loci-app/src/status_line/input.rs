@@ -53,7 +53,9 @@ pub fn status_input(session: &SessionSnapshot, viewer: &StatusViewer) -> Value {
     let agent = session.main_agent.as_ref().map(|name| ("agent", json!({"name": name})));
     let worktree = worktree(&session.worktree).map(|it| ("worktree", it));
     let vim = viewer.vim_mode.map(|mode| ("vim", json!({"mode": mode})));
-    for (key, value) in [name, prompt, effort, agent, worktree, vim].into_iter().flatten() {
+    let sandbox =
+        session.sandbox.map(|it| ("sandbox", json!({"level": it.level.to_string(), "hosts": it.n_hosts})));
+    for (key, value) in [name, prompt, effort, agent, worktree, vim, sandbox].into_iter().flatten() {
         input[key] = value;
     }
     input

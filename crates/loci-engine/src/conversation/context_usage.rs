@@ -67,6 +67,7 @@ impl Conversation {
             timeline: self.ctx.timeline.get(self.env.clock.monotonic()),
             goal: self.ctx.goal.get(),
             plugins: Arc::clone(&self.ctx.plugins),
+            sandbox: lock(&self.ctx.ambient).sandbox.as_ref().map(|it| it.status()),
             settings: state.settings.clone(),
             api_key_source: self.ctx.api_key_source.clone(),
             output_style: self.ctx.output_style.clone(),

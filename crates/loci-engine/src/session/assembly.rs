@@ -19,7 +19,6 @@ use super::{Session, SessionHandle, TaskWait};
 use crate::agents::{AgentBase, AgentService};
 use crate::background::{BackgroundBudget, BackgroundDeps};
 use crate::config::{Ambient, SessionConfig};
-use crate::conversation::host::lock;
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
 use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
@@ -34,7 +33,7 @@ use crate::memory::MemoryService;
 use crate::plan::PlanService;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
-use crate::sandbox_hosts::host_asker;
+use crate::sandbox_hosts::connect_sandbox;
 use crate::schedule::ScheduleService;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
@@ -175,10 +174,7 @@ impl Session {
             // Without a listener there is nobody to tell.
             drop(ctx.events.send(EngineEvent::Warning(why)));
         }
-        let egress = lock(&ctx.ambient).sandbox.as_ref().and_then(|it| it.egress.clone());
-        if let Some(egress) = egress {
-            egress.set_asker(host_asker(&ctx));
-        }
+        connect_sandbox(&ctx);
         let (drain, start_source) = (config.background.drain, config.start_source);
         let is_side_work_asked_for = config.background.max_share.is_none();
         let task_wait = TaskWait {

@@ -39,6 +39,7 @@ fn changes_status(event: &EngineEvent) -> bool {
             | EngineEvent::Compacted { .. }
             | EngineEvent::ModeChanged(_)
             | EngineEvent::ModelChanged(_)
+            | EngineEvent::SandboxStatus(_)
             | EngineEvent::TurnEnded(_)
             | EngineEvent::Resumed(_)
     )
@@ -138,6 +139,7 @@ impl App {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
+            EngineEvent::SandboxStatus(status) => self.session.sandbox = Some(status.to_string()),
             EngineEvent::SettingsChanged(settings) => {
                 self.take_interface_settings(InterfaceSettings::from_value(&settings));
             }

@@ -110,6 +110,7 @@ impl App {
     pub(super) fn renewed(&mut self, id: String) -> Vec<Action> {
         let left = self.session.id.replace(id);
         self.session.context = None;
+        self.session.sandbox = None;
         self.session.title = None;
         self.sent.clear();
         self.log.clear();

@@ -410,6 +410,7 @@ impl App {
             chord: self.keymap.pending(),
             context: self.session.context,
             n_background: self.session.agents.len(),
+            sandbox: self.session.sandbox.as_deref(),
             model: &self.session.model,
             has_hint: self.prompt.is_empty() && !self.is_help_shown,
         }

@@ -178,13 +178,14 @@ async fn person_at_the_interface_is_asked_once_for_a_host() {
     let target = format!("127.0.0.1:{port}");
     let Some(world) = world(&on(), &[connects(&target, 2)]).await else { return };
     let mut screen = world.start_interface([], (100, 40));
-    screen.wait_for("for shortcuts");
+    screen.wait_for("sandbox: full, no hosts");
     screen.type_text("go\r");
     let asked = screen.wait_for("3. No");
     assert!(asked.contains("127.0.0.1") && asked.contains("wants to reach"), "{asked}");
     screen.wait_for("Tab comment");
     screen.type_text("\r");
     screen.wait_for("I see.");
+    screen.wait_for("sandbox: full, 1 host");
     assert_eq!(results(&world)[0].matches("hello").count(), 2, "{:?}", results(&world));
 }
 
