@@ -1,11 +1,13 @@
 //! What the sandbox adds to a command, and the proxy to a connection, on this machine.
 //!
-//! This program is its own helper, so that what is measured is the sandbox and the start of a small program, without that
-//! of loci.
+//! `[--loci BIN] [--codex BIN]`. This program is its own helper, so that what is measured is the sandbox and the start of a
+//! small program; with loci's own binary, that of a large one as well, as people have it. Codex is started as a program of its
+//! own, which is all that can be seen of it from outside. The caller gives it a machine without a network.
 #![expect(clippy::print_stdout, reason = "the tables are its output")]
 
 use std::ffi::OsStr;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -15,16 +17,17 @@ use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, connections};
 use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
 use loci_sandbox::{Policy, ProxyConnection, ProxyPort, launch};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// How often each command is started.
+/// How often each command is started; a peer that takes a hundred times as long, less often.
 const ROUNDS: usize = 300;
+const PEER_ROUNDS: usize = 20;
 /// How many connections are made, and how many bytes are carried by one.
 const CONNECTIONS: usize = 500;
 const BYTES: usize = 1 << 30;
+/// The bytes in a second of a line that is faster than most people's.
+const LINE: f64 = 625e6;
 
 fn main() -> Outcome<ExitCode> {
     let mut args = std::env::args_os();
@@ -35,31 +38,58 @@ fn main() -> Outcome<ExitCode> {
     let dir = std::env::current_dir()?.join("target").join(format!("added-time-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("p/.git/hooks"))?;
     std::fs::write(dir.join("p/.git/config"), "")?;
-    std::fs::create_dir_all(dir.join("scratch"))?;
-    let measured = commands(&dir.canonicalize()?);
+    for name in ["scratch", "codex/.codex"] {
+        std::fs::create_dir_all(dir.join(name))?;
+    }
+    let measured = programs(args).and_then(|programs| commands(&dir.canonicalize()?, programs));
     std::fs::remove_dir_all(&dir)?;
     println!("{}\n", measured?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    println!("{}", runtime.block_on(proxy())?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    println!("{}", proxy(&runtime)?);
     Ok(ExitCode::SUCCESS)
 }
 
+/// Programs that are measured where they are given.
+#[derive(Default)]
+struct Programs {
+    loci: Option<PathBuf>,
+    codex: Option<PathBuf>,
+}
+
+fn programs(mut args: std::env::ArgsOs) -> Outcome<Programs> {
+    let mut programs = Programs::default();
+    while let Some(name) = args.next() {
+        let place = match name.to_str() {
+            Some("--loci") => &mut programs.loci,
+            Some("--codex") => &mut programs.codex,
+            _ => return Err(format!("`{}` is not known", name.display()).into()),
+        };
+        *place = Some(PathBuf::from(args.next().ok_or("a program is missing")?).canonicalize()?);
+    }
+    Ok(programs)
+}
+
 /// Starts `true` in each way, in turns, and tells the median and the slow end.
-fn commands(dir: &Path) -> Outcome<String> {
+fn commands(dir: &Path, programs: Programs) -> Outcome<String> {
+    let own = std::env::current_exe()?;
     let alone = |namespaces, landlock, seccomp| Layers { namespaces, landlock, seccomp };
-    let ways: Vec<(&str, Way)> = [
+    let mut ways: Vec<(&str, Way)> = vec![
         ("`true` alone", Way::Alone),
-        ("Landlock and filter", Way::Sandbox(Layers::WEAK)),
-        ("namespaces and mounts", Way::Sandbox(alone(Namespaces::Full, false, false))),
-        ("full", Way::Sandbox(Layers::FULL)),
-        ("bubblewrap, roughly the same policy", Way::Bubblewrap),
-    ]
-    .into_iter()
-    .filter(|(_, way)| !matches!(way, Way::Bubblewrap) || has_bubblewrap())
-    .collect();
+        ("Landlock and filter", Way::Sandbox(own.clone(), Layers::WEAK)),
+        ("namespaces and mounts", Way::Sandbox(own.clone(), alone(Namespaces::Full, false, false))),
+        ("full", Way::Sandbox(own, Layers::FULL)),
+    ];
+    ways.extend(programs.loci.map(|loci| ("full, loci as people have it", Way::Sandbox(loci, Layers::FULL))));
+    if has_bubblewrap() {
+        ways.push(("bubblewrap, roughly the same policy", Way::Bubblewrap));
+    }
+    ways.extend(programs.codex.map(|codex| ("Codex's sandbox, with its whole start", Way::Codex(codex))));
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); ways.len()];
     for round in 0..ROUNDS + 10 {
         for ((_, way), times) in ways.iter().zip(&mut times) {
+            if matches!(way, Way::Codex(_)) && times.len() == PEER_ROUNDS {
+                continue;
+            }
             let started = Instant::now();
             way.run(dir)?;
             if round >= 10 {
@@ -87,8 +117,9 @@ fn commands(dir: &Path) -> Outcome<String> {
 
 enum Way {
     Alone,
-    Sandbox(Layers),
+    Sandbox(PathBuf, Layers),
     Bubblewrap,
+    Codex(PathBuf),
 }
 
 impl Way {
@@ -123,11 +154,17 @@ impl Way {
                 quiet(&mut command);
                 command.status()?
             }
-            Self::Sandbox(layers) => {
+            Self::Codex(codex) => {
+                let mut command = Command::new(codex);
+                command.args(["sandbox", "--", "true"]).env_clear();
+                command.env("HOME", dir.join("codex")).envs(std::env::var_os("PATH").map(|it| ("PATH", it)));
+                quiet(&mut command);
+                command.status()?
+            }
+            Self::Sandbox(helper, layers) => {
                 let nothing: [&OsStr; 0] = [];
-                let own: PathBuf = std::env::current_exe()?;
                 let (mut command, supervisor) =
-                    launch(&own, &policy(dir, *layers), OsStr::new("true"), nothing)?;
+                    launch(helper, &policy(dir, *layers), OsStr::new("true"), nothing)?;
                 quiet(&mut command);
                 let mut child = command.spawn()?;
                 drop(command);
@@ -168,85 +205,102 @@ fn quantile(times: &mut [Duration], percent: usize) -> Duration {
     times.get(times.len() * percent / 100).copied().unwrap_or_default()
 }
 
-/// Measures connections and bytes, straight and through the proxy.
-async fn proxy() -> Outcome<String> {
-    let server = TcpListener::bind("127.0.0.1:0").await?;
+/// Measures connections and bytes, straight and through the proxy. Whoever asks and whoever answers are threads that block, as
+/// programs beside loci are; the proxy has the runtime to itself, as in a session that waits for a command.
+fn proxy(runtime: &tokio::runtime::Runtime) -> Outcome<String> {
+    let server = TcpListener::bind("127.0.0.1:0")?;
     let port = server.local_addr()?.port();
-    tokio::spawn(serve(server));
+    std::thread::spawn(move || serve(&server));
+    let entrance = runtime.block_on(entrance())?;
+    let (mut straight, mut proxied) = (Vec::new(), Vec::new());
+    for _ in 0..CONNECTIONS {
+        for (times, at) in [(&mut straight, None), (&mut proxied, Some(entrance))] {
+            let started = Instant::now();
+            let mut stream = connect(port, at)?;
+            stream.write_all(b"p")?;
+            stream.read_exact(&mut [0])?;
+            times.push(started.elapsed());
+        }
+    }
+    let (a, b) = (quantile(&mut straight, 50), quantile(&mut proxied, 50));
+    let mut out = format!(
+        "| the proxy, upstream on the loopback | straight | proxied | |\n|---|---|---|---|\n\
+         | a connection and one byte each way, median | {:.3} ms | {:.3} ms | {:+.3} ms |\n",
+        a.as_secs_f64() * 1e3,
+        b.as_secs_f64() * 1e3,
+        (b.as_secs_f64() - a.as_secs_f64()) * 1e3,
+    );
+    for (name, line) in [("as fast as it goes", None), ("over a line of 5 Gbit/s", Some(LINE))] {
+        let (mut fast, mut slow) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            fast.push(carry(connect(port, None)?, line)?);
+            slow.push(carry(connect(port, Some(entrance))?, line)?);
+        }
+        let rate = |times: &mut Vec<Duration>| BYTES as f64 / quantile(times, 50).as_secs_f64() / 1e6;
+        let (fast, slow) = (rate(&mut fast), rate(&mut slow));
+        out += &format!(
+            "| 1 GiB upwards, {name} | {fast:.0} MB/s | {slow:.0} MB/s | {:.0} % |\n",
+            slow / fast * 100.0
+        );
+    }
+    Ok(out)
+}
+
+/// Opens the proxy's port; returns its number.
+async fn entrance() -> Outcome<u16> {
     let mut rules = DomainRules::default();
     rules.allow("bench.test")?;
     rules.allow("127.0.0.1")?;
     let mut egress = Egress::new(rules, None);
     egress.resolver = Some(Arc::new(|_| vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]));
     let take = connections(Arc::new(egress));
-    let entrance = TcpListener::bind("127.0.0.1:0").await?;
-    let entrance_port = entrance.local_addr()?.port();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
     tokio::spawn(async move {
-        while let Ok((stream, _)) = entrance.accept().await {
+        while let Ok((stream, _)) = listener.accept().await {
             if let Ok(stream) = stream.into_std() {
                 take(ProxyConnection { port: ProxyPort::Http, stream, command: None });
             }
         }
     });
-    let (mut straight, mut proxied) = (Vec::new(), Vec::new());
-    for _ in 0..CONNECTIONS {
-        for (times, at) in [(&mut straight, None), (&mut proxied, Some(entrance_port))] {
-            let started = Instant::now();
-            let mut stream = connect(port, at).await?;
-            stream.write_all(b"p").await?;
-            stream.read_u8().await?;
-            times.push(started.elapsed());
-        }
-    }
-    let (a, b) = (quantile(&mut straight, 50), quantile(&mut proxied, 50));
-    let (mut fast, mut slow) = (Vec::new(), Vec::new());
-    for _ in 0..3 {
-        fast.push(carry(connect(port, None).await?).await?);
-        slow.push(carry(connect(port, Some(entrance_port)).await?).await?);
-    }
-    let rate = |times: &mut Vec<Duration>| BYTES as f64 / quantile(times, 50).as_secs_f64() / 1e6;
-    let (fast, slow) = (rate(&mut fast), rate(&mut slow));
-    Ok(format!(
-        "| the proxy, upstream on the loopback | straight | proxied | |\n|---|---|---|---|\n\
-         | a connection and one byte each way, median | {:.3} ms | {:.3} ms | {:+.3} ms |\n\
-         | 1 GiB upwards | {fast:.0} MB/s | {slow:.0} MB/s | {:.0} % |\n",
-        a.as_secs_f64() * 1e3,
-        b.as_secs_f64() * 1e3,
-        (b.as_secs_f64() - a.as_secs_f64()) * 1e3,
-        slow / fast * 100.0
-    ))
+    Ok(port)
 }
 
 /// Answers one byte with one; takes everything else until the end, and answers that.
-async fn serve(server: TcpListener) {
-    while let Ok((mut stream, _)) = server.accept().await {
-        tokio::spawn(async move {
-            if stream.read_u8().await.ok() == Some(b'p') {
-                return stream.write_all(b"q").await.is_ok();
+fn serve(server: &TcpListener) {
+    while let Ok((mut stream, _)) = server.accept() {
+        std::thread::spawn(move || -> std::io::Result<()> {
+            let mut buffer = vec![0; 128 << 10];
+            loop {
+                match stream.read(&mut buffer)? {
+                    1 if buffer[0] == b'p' => return stream.write_all(b"q"),
+                    0 => return stream.write_all(b"q"),
+                    _ => {}
+                }
             }
-            let taken = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-            taken.is_ok() && stream.write_all(b"q").await.is_ok()
         });
     }
 }
 
-async fn connect(port: u16, proxy: Option<u16>) -> Outcome<TcpStream> {
-    let mut stream = TcpStream::connect(("127.0.0.1", proxy.unwrap_or(port))).await?;
+fn connect(port: u16, proxy: Option<u16>) -> Outcome<TcpStream> {
+    let mut stream = TcpStream::connect(("127.0.0.1", proxy.unwrap_or(port)))?;
     if proxy.is_some() {
-        stream.write_all(format!("CONNECT bench.test:{port} HTTP/1.1\r\n\r\n").as_bytes()).await?;
-        let mut answer = [0; 39];
-        stream.read_exact(&mut answer).await?;
+        stream.write_all(format!("CONNECT bench.test:{port} HTTP/1.1\r\n\r\n").as_bytes())?;
+        stream.read_exact(&mut [0; 39])?;
     }
     Ok(stream)
 }
 
-async fn carry(mut stream: TcpStream) -> Outcome<Duration> {
-    let chunk = vec![b'x'; 1 << 20];
+/// Sends all of it, not faster than a line would, and waits for the answer.
+fn carry(mut stream: TcpStream, line: Option<f64>) -> Outcome<Duration> {
+    let chunk = vec![b'x'; 256 << 10];
     let started = Instant::now();
-    for _ in 0..BYTES / chunk.len() {
-        stream.write_all(&chunk).await?;
+    for n in 0..BYTES / chunk.len() {
+        let due = line.map(|rate| Duration::from_secs_f64((n * chunk.len()) as f64 / rate));
+        std::thread::sleep(due.unwrap_or_default().saturating_sub(started.elapsed()));
+        stream.write_all(&chunk)?;
     }
-    stream.shutdown().await?;
-    stream.read_u8().await?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.read_exact(&mut [0])?;
     Ok(started.elapsed())
 }
