@@ -9,13 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, mknodat, openat,
-    openat2, statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, linkat, mkdirat,
+    mknodat, openat, openat2, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -55,8 +55,9 @@ pub(super) fn make(placeholders: &[Placeholder]) -> io::Result<Made> {
 fn make_in(dir: &Path, placeholders: &[&Placeholder], left_out: &mut Vec<PathBuf>) -> io::Result<OwnedFd> {
     let held = open_dir(dir).and_then(|fd| lock(&fd, FlockOperation::NonBlockingLockShared).map(|()| fd));
     let held = held.map_err(|error| named(dir, &error))?;
+    let mut sockets = SocketNode::default();
     for placeholder in placeholders {
-        match create(held.as_fd(), placeholder) {
+        match create(held.as_fd(), placeholder, &mut sockets) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOTDIR) => {
                 left_out.push(placeholder.path.clone());
@@ -87,11 +88,38 @@ fn lock(dir: &OwnedFd, operation: FlockOperation) -> io::Result<()> {
     Err(io::Error::other("somebody else keeps it locked"))
 }
 
-fn create(dir: BorrowedFd<'_>, placeholder: &Placeholder) -> rustix::io::Result<()> {
+/// A socket of a directory; others in it are links to it, which take nothing but their names.
+#[derive(Default)]
+struct SocketNode(Option<OwnedFd>);
+
+impl SocketNode {
+    fn create(&mut self, dir: BorrowedFd<'_>, name: &OsStr, mode: Mode) -> rustix::io::Result<()> {
+        if let Some(node) = &self.0 {
+            // By its descriptor: whatever has its name by now, this is ours.
+            let node = format!("/proc/self/fd/{}", node.as_raw_fd());
+            match linkat(CWD, node, dir, name, AtFlags::SYMLINK_FOLLOW) {
+                done @ (Ok(()) | Err(Errno::EXIST)) => return done,
+                // Some disks have no links.
+                Err(_) => self.0 = None,
+            }
+        }
+        mknodat(dir, name, FileType::Socket, mode, 0)?;
+        let node = openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let found = fstat(&node)?;
+        self.0 = is_placeholder_mode(found.st_mode, found.st_size == 0).then_some(node);
+        Ok(())
+    }
+}
+
+fn create(
+    dir: BorrowedFd<'_>,
+    placeholder: &Placeholder,
+    sockets: &mut SocketNode,
+) -> rustix::io::Result<()> {
     let name = placeholder.path.file_name().unwrap_or_default();
     let (file, directory) = (Mode::from_raw_mode(PLACEHOLDER_FILE), Mode::from_raw_mode(PLACEHOLDER_DIR));
     match placeholder.kind {
-        PlaceholderKind::Socket => match mknodat(dir, name, FileType::Socket, file, 0) {
+        PlaceholderKind::Socket => match sockets.create(dir, name, file) {
             // Some disks have no sockets; every one has directories.
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 mkdirat(dir, name, directory)
@@ -186,6 +214,24 @@ mod tests {
         assert!(root.join("elsewhere/commondir").exists());
         remove_made(&root.join("elsewhere/commondir")).unwrap();
         assert!(!root.join("elsewhere/commondir").exists());
+    }
+
+    #[test]
+    fn sockets_of_a_directory_are_one_node_and_what_is_there_is_none_of_them() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("a"), "kept").unwrap();
+        let names = ["a", "b", "c", "d"];
+        let placeholder = |name: &&str| Placeholder { path: root.join(name), kind: PlaceholderKind::Socket };
+        let plan = Plan { placeholders: names.iter().map(placeholder).collect(), ..Plan::default() };
+        drop(make(&plan.placeholders).unwrap());
+        let links = |name: &str| root.join(name).symlink_metadata().unwrap().nlink();
+        assert_eq!(names.map(links), [1, 3, 3, 3]);
+        sweep(&FileRules::default(), &plan);
+        let left: Vec<_> = std::fs::read_dir(&root).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["a"]);
+        assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "kept");
     }
 
     #[test]
