@@ -371,8 +371,9 @@ impl Disk for RealDisk {
     }
 }
 
-/// The permissions that mark placeholders; nobody has a reason to give them to anything else.
-pub(crate) const PLACEHOLDER_DIR: u32 = 0o1555;
+/// The permissions that mark placeholders; nobody has a reason to give them to anything else. Their owner may write into
+/// a directory from outside: settings are saved while a command runs.
+pub(crate) const PLACEHOLDER_DIR: u32 = 0o1755;
 /// Those of files and sockets.
 pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
@@ -388,7 +389,8 @@ pub(crate) fn is_placeholder_mode(mode: u32, is_empty: bool) -> bool {
     const FILE: u32 = 0o100_000;
     const SOCKET: u32 = 0o140_000;
     match (mode & 0o7777, mode & 0o170_000) {
-        (PLACEHOLDER_DIR, DIR) | (PLACEHOLDER_FILE, SOCKET) => true,
+        // Earlier releases made directories that nobody could write into.
+        (PLACEHOLDER_DIR | 0o1555, DIR) | (PLACEHOLDER_FILE, SOCKET) => true,
         (PLACEHOLDER_FILE, FILE) => is_empty,
         _ => false,
     }

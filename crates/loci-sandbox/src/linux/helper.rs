@@ -2,13 +2,13 @@
 //!
 //! Three processes: the one that was started stays outside everything, makes placeholders, waits, and removes them after
 //! the command; its child is the first process of the namespaces ([`super::init`]); that one's child becomes the program.
-//! The first two work side by side: the child mounts what does not depend on placeholders meanwhile, and says when every
-//! process of the command has ended, so that what is left of the namespaces goes while placeholders are removed. Each step
-//! that fails ends all of them before the program has started: nothing ever runs with less than what the policy asks for.
+//! The first two work side by side: the child mounts what does not depend on placeholders meanwhile. Placeholders are
+//! removed when the namespaces are gone: to remove what something is mounted on, the kernel waits each time. Each step that
+//! fails ends all of them before the program has started: nothing ever runs with less than what the policy asks for.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -82,52 +82,42 @@ fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::R
         plan = Plan::new(files, &disk);
     }
     let (ready, tell_ready) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (ended, tell_ended) = pipe_with(PipeFlags::CLOEXEC)?;
     let user = (rustix::process::geteuid(), rustix::process::getegid());
     sys::block_signals()?;
     match checked(policy, HelperStep::Init, sys::fork_apart)? {
         Forked::Child => {
-            drop((tell_ready, ended));
+            drop(tell_ready);
             let first = FirstProcess { policy, plan: &plan, disk: &disk, launch, cwd: &cwd, control, user };
-            std::process::exit(i32::from(init::run(&first, ready, &tell_ended)));
+            std::process::exit(i32::from(init::run(&first, ready)));
         }
         Forked::Parent(child) => {
-            drop((ready, tell_ended));
-            let code = supervise(policy, &plan, child, tell_ready, ended);
+            drop(ready);
+            let code = supervise(policy, &plan, child, tell_ready);
             if let Some(files) = &policy.files {
                 placeholders::sweep(files, &plan);
             }
             remove_absent(&plan.absent, control);
-            code.and_then(|()| wait_for(child))
+            code
         }
     }
 }
 
-/// Makes placeholders, says so, and waits until every process of the sandbox but its first has ended, or all have.
-fn supervise(
-    policy: &Policy,
-    plan: &Plan,
-    child: Pid,
-    tell_ready: OwnedFd,
-    ended: OwnedFd,
-) -> io::Result<()> {
+/// Makes placeholders, says so, and waits until everything in the sandbox has ended; returns the program's code.
+fn supervise(policy: &Policy, plan: &Plan, child: Pid, tell_ready: OwnedFd) -> io::Result<u8> {
     // Held until the program has ended.
     let made = checked(policy, HelperStep::Placeholders, || placeholders::make(&plan.placeholders));
     let made = made.inspect_err(|_| end(child))?;
     // When the child has failed nobody reads it, and how it ended says the rest.
     drop(File::from(tell_ready).write_all(&placeholders_message(&made.left_out)));
     leave_streams().inspect_err(|_| end(child))?;
-    if File::from(ended).read(&mut [0]).unwrap_or(0) == 0 {
-        wait_unreaped(child)?;
-    }
-    Ok(())
+    wait_for(child)
 }
 
 /// Ends the first process and, with it, everything in its namespaces.
 fn end(child: Pid) {
     // It may have ended by itself.
     kill_process(child, Signal::KILL).ok();
-    drop(wait_unreaped(child));
+    drop(wait_for(child));
 }
 
 /// Says that placeholders are there, and where none could be made: paths, each with a NUL behind it, and a plus at the end.
@@ -145,17 +135,6 @@ fn refuse_everything_writable(files: &FileRules) -> io::Result<()> {
             files.roots.len()
         ))),
         false => Ok(()),
-    }
-}
-
-/// Waits until a process has ended, and leaves it for [`wait_for`].
-fn wait_unreaped(child: Pid) -> io::Result<()> {
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
-    loop {
-        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return Ok(other.map(drop)?),
-        }
     }
 }
 

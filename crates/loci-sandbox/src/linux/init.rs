@@ -36,21 +36,12 @@ pub(super) struct FirstProcess<'a> {
     pub(super) user: (Uid, Gid),
 }
 
-/// Runs the program inside; returns the exit code of the sandbox. `ready` says that placeholders are there, `tell_ended`
-/// is told that no process of the command is left.
-pub(super) fn run(first: &FirstProcess<'_>, ready: OwnedFd, tell_ended: &OwnedFd) -> u8 {
+/// Runs the program inside; returns the exit code of the sandbox. `ready` says that placeholders are there.
+pub(super) fn run(first: &FirstProcess<'_>, ready: OwnedFd) -> u8 {
     let FirstProcess { policy, launch, control, .. } = first;
     match prepare(first, ready) {
         Ok(Some(ports)) => match start(policy, launch, control) {
-            Ok(child) => {
-                let code = supervise(child, &ports, control).unwrap_or(FAILED);
-                // Where they cannot be ended the kernel does it with this process, and nobody is told before.
-                if end_all().is_ok() {
-                    // Nobody waits for it when the other end is gone.
-                    rustix::io::write(tell_ended, b"+").ok();
-                }
-                code
-            }
+            Ok(child) => supervise(child, &ports, control).unwrap_or(FAILED),
             Err(error) => say_failure(&error, control),
         },
         // Who waits outside has failed, and has said so.
@@ -123,18 +114,6 @@ fn start(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Resul
     let child = launch.program(policy, control)?.spawn().map_err(|error| launch.not_started(&error))?;
     leave_streams()?;
     Ok(child)
-}
-
-/// Ends what the program has left and waits until it is gone: behind this nothing of the command runs.
-fn end_all() -> io::Result<()> {
-    sys::kill_all_others()?;
-    loop {
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::CHILD) => return Ok(()),
-            Err(other) => return Err(other.into()),
-        }
-    }
 }
 
 /// Waits for the program's end, and serves the proxy's ports meanwhile.

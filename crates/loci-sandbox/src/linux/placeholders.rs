@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, linkat, mkdirat,
-    mknodat, openat, openat2, statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, fchmod, flock, fstat, linkat,
+    mkdirat, mknodat, openat, openat2, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -174,8 +174,19 @@ fn remove_placeholder(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         return Ok(());
     }
     let is_dir = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-    let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    Ok(unlinkat(dir, name, flags)?)
+    if is_dir {
+        return match unlinkat(dir, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY) => adopt(dir, name),
+            other => Ok(other?),
+        };
+    }
+    Ok(unlinkat(dir, name, AtFlags::empty())?)
+}
+
+/// Makes a directory, into which somebody outside has written meanwhile, one like any other.
+fn adopt(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(fchmod(openat(dir, name, flags, Mode::empty())?, Mode::from_raw_mode(0o755))?)
 }
 
 /// Removes what a command has made although it must not be there; a directory only if it is empty.
@@ -232,6 +243,21 @@ mod tests {
         let left: Vec<_> = std::fs::read_dir(&root).unwrap().map(|it| it.unwrap().file_name()).collect();
         assert_eq!(left, ["a"]);
         assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "kept");
+    }
+
+    #[test]
+    fn settings_that_are_saved_meanwhile_stay_in_a_directory_like_any_other() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join(".claude");
+        let plan = plan(path.clone(), PlaceholderKind::Dir);
+        let made = make(&plan.placeholders).unwrap();
+        assert_eq!(path.metadata().unwrap().mode() & 0o200, 0o200, "its owner may write into it");
+        std::fs::write(path.join("settings.local.json"), "{}").unwrap();
+        drop(made);
+        sweep(&FileRules::default(), &plan);
+        assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o755);
+        assert_eq!(std::fs::read_to_string(path.join("settings.local.json")).unwrap(), "{}");
     }
 
     #[test]

@@ -190,20 +190,6 @@ pub(super) fn unblock_signals() -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Ends every process that this one may signal but itself: as the first of a namespace, all others in it.
-pub(super) fn kill_all_others() -> io::Result<()> {
-    // SAFETY: no memory is involved.
-    let result = unsafe { libc::kill(-1, libc::SIGKILL) };
-    match result {
-        0 => Ok(()),
-        _ => match io::Error::last_os_error() {
-            // There is none.
-            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
-            error => Err(error),
-        },
-    }
-}
-
 /// Makes this process one that others cannot look into.
 pub(super) fn make_undumpable() -> io::Result<()> {
     // SAFETY: no memory is involved.
