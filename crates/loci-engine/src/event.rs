@@ -366,6 +366,8 @@ pub struct UserMessage {
     pub message: Value,
     /// A tool's structured output.
     pub tool_use_result: Option<Value>,
+    /// Whether nobody said it: a summary, or something that loci tells the model.
+    pub is_synthetic: bool,
     /// When.
     pub timestamp: String,
 }

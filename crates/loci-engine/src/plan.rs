@@ -195,7 +195,7 @@ impl PlanService {
 
 /// Returns the plan for those who lost sight of it.
 pub(crate) fn plan_attachment(file: &Path) -> Option<Value> {
-    let content = std::fs::read_to_string(file).ok().filter(|text| !text.trim().is_empty())?;
+    let content = loci_stdx::read_regular_to_string(file).ok().filter(|text| !text.trim().is_empty())?;
     let (name, n_lines) = (file.display().to_string(), content.lines().count());
     let file = json!({"filePath": name, "content": content, "numLines": n_lines, "startLine": 1, "totalLines": n_lines});
     Some(

@@ -323,6 +323,7 @@ mod tests {
             entry: "e".into(),
             message: json!({"content": [{"type": "tool_result", "tool_use_id": "t1", "is_error": true}]}),
             tool_use_result: None,
+            is_synthetic: false,
             timestamp: String::new(),
         };
         recorder.take(&EngineEvent::User(result), at(3_000));

@@ -318,7 +318,7 @@ fn apply_flag_settings(settings: &Map<String, Value>, context: &ControlContext) 
 const TASK_OUTPUT_BYTES: u64 = 256 * 1024;
 
 fn task_output(file: &Path) -> std::io::Result<Value> {
-    let mut file = std::fs::File::open(file)?;
+    let mut file = loci_stdx::open_regular(file)?;
     let total = file.metadata()?.len();
     let skipped = total.saturating_sub(TASK_OUTPUT_BYTES);
     file.seek(SeekFrom::Start(skipped))?;

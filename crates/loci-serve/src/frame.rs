@@ -291,6 +291,9 @@ impl Frames {
         if let Some(result) = &message.tool_use_result {
             frame["tool_use_result"] = result.clone();
         }
+        if message.is_synthetic {
+            frame["isSynthetic"] = json!(true);
+        }
         self.sealed(frame, Some(message.entry.as_str()))
     }
 

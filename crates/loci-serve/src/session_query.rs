@@ -210,7 +210,7 @@ fn read_file(
         return Err(format!("The rules do not let `{}` be read unasked", real.display()));
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(&real).map_err(|error| error.to_string())?;
+    let file = loci_stdx::open_regular(&real).map_err(|error| error.to_string())?;
     let total = file.metadata().map_err(|error| error.to_string())?.len();
     file.take(max_bytes).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     let mut answer = json!({"absPath": real, "truncated": total > max_bytes});

@@ -105,7 +105,7 @@ fn plan_text(input: &Value) -> Option<&str> {
 }
 
 fn read_plan(file: &Path) -> Option<String> {
-    std::fs::read_to_string(file).ok().filter(|text| !text.trim().is_empty())
+    loci_stdx::read_regular_to_string(file).ok().filter(|text| !text.trim().is_empty())
 }
 
 fn approval_text(plan: &str, file: Option<&Path>, was_edited: bool) -> String {

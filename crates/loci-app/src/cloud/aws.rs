@@ -174,7 +174,7 @@ fn file_of(env: &Env, variable: &str, name: &str) -> PathBuf {
 
 /// Reads a file; one that is not there has no sections.
 fn read_sections(path: &std::path::Path) -> Sections {
-    std::fs::read_to_string(path).map(|text| ini::parse(&text)).unwrap_or_default()
+    loci_stdx::read_regular_to_string(path).map(|text| ini::parse(&text)).unwrap_or_default()
 }
 
 #[cfg(test)]

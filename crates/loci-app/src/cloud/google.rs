@@ -125,7 +125,7 @@ impl GoogleSource {
         let failed = |what: String| {
             unauthenticated(format!("`{}` holds no Google credentials: {what}", path.display()), HINT)
         };
-        match std::fs::read_to_string(&path) {
+        match loci_stdx::read_regular_to_string(&path) {
             Ok(text) => {
                 let value = serde_json::from_str(&text).map_err(|_| failed("it is not JSON".to_owned()))?;
                 Ok(Some((path, value)))

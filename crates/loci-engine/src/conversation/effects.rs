@@ -304,6 +304,7 @@ impl Conversation {
             entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
             message: json!({"role": "user", "content": [{"type": "text", "text": text}]}),
             tool_use_result: None,
+            is_synthetic: false,
             timestamp: entry.head().timestamp.as_deref().unwrap_or_default().to_owned(),
         }));
     }
@@ -314,6 +315,7 @@ impl Conversation {
             entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
             message: entry.fields().read("message").unwrap_or_default(),
             tool_use_result,
+            is_synthetic: entry.head().is_compact_summary || entry.head().is_meta,
             timestamp: entry.head().timestamp.as_deref().unwrap_or_default().to_owned(),
         }));
     }

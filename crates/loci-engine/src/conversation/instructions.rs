@@ -145,7 +145,7 @@ impl Conversation {
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let is_same = since.is_some_and(|since| since.as_millis() as u64 == modified_ms);
         let (Some(modified), true) = (modified, is_same) else { return };
-        let Ok(text) = std::fs::read_to_string(&path) else { return };
+        let Ok(text) = loci_stdx::read_regular_to_string(&path) else { return };
         let state = FileState {
             content: text.replace("\r\n", "\n"),
             modified,

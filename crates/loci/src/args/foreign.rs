@@ -36,6 +36,26 @@ pub(crate) struct ForeignFlags {
     workload: Option<String>,
     #[arg(long, hide = true)]
     mcp_debug: bool,
+    #[arg(long, hide = true)]
+    teammate_mode: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    tmux: Option<String>,
+    #[arg(long, hide = true, alias = "background")]
+    bg: bool,
+    #[arg(long, hide = true)]
+    environment: Option<String>,
+    #[arg(long = "ref", hide = true)]
+    git_ref: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    exec: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    cloud: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    teleport: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    from_pr: Option<String>,
+    #[arg(long, hide = true)]
+    desktop: bool,
 }
 
 impl ForeignFlags {
@@ -69,6 +89,15 @@ impl ForeignFlags {
             ),
             ("--workload", given(&self.workload), "nothing is reported to anybody"),
             ("--mcp-debug", self.mcp_debug, "--debug=mcp says more"),
+            ("--teammate-mode", given(&self.teammate_mode), "agents work inside this process"),
+            (
+                "--tmux",
+                given(&self.tmux),
+                "the working copy is used in this terminal; start loci in tmux yourself",
+            ),
+            ("--bg", self.bg, "the session runs here; put `&` or tmux around it"),
+            ("--environment", given(&self.environment), "sessions run on this machine"),
+            ("--ref", given(&self.git_ref), "the working directory is used as it is"),
         ]
         .into_iter()
         .filter(|(_, is_given, _)| *is_given)
@@ -82,6 +111,33 @@ impl ForeignFlags {
             return Some(
                 "--managed-settings restricts a run in a way that cannot be kept here; put its rules into --settings or \
                  a managed settings file",
+            );
+        }
+        let elsewhere = [
+            (
+                &self.exec,
+                "--exec runs a command under a supervisor, which loci has not; run the command itself",
+            ),
+            (
+                &self.cloud,
+                "--cloud starts a session in the cloud, which loci cannot; leave it out to work here",
+            ),
+            (
+                &self.teleport,
+                "--teleport takes over a session of the cloud, which loci cannot read; `loci -r` lists those here",
+            ),
+            (
+                &self.from_pr,
+                "--from-pr needs sessions that are linked to pull requests, which loci does not do; `loci sessions search` \
+                 finds a session by its words",
+            ),
+        ];
+        if let Some((_, why)) = elsewhere.iter().find(|(given, _)| given.is_some()) {
+            return Some(why);
+        }
+        if self.desktop {
+            return Some(
+                "--desktop goes on in an application that loci does not have; leave it out to work here",
             );
         }
         self.project_config_root.as_ref().map(|_| {
@@ -108,6 +164,15 @@ mod tests {
         assert_eq!(notices.len(), 2, "{notices:?}");
         assert!(notices[0].starts_with("--advisor has no effect") && notices[1].starts_with("--chrome"));
         assert_eq!(flags.refusal(), None);
-        assert!(ForeignFlags { managed_settings: Some("{}".to_owned()), ..flags }.refusal().is_some());
+        let refused = [
+            ForeignFlags { managed_settings: Some("{}".to_owned()), ..flags.clone() },
+            ForeignFlags { cloud: Some(String::new()), ..flags.clone() },
+            ForeignFlags { from_pr: Some("7".to_owned()), ..flags.clone() },
+            ForeignFlags { desktop: true, ..flags.clone() },
+        ];
+        assert!(refused.iter().all(|flags| flags.refusal().is_some()));
+        let flags =
+            ForeignFlags { bg: true, tmux: Some(String::new()), git_ref: Some("main".to_owned()), ..flags };
+        assert_eq!((flags.notices().len(), flags.refusal()), (5, None));
     }
 }

@@ -64,6 +64,9 @@ async fn oversized_request_is_compacted_before_sending() {
         result success completed
         exit Some(0)
     "#]].assert_eq(&render_run(&world, &output));
+    let synthetic: Vec<Value> =
+        output.json_lines().into_iter().filter(|it| it["isSynthetic"] == true).collect();
+    assert_eq!(synthetic.len(), 1, "the summary is nobody's prompt, and nothing else is such: {synthetic:?}");
     let requests = world.requests();
     assert_eq!(requests.len(), 4);
     expect![[r#"

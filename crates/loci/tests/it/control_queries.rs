@@ -277,7 +277,8 @@ async fn read_file_follows_the_rules_of_the_read_tool() {
     let cut = ask("a.txt", json!({"max_bytes": 2}))["response"].clone();
     assert_eq!((&cut["contents"], &cut["truncated"]), (&json!("he"), &json!(true)));
     assert_eq!(ask("a.txt", json!({"encoding": "base64"}))["response"]["contents"], "aGVsbG8=");
-    for path in ["secret.txt", "missing.txt", outside.to_str().unwrap()] {
+    crate::fifos::put_fifo(&world.home.project().join("pipe"));
+    for path in ["secret.txt", "missing.txt", "pipe", "/dev/zero", outside.to_str().unwrap()] {
         assert_eq!(ask(path, json!({}))["subtype"], "error", "{path}");
     }
     assert_fine(&session.finish());

@@ -19,7 +19,7 @@ pub(crate) fn put_fifo(path: &Path) {
 #[tokio::test]
 async fn fifo_in_the_place_of_a_file_never_blocks_a_run() {
     type Place = fn(&World) -> PathBuf;
-    let places: [(&str, Place); 13] = [
+    let places: [(&str, Place); 17] = [
         ("HEAD", |world| world.home.project().join(".git/HEAD")),
         ("git config", |world| world.home.project().join(".git/config")),
         ("index", |world| world.home.project().join(".git/index")),
@@ -40,6 +40,10 @@ async fn fifo_in_the_place_of_a_file_never_blocks_a_run() {
         ("user instructions", |world| world.home.config_home().join("CLAUDE.md")),
         ("state file", |world| world.home.home().join(".claude.json")),
         ("credentials", |world| world.home.config_home().join(".credentials.json")),
+        ("servers", |world| world.home.project().join(".mcp.json")),
+        ("agent", |world| world.home.project().join(".claude/agents/a.md")),
+        ("skill", |world| world.home.project().join(".claude/skills/a/SKILL.md")),
+        ("plugins", |world| world.home.config_home().join("plugins/installed_plugins.json")),
     ];
     for (name, place) in places {
         let world = World::with_git(Step::text("answer")).await;

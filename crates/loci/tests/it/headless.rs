@@ -281,7 +281,7 @@ fn assert_refused(world: &World, binary: Binary, stdin: &str, expected: Expect) 
 
 #[tokio::test]
 async fn impossible_flag_combinations_are_refused() {
-    let cases: [(&str, Expect); 16] = [
+    let cases: [(&str, Expect); 17] = [
         (
             "-p hi --output-format stream-json",
             expect![[r#"
@@ -326,15 +326,19 @@ async fn impossible_flag_combinations_are_refused() {
         "#]],
         ),
         (
-            "-p hi --teleport",
+            "-p hi --telepathy",
             expect![[r#"
-            error: unexpected argument '--teleport' found
+            error: unexpected argument '--telepathy' found
 
-              tip: a similar argument exists: '--effort'
-
-            Usage: loci --print --effort <LEVEL> <PROMPT>
+            Usage: loci [OPTIONS] [PROMPT] [COMMAND]
 
             For more information, try '--help'.
+        "#]],
+        ),
+        (
+            "-p hi --teleport abc",
+            expect![[r#"
+            Error: --teleport takes over a session of the cloud, which loci cannot read; `loci -r` lists those here
         "#]],
         ),
         (

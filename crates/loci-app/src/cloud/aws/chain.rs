@@ -159,7 +159,7 @@ impl AwsChain {
         };
         let file = vars.non_empty("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
         let token = match file {
-            Some(file) => std::fs::read_to_string(file).ok(),
+            Some(file) => loci_stdx::read_regular_to_string(file).ok(),
             None => vars.non_empty("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned),
         };
         let headers = token.map(|token| ("authorization".to_owned(), token.trim().to_owned()));
@@ -238,5 +238,5 @@ fn keys_from_json(value: &Value, [access, secret, token, end]: [&str; 4]) -> Opt
 }
 
 fn read_json(path: &Path) -> Option<Value> {
-    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    serde_json::from_str(&loci_stdx::read_regular_to_string(path).ok()?).ok()
 }

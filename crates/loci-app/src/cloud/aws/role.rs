@@ -105,7 +105,7 @@ impl AwsChain {
 
     async fn play_by_token(&self, role: &Role<'_>, file: &str) -> Result<FoundKeys, String> {
         let path = self.env.cwd.join(loci_core::path::expand_home(&self.env.home, file));
-        let token = std::fs::read_to_string(&path).map_err(|error| {
+        let token = loci_stdx::read_regular_to_string(&path).map_err(|error| {
             format!("by the token in `{}`, which cannot be read: {error}", path.display())
         })?;
         let mut fields = role.fields("AssumeRoleWithWebIdentity");

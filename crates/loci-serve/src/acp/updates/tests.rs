@@ -37,6 +37,7 @@ fn result(id: &str, structured: Option<Value>) -> EngineEvent {
         entry: "e".into(),
         message: json!({"content": [{"type": "tool_result", "tool_use_id": id, "content": "done"}]}),
         tool_use_result: structured,
+        is_synthetic: false,
         timestamp: String::new(),
     })
 }

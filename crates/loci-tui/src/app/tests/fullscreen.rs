@@ -83,6 +83,7 @@ impl Playing {
             entry: "e".into(),
             message: json!({"role": "user", "content": content}),
             tool_use_result: None,
+            is_synthetic: false,
             timestamp: String::new(),
         }))
     }

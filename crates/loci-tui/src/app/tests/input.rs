@@ -405,7 +405,13 @@ fn calls_that_only_look_are_told_in_one_line() {
         let message =
             json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "x"}]});
         let (entry, timestamp) = ("e".into(), String::new());
-        it.news(EngineEvent::User(UserMessage { entry, message, tool_use_result: None, timestamp }));
+        it.news(EngineEvent::User(UserMessage {
+            entry,
+            message,
+            tool_use_result: None,
+            is_synthetic: false,
+            timestamp,
+        }));
     }
     assert!(it.seen().contains("Read(a.rs, b.rs)"), "{}", it.seen());
     it.news(EngineEvent::Warning("next".into()));
