@@ -18,8 +18,8 @@ use loci_core::skill::SkillDefinition;
 use loci_settings::{MergedSettings, Role, Scope};
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
-    FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, SettingsSources, find_plugins,
-    plugin_secrets,
+    FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, SettingsSources, SkillsPrefetch,
+    find_plugins, plugin_secrets,
 };
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ pub struct RunPlugins {
 }
 
 /// What decides which plugins a run has.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct PluginQuery<'a> {
     /// Directories that a flag names.
     pub given: &'a [PathBuf],
@@ -75,6 +75,8 @@ pub struct PluginQuery<'a> {
     pub is_trusted: bool,
     /// Whose files are read.
     pub sources: SettingsSources,
+    /// The reading of the user's skills, where it is under way.
+    pub prefetch: Option<&'a SkillsPrefetch>,
 }
 
 /// Returns the directory that installed plugins lie below.
@@ -100,6 +102,7 @@ impl RunPlugins {
         let places = PluginPlaces {
             given: given.iter().map(expand).collect(),
             skills_dirs: skills_dirs(env, home, query),
+            prefetch: query.prefetch,
             project: project.to_owned(),
             dir: dir.clone(),
         };
@@ -319,7 +322,11 @@ impl RunPlugins {
             path: plugin.folder.root.display().to_string(),
             source: plugin.folder.id.to_string(),
         };
-        PluginList { plugins: self.plugins.iter().map(summary).collect(), problems: self.problems.clone() }
+        PluginList {
+            plugins: self.plugins.iter().map(summary).collect(),
+            themes: self.plugins.iter().flat_map(|plugin| plugin.folder.themes.clone()).collect(),
+            problems: self.problems.clone(),
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! The settings of a run: read, said, applied to the environment.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::hooks::SettingsHooks;
 use loci_settings::{MergedSettings, Settings, jsonc};
 use loci_stdx::{Env, Store, counted};
 use loci_storage::config::{
     DefinitionPlaces, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
-    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, TrustState, external_imports,
+    SETTINGS_LIMIT, SettingsPlaces, SettingsSources, SettingsWatch, SkillsPrefetch, TrustState,
+    external_imports,
 };
 use loci_storage::layout::ConfigHome;
 
@@ -57,6 +58,8 @@ pub struct RunSettings {
     pub mcp: McpSources,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
+    /// The reading of the user's skills, for whoever needs them first.
+    skills: Mutex<Option<SkillsPrefetch>>,
 }
 
 /// How instruction files are looked for.
@@ -145,6 +148,9 @@ impl RunSettings {
         let bare = options.is_bare.then(|| Env { vars: env.vars.clone().with(BARE, "1"), ..env.clone() });
         let env = bare.as_ref().unwrap_or(env);
         let home = ConfigHome::from_env(env);
+        // What lies there does not depend on settings, so it is read beside them.
+        let reads_skills = options.setting_sources.user && !is_bare(env, options);
+        let skills = reads_skills.then(|| SkillsPrefetch::start(home.root().join("skills"))).flatten();
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
         let (watch, loaded) = SettingsWatch::start(
             places.clone(),
@@ -164,6 +170,7 @@ impl RunSettings {
                 merged: &loaded.merged,
                 is_trusted: loaded.trust.is_trusted,
                 sources: options.setting_sources,
+                prefetch: skills.as_ref(),
             };
             plugins = RunPlugins::load(&with_vars, &home, query);
         }
@@ -191,6 +198,7 @@ impl RunSettings {
             plugin_store,
             mcp: McpSources::new(&places, &loaded),
             watch: Some(watch),
+            skills: Mutex::new(skills),
         })
     }
 
@@ -214,7 +222,13 @@ impl RunSettings {
             plugin_store: Arc::new(Store::new(RunPlugins::default())),
             mcp: McpSources::default(),
             watch: None,
+            skills: Mutex::default(),
         }
+    }
+
+    /// Returns the reading of the user's skills, once, where it was begun.
+    pub(crate) fn take_skills(&self) -> Option<SkillsPrefetch> {
+        self.skills.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

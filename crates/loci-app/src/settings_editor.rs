@@ -53,6 +53,7 @@ impl SettingsContext {
             merged: &self.loaded.merged,
             is_trusted: self.loaded.trust.is_trusted,
             sources: SettingsSources::ALL,
+            prefetch: None,
         };
         RunPlugins::load(&self.env, &self.home, query)
     }

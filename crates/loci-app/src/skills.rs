@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_skills};
 use loci_engine::{SessionSkills, SkillFollower};
 use loci_stdx::Store;
-use loci_storage::config::{FoundSkills, SkillWatch};
+use loci_storage::config::{FoundSkills, SkillWatch, SkillsPrefetch};
 use serde_json::Value;
 
 use crate::plugins::RunPlugins;
@@ -32,10 +32,15 @@ pub struct ReadSkills {
 
 impl ReadSkills {
     /// Reads the skills of a run; a bare one has none.
-    pub fn read(run: &SkillOptions) -> Self {
-        let Some(places) = &run.places else { return Self::default() };
-        let (watch, found) = SkillWatch::start(places.clone());
-        Self { found, watch: Some(watch), problems: run.problems.clone() }
+    pub fn read(run: &RunSettings, options: &SkillOptions) -> Self {
+        Self::read_with(options, run.take_skills())
+    }
+
+    /// The same, where the reading of the user's may be under way.
+    pub(crate) fn read_with(options: &SkillOptions, prefetch: Option<SkillsPrefetch>) -> Self {
+        let Some(places) = &options.places else { return Self::default() };
+        let (watch, found) = SkillWatch::start(places.clone(), prefetch);
+        Self { found, watch: Some(watch), problems: options.problems.clone() }
     }
 
     /// Returns what is wrong with files, for people.

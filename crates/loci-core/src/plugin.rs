@@ -49,8 +49,19 @@ impl std::fmt::Display for PluginProblem {
 pub struct PluginList {
     /// Those that are on.
     pub plugins: Vec<PluginSummary>,
+    /// Their colour themes.
+    pub themes: Vec<PluginTheme>,
     /// What is wrong.
     pub problems: Vec<PluginProblem>,
+}
+
+/// A colour theme of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginTheme {
+    /// What settings call it by, behind `custom:`: the plugin's name, a colon, the name of its file.
+    pub slug: String,
+    /// What its file says.
+    pub text: String,
 }
 
 /// A plugin of a session.

@@ -10,7 +10,12 @@ use std::thread;
 /// Calls `each` with every number below `n_items`, on at most `most_threads` threads, and returns what came of them in
 /// that order. The caller's thread is one of them, so few things cost no thread at all.
 pub fn in_parallel<T: Send>(n_items: usize, most_threads: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let n_threads = thread::available_parallelism().map_or(1, usize::from).min(most_threads).min(n_items);
+    // How many there may be is looked up in files: only where it matters.
+    let n_wanted = most_threads.min(n_items);
+    let n_threads = match n_wanted {
+        0 | 1 => n_wanted,
+        _ => thread::available_parallelism().map_or(1, usize::from).min(n_wanted),
+    };
     if n_threads <= 1 {
         return (0..n_items).map(each).collect();
     }

@@ -59,7 +59,7 @@ pub use settings::{
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,
     edit_settings, exclude_local_settings, load_settings,
 };
-pub use skills::{FoundSkills, SkillWatch, discover_skills};
+pub use skills::{FoundSkills, SkillWatch, SkillsPrefetch, discover_skills};
 pub use state_file::{
     StateFileError, edit_state, external_imports, idle_notice, known_user_id, set_external_imports,
     set_trust, user_id,

@@ -63,7 +63,7 @@ pub(crate) fn run(env: &Env, args: &SkillsArgs) -> Result<u8, UserError> {
 fn read(env: &Env, options: &RunOptions) -> Result<(SkillRegistry, Vec<String>), UserError> {
     let run = RunSettings::load(env, options)?;
     let options = SkillOptions::new(&run);
-    let read = ReadSkills::read(&options);
+    let read = ReadSkills::read(&run, &options);
     let problems = read.warnings();
     Ok((read.into_registry(&options), problems))
 }

@@ -60,7 +60,7 @@ fn summary(before: &RunPlugins, now: &RunPlugins) -> String {
         }
     }
     if fixed_parts(before) != fixed_parts(now) {
-        text += "\n\nMCP servers, programs, output styles or settings of plugins changed; they count from the next session on.";
+        text += "\n\nMCP servers, programs, output styles, themes or settings of plugins changed; they count from the next session on.";
     }
     now.problems.iter().fold(text, |text, problem| format!("{text}\n\n! {problem}"))
 }
@@ -70,8 +70,8 @@ fn fixed_parts(plugins: &RunPlugins) -> Vec<String> {
     let parts = |plugin: &RunPlugin| {
         let folder = &plugin.folder;
         format!(
-            "{:?} {:?} {:?} {:?} {:?}",
-            folder.id, folder.servers, folder.bin, folder.styles, folder.settings
+            "{:?} {:?} {:?} {:?} {:?} {:?}",
+            folder.id, folder.servers, folder.bin, folder.styles, folder.themes, folder.settings
         )
     };
     plugins.plugins.iter().map(parts).collect()

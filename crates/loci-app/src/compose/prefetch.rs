@@ -39,7 +39,9 @@ impl Prefetch {
     /// Starts asking git and reading instruction files.
     pub fn start(options: &RunOptions, run: &RunSettings) -> Self {
         let (mut read, skills) = (instruction_reader(run), SkillOptions::new(run));
-        let instructions = std::thread::spawn(move || (read(), read, ReadSkills::read(&skills)));
+        let prefetch = run.take_skills();
+        let instructions =
+            std::thread::spawn(move || (read(), read, ReadSkills::read_with(&skills, prefetch)));
         Self { git: ask_git(options, run), instructions }
     }
 

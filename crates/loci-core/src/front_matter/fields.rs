@@ -37,9 +37,14 @@ impl<'a> FieldReader<'a> {
         }
     }
 
+    /// Finds a field. There are few, so that looking at each takes less than hashing the name.
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
     /// Returns a text that says something.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.fields.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
+        self.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
     }
 
     /// Returns a text that `parse` understands.
@@ -83,7 +88,7 @@ impl<'a> FieldReader<'a> {
     }
 
     fn list(&self, key: &str, is_separator: fn(char) -> bool) -> Option<Vec<String>> {
-        let names = match self.fields.get(key)? {
+        let names = match self.get(key)? {
             Value::Array(items) => items.iter().filter_map(text_of).collect(),
             Value::String(text) => split_outside_parentheses(text, is_separator),
             _ => return None,

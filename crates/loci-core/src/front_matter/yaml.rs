@@ -7,6 +7,7 @@
 
 mod flow;
 
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use flow::{closed_flow, plain, quoted, without_comment};
@@ -92,9 +93,15 @@ impl<'a> Reader<'a> {
         if key == "<<" {
             self.notes.push(format!("line {line}: `<<` is not read"));
         }
-        let shown = key.clone();
-        if map.insert(key, value).is_some() {
-            self.notes.push(format!("line {line}: `{shown}` stands there twice; the last one counts"));
+        match map.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(value);
+            }
+            Entry::Occupied(mut entry) => {
+                let key = entry.key();
+                self.notes.push(format!("line {line}: `{key}` stands there twice; the last one counts"));
+                entry.insert(value);
+            }
         }
     }
 

@@ -65,11 +65,10 @@ pub struct Dependency {
 }
 
 /// Parts that are known and not supported: the field, and its name for people.
-const UNSUPPORTED: [(&str, &str); 5] = [
+const UNSUPPORTED: [(&str, &str); 4] = [
     ("lspServers", "LSP servers"),
     ("workflows", "workflows"),
     ("channels", "channels"),
-    ("themes", "themes"),
     ("monitors", "monitors"),
 ];
 

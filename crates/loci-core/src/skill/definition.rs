@@ -187,8 +187,8 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         label: reader.text("name").filter(|_| is_skill),
         description: reader.text("description").unwrap_or_else(|| first_paragraph(body)).trim().to_owned(),
         when_to_use: reader.text("when_to_use"),
-        argument_hint: argument_hint(fields, &reader),
-        arguments: argument_names(fields),
+        argument_hint: argument_hint(&reader),
+        arguments: argument_names(&reader),
         is_for_model: !reader.switch("disable-model-invocation").unwrap_or(false),
         is_listed: true,
         is_for_people: reader.switch("user-invocable").unwrap_or(true),
@@ -197,7 +197,7 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         model: reader.text("model").filter(|model| model != "inherit"),
         effort: reader.effort("effort"),
         fork: fork(&mut reader),
-        hooks: fields.get("hooks").filter(|hooks| hooks.is_object()).cloned(),
+        hooks: reader.get("hooks").filter(|hooks| hooks.is_object()).cloned(),
         paths: reader.names("paths").filter(|_| is_skill).unwrap_or_default(),
         shell: reader
             .parsed("shell", |text| match text {
@@ -234,8 +234,8 @@ fn fork(reader: &mut FieldReader<'_>) -> Option<SkillFork> {
 }
 
 /// A hint is often written in brackets, which is a list to those who read it as data.
-fn argument_hint(fields: &Map<String, Value>, reader: &FieldReader<'_>) -> Option<String> {
-    match fields.get("argument-hint") {
+fn argument_hint(reader: &FieldReader<'_>) -> Option<String> {
+    match reader.get("argument-hint") {
         Some(Value::Array(items)) => {
             let words: Vec<_> = items.iter().filter_map(Value::as_str).collect();
             Some(format!("[{}]", words.join(", ")))
@@ -245,8 +245,8 @@ fn argument_hint(fields: &Map<String, Value>, reader: &FieldReader<'_>) -> Optio
 }
 
 /// A list, or names with spaces between them.
-fn argument_names(fields: &Map<String, Value>) -> Vec<String> {
-    match fields.get("arguments") {
+fn argument_names(reader: &FieldReader<'_>) -> Vec<String> {
+    match reader.get("arguments") {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(Value::String(text)) => {
             text.split([' ', ',']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -301,6 +301,12 @@ impl SkillDefinition {
     /// Returns the rules it grants, with its directories put in.
     pub fn granted_rules(&self, variables: &Variables) -> Vec<String> {
         self.allowed_tools.iter().map(|rule| variables.expand(rule)).collect()
+    }
+
+    /// Tells whether there is something to be told of it before it is used.
+    pub fn has_summary(&self) -> bool {
+        let is_said = |text: &str| !text.trim().is_empty();
+        is_said(&self.description) || self.when_to_use.as_deref().is_some_and(is_said)
     }
 
     /// Returns what the model is told of it before it is used.

@@ -34,51 +34,45 @@ pub enum Listed {
     NameOnly,
 }
 
+/// What a line takes beside the name: the dash, a space and the line's end.
+const NAME_TAKES: usize = 3;
+
 /// Makes a listing, in the order given.
 pub fn list_skills<'a>(
     skills: impl IntoIterator<Item = (&'a SkillDefinition, Listed)>,
     budget: ListingBudget,
 ) -> SkillListing {
     let skills: Vec<_> = skills.into_iter().collect();
-    let names_take: usize = skills.iter().map(|(skill, _)| name_line(skill).chars().count() + 1).sum();
+    let names_take: usize = skills.iter().map(|(skill, _)| skill.name.chars().count() + NAME_TAKES).sum();
     let mut room = budget.chars.saturating_sub(names_take);
-    let mut listing = SkillListing::default();
+    let mut listing = SkillListing { names: Vec::with_capacity(skills.len()), ..SkillListing::default() };
     for (skill, listed) in skills {
-        let mut line = name_line(skill);
-        // What has no room is not made.
-        let description = match (listed, room) {
-            (Listed::Whole, 1..) => description(skill, budget.description_chars),
-            (Listed::Whole, 0) if !skill.summary().trim().is_empty() => {
-                listing.n_without_description += 1;
-                String::new()
-            }
-            _ => String::new(),
-        };
-        let takes = description.chars().count() + 2;
-        match listed {
-            Listed::Whole if description.is_empty() => {}
-            Listed::Whole if takes <= room => {
-                room -= takes;
-                line.push_str(": ");
-                line.push_str(&description);
-            }
-            Listed::Whole => {
-                room = 0;
-                listing.n_without_description += 1;
-            }
-            Listed::NameOnly => {}
-        }
         if !listing.text.is_empty() {
             listing.text.push('\n');
         }
-        listing.text.push_str(&line);
+        listing.text.push_str("- ");
+        listing.text.push_str(&skill.name);
         listing.names.push(skill.name.clone());
+        if listed == Listed::NameOnly || !skill.has_summary() {
+            continue;
+        }
+        // What has no room is not made.
+        let description = if room > 0 { description(skill, budget.description_chars) } else { String::new() };
+        let takes = description.chars().count() + 2;
+        match takes <= room {
+            true if description.is_empty() => {}
+            true => {
+                room -= takes;
+                listing.text.push_str(": ");
+                listing.text.push_str(&description);
+            }
+            false => {
+                room = 0;
+                listing.n_without_description += 1;
+            }
+        }
     }
     listing
-}
-
-fn name_line(skill: &SkillDefinition) -> String {
-    format!("- {}", skill.name)
 }
 
 /// Returns what a skill is for, on one line and not too long.

@@ -3,8 +3,8 @@
 //! Directories are compared by what lies in them before each turn rather than watched: a change counts from the next
 //! turn on, on every file system.
 
-use std::fs;
-use std::io::Read as _;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::SettingsSources;
 const DEPTH_LIMIT: usize = 8;
 /// How many files a directory may have.
 const COUNT_LIMIT: usize = 1_000;
-/// What most files are smaller than.
+/// What most files are smaller than, where their size is not known.
 const USUAL_SIZE: usize = 8 * 1024;
 /// The largest file that is read.
 pub(super) const SIZE_LIMIT: u64 = 1024 * 1024;
@@ -95,6 +95,20 @@ impl FilePrint {
     }
 }
 
+impl FilePrint {
+    /// Takes what a look below a directory showed.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
+    pub(super) fn of_stat(path: &Path, stat: &rustix::fs::Stat) -> Self {
+        Self {
+            path: path.to_owned(),
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
 /// Returns what tells these files from what they were or will be.
 pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<FilePrint> {
     files.filter_map(FilePrint::of).collect()
@@ -111,11 +125,17 @@ pub(super) fn markdown_files(dir: &Path) -> Vec<PathBuf> {
 
 fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+    for entry in entries.filter_map(Result::ok) {
         if files.len() > COUNT_LIMIT * 2 {
             return;
         }
-        if path.is_dir() {
+        let path = entry.path();
+        // Only a link has to be looked behind.
+        let is_dir = match entry.file_type() {
+            Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+            _ => path.is_dir(),
+        };
+        if is_dir {
             if depth > 0 {
                 collect(&path, depth - 1, files);
             }
@@ -127,16 +147,60 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// Reads a file that is not too large; the error says why not.
 pub(super) fn read_limited(path: &Path) -> Result<String, String> {
-    let read = || {
-        // Room for what most of them hold, so that they are read at once.
-        let mut text = String::with_capacity(USUAL_SIZE);
-        let file = open_regular(path)?;
-        file.take(SIZE_LIMIT + 1).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    let text = read().map_err(|error: std::io::Error| format!("cannot be read: {error}"))?;
-    match text.len() as u64 > SIZE_LIMIT {
-        true => Err("is larger than 1 MiB".to_owned()),
-        false => Ok(text),
+    let mut bytes = Vec::new();
+    let file = open_regular(path).map_err(unreadable)?;
+    let metadata = file.metadata().ok();
+    read_opened(file, metadata.as_ref(), &mut bytes)?;
+    into_text(bytes)
+}
+
+/// Takes what was read as text.
+pub(super) fn into_text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| unreadable(no_text()))
+}
+
+/// Looks at what was read as text.
+pub(super) fn as_text(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|_| unreadable(no_text()))
+}
+
+fn no_text() -> std::io::Error {
+    std::io::Error::new(ErrorKind::InvalidData, "it is not valid UTF-8")
+}
+
+/// Reads a file that was opened into a buffer, in one go where it is as long as it looked; the error says why it is not read.
+pub(super) fn read_opened(
+    file: File,
+    metadata: Option<&fs::Metadata>,
+    buffer: &mut Vec<u8>,
+) -> Result<(), String> {
+    buffer.clear();
+    match metadata {
+        Some(metadata) if metadata.is_dir() => return Err(unreadable(ErrorKind::IsADirectory.into())),
+        Some(metadata) if !metadata.is_file() => {
+            return Err(unreadable(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file")));
+        }
+        Some(_) | None => {}
     }
+    let size = metadata.map_or(0, |metadata| metadata.len().min(SIZE_LIMIT + 1)) as usize;
+    // One byte more than it has shows whether it has grown since.
+    buffer.reserve(if size > 0 { size + 1 } else { USUAL_SIZE });
+    while buffer.len() as u64 <= SIZE_LIMIT {
+        buffer.reserve(1);
+        let n_read = match rustix::io::read(&file, rustix::buffer::spare_capacity(buffer)) {
+            Err(rustix::io::Errno::INTR) => continue,
+            read => read.map_err(|error| unreadable(error.into()))?,
+        };
+        if n_read == 0 || (size > 0 && buffer.len() == size) {
+            break;
+        }
+    }
+    match buffer.len() as u64 > SIZE_LIMIT {
+        true => Err("is larger than 1 MiB".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn unreadable(error: std::io::Error) -> String {
+    format!("cannot be read: {error}")
 }

@@ -5,9 +5,10 @@ use loci_core::output_style::{OutputStyle, parse_style};
 use super::definition_files::{DefinitionPlaces, markdown_files, read_limited};
 
 /// Reads the styles of every place: the administrator's, then the project's, the closest first, then the user's. The first
-/// of a name counts. A file that cannot be read is left out and told beside them.
+/// of a name counts; directories that were added bring none. A file that cannot be read is left out and told beside them.
 pub fn discover_output_styles(places: &DefinitionPlaces) -> (Vec<OutputStyle>, Vec<String>) {
     let (mut styles, mut problems) = (Vec::new(), Vec::new());
+    let places = DefinitionPlaces { extra_dirs: Vec::new(), ..places.clone() };
     for file in places.dirs("output-styles").iter().flat_map(|(dir, _)| markdown_files(dir)) {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         match read_limited(&file) {
@@ -30,6 +31,7 @@ mod tests {
         for (file, text) in [
             ("home/.claude/output-styles/a.md", "---\nname: Mine\n---\nx"),
             ("p/.claude/output-styles/b.md", "far"),
+            ("added/.claude/output-styles/c.md", "of a directory that was added"),
             ("p/sub/.claude/output-styles/b.md", "near"),
         ] {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
@@ -41,7 +43,7 @@ mod tests {
             user: root.join("home/.claude"),
             cwd: root.join("p/sub"),
             root: root.join("p"),
-            extra_dirs: Vec::new(),
+            extra_dirs: vec![root.join("added")],
             sources: SettingsSources::ALL,
             is_trusted: true,
         };

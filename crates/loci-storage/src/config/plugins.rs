@@ -15,17 +15,21 @@
 //! reported.
 
 mod approval;
+mod contained;
 mod folder;
 mod install;
 mod release;
 mod runs;
 mod state;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use loci_core::plugin::{PluginId, PluginProblem};
+use loci_stdx::in_parallel;
 use serde_json::{Map, Value};
 
+use super::skills::{SkillsDir, SkillsPrefetch};
 pub use approval::{approve_plugins, approved_plugins};
 pub use folder::{PluginFolder, read_plugin};
 pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file};
@@ -34,20 +38,21 @@ pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
 };
 
-/// From so many plugins on they are read side by side.
-const MANY: usize = 8;
-/// By so many threads at most.
-const MOST_THREADS: usize = 4;
+/// How many plugins make another thread worth it, and the most threads that read.
+const PLUGINS_PER_THREAD: usize = 8;
+const MOST_READERS: usize = 4;
 
 /// Where plugins are looked for.
-#[derive(Debug, Clone)]
-pub struct PluginPlaces {
+#[derive(Clone)]
+pub struct PluginPlaces<'a> {
     /// `plugins` in the config home.
     pub dir: PathBuf,
     /// Directories that a flag names.
     pub given: Vec<PathBuf>,
     /// Directories of skills, and whose they are.
     pub skills_dirs: Vec<(PathBuf, InstallScope)>,
+    /// The reading of the user's one, where it is under way.
+    pub prefetch: Option<&'a SkillsPrefetch>,
     /// The root of the project.
     pub project: PathBuf,
 }
@@ -65,7 +70,7 @@ pub struct FoundPlugins {
 
 /// Finds and reads plugins. `enabled` is what settings say; `refusal` says why one that is installed may not be used.
 pub fn find_plugins(
-    places: &PluginPlaces,
+    places: &PluginPlaces<'_>,
     enabled: &Map<String, Value>,
     refusal: &dyn Fn(&PluginId, &PluginState) -> Option<String>,
 ) -> FoundPlugins {
@@ -78,27 +83,36 @@ pub fn find_plugins(
     }
     let (state, problems) = read_plugin_state(&places.dir);
     found.problems.extend(problems);
-    for (dir, scope) in &places.skills_dirs {
-        found.take_skills_dir(dir, *scope, enabled, &|id| refusal(id, &state));
-    }
+    let mut off = FoundPlugins::default();
     let mut wanted = Vec::new();
     for installed in state.installed_in(&places.project) {
         let said = enabled.get(&installed.id.to_string()).map(is_on);
         if said == Some(false) {
-            found.disabled.push(installed);
+            off.disabled.push(installed);
             continue;
         }
         if let Some(why) = refusal(&installed.id, &state) {
-            found.problems.push(PluginProblem::new(&installed.id, "policy", why));
-            found.disabled.push(installed);
+            off.problems.push(PluginProblem::new(&installed.id, "policy", why));
+            off.disabled.push(installed);
             continue;
         }
         wanted.push((installed, said));
     }
+    // Read before it is asked what lies among the skills, which is being looked at meanwhile; taken behind that.
     let read = read_installed(&wanted, &state);
+    for (dir, scope) in &places.skills_dirs {
+        let dirs = match places.prefetch.filter(|prefetch| prefetch.path() == dir) {
+            Some(prefetch) => prefetch.plugins().to_vec(),
+            None => SkillsDir::open(dir).map(|dir| dir.plugins().to_vec()).unwrap_or_default(),
+        };
+        found.take_skills_dir(&dirs, *scope, enabled, &|id| refusal(id, &state));
+    }
+    found.problems.append(&mut off.problems);
+    found.disabled.append(&mut off.disabled);
+    let mut catalogues = BTreeMap::new();
     for ((installed, said), plugin) in wanted.into_iter().zip(read) {
         match plugin {
-            Ok(plugin) if said.is_none() && !plugin.manifest.is_enabled_by_default => {
+            Ok(plugin) if said.is_none() && !is_on_by_default(&plugin, &state, &mut catalogues) => {
                 found.disabled.push(installed);
             }
             Ok(plugin) => found.take(plugin),
@@ -118,23 +132,25 @@ fn read_installed(
         let entry = || state.marketplace_entry(&installed.id);
         read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))
     };
-    if wanted.len() < MANY {
-        return wanted.iter().map(read).collect();
-    }
-    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let share = wanted.len().div_ceil(n_threads);
-    std::thread::scope(|scope| {
-        let read = &read;
-        let threads: Vec<_> = wanted
-            .chunks(share)
-            .map(|part| (part, scope.spawn(move || part.iter().map(read).collect::<Vec<_>>())))
-            .collect();
-        // A thread that is lost has lost nothing that cannot be read again.
-        let shares = threads
-            .into_iter()
-            .map(|(part, thread)| thread.join().unwrap_or_else(|_| part.iter().map(read).collect()));
-        shares.flatten().collect()
-    })
+    let n_threads = (wanted.len() / PLUGINS_PER_THREAD).clamp(1, MOST_READERS);
+    in_parallel(wanted.len(), n_threads, |idx| read(&wanted[idx]))
+}
+
+/// Tells whether a plugin is on where settings say nothing of it: what its marketplace says counts before its own word. Each
+/// catalogue is read once.
+fn is_on_by_default(
+    plugin: &PluginFolder,
+    state: &PluginState,
+    catalogues: &mut BTreeMap<String, Option<Map<String, Value>>>,
+) -> bool {
+    let marketplace = &plugin.id.marketplace;
+    let catalogue = catalogues.entry(marketplace.clone()).or_insert_with(|| {
+        let known = state.marketplace(marketplace)?;
+        marketplace_manifest(&known.location).ok().map(|(manifest, _)| manifest)
+    });
+    let entry = catalogue.as_ref().and_then(|catalogue| state::catalogue_entry(catalogue, &plugin.id.name));
+    let said = entry.and_then(|entry| entry.get("defaultEnabled")?.as_bool());
+    said.unwrap_or(plugin.manifest.is_enabled_by_default)
 }
 
 /// Tells whether a value of `enabledPlugins` turns a plugin on: older files list versions there.
@@ -150,13 +166,13 @@ impl FoundPlugins {
     /// Takes the plugins that lie in a directory of skills.
     fn take_skills_dir(
         &mut self,
-        dir: &Path,
+        dirs: &[PathBuf],
         scope: InstallScope,
         enabled: &Map<String, Value>,
         refusal: &dyn Fn(&PluginId) -> Option<String>,
     ) {
-        for path in folder::sorted_entries(dir).into_iter().filter(|path| is_plugin_dir(path)) {
-            let plugin = match read_plugin(&path, None, scope, None) {
+        for path in dirs {
+            let plugin = match read_plugin(path, None, scope, None) {
                 Ok(plugin) => plugin,
                 Err(problem) => {
                     self.problems.push(problem);
@@ -211,11 +227,6 @@ impl FoundPlugins {
             }
         }
     }
-}
-
-/// Tells whether a directory is that of a plugin with a manifest.
-pub(super) fn is_plugin_dir(dir: &Path) -> bool {
-    dir.join(".claude-plugin").join("plugin.json").symlink_metadata().is_ok()
 }
 
 /// Tells whether `dir` lies in `root`, or is it.

@@ -5,23 +5,24 @@
 //! `loci_core::skill`. Skills of directories below the working one are found once a file there is read or changed
 //! ([`SkillWatch::meet`]), and followed from then on.
 
+mod dir;
+mod prefetch;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
+use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, parse_skill};
 use loci_stdx::in_parallel;
 
 use super::definition_files::{DefinitionPlaces, FilePrint, PlaceScope, markdown_files, read_limited};
-use super::plugins::is_plugin_dir;
+use dir::SkillFile;
+pub(super) use dir::SkillsDir;
+pub use prefetch::SkillsPrefetch;
 
-/// How many skills a directory may have.
-const COUNT_LIMIT: usize = 2_000;
 /// How many files make another thread worth it, and the most threads that read.
 const FILES_PER_THREAD: usize = 50;
 const MOST_READERS: usize = 4;
-/// A name that another program uses for a directory of its own.
-const RESERVED: &str = "synced";
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,11 +43,11 @@ pub struct SkillWatch {
 }
 
 impl SkillWatch {
-    /// Reads the skills and begins to follow them.
-    pub fn start(places: DefinitionPlaces) -> (Self, FoundSkills) {
+    /// Reads the skills and begins to follow them; the reading of the user's may be under way.
+    pub fn start(places: DefinitionPlaces, prefetch: Option<SkillsPrefetch>) -> (Self, FoundSkills) {
         // Looked at before reading: a change in between shows up as one later.
-        let files = skill_files(&places);
-        let seen = prints_of(&files);
+        let mut files = skill_files(&places, prefetch);
+        let seen = prints_of(&mut files);
         let found = read_skills(files, &places);
         (Self { places, nested: Vec::new(), seen }, found)
     }
@@ -95,7 +96,7 @@ impl SkillWatch {
     }
 
     fn look(&self) -> (Vec<SkillFile>, Vec<FilePrint>) {
-        let mut files = skill_files(&self.places);
+        let mut files = skill_files(&self.places, None);
         let cwd = fs::canonicalize(&self.places.cwd).unwrap_or_else(|_| self.places.cwd.clone());
         for dir in &self.nested {
             let begin = files.len();
@@ -103,7 +104,7 @@ impl SkillWatch {
             let name = dir.strip_prefix(&cwd).unwrap_or(dir).display().to_string();
             files[begin..].iter_mut().for_each(|file| file.nested_in = Some(name.clone()));
         }
-        let now = prints_of(&files);
+        let now = prints_of(&mut files);
         (files, now)
     }
 }
@@ -114,32 +115,24 @@ fn skills_dir(dir: &Path) -> PathBuf {
 
 /// Reads all skills.
 pub fn discover_skills(places: &DefinitionPlaces) -> FoundSkills {
-    read_skills(skill_files(places), places)
-}
-
-/// A file that is a skill.
-struct SkillFile {
-    path: PathBuf,
-    /// Where that leads.
-    real: PathBuf,
-    name: String,
-    scope: SkillScope,
-    kind: SkillKind,
-    nested_in: Option<String>,
-    /// What it looked like, where that is known without another look.
-    print: Option<FilePrint>,
+    read_skills(skill_files(places, None), places)
 }
 
 /// Returns what tells the files from what they were or will be.
-fn prints_of(files: &[SkillFile]) -> Vec<FilePrint> {
-    let print = |file: &SkillFile| file.print.clone().or_else(|| FilePrint::of(&file.path));
-    files.iter().filter_map(print).collect()
+fn prints_of(files: &mut [SkillFile]) -> Vec<FilePrint> {
+    let print = |file: &mut SkillFile| file.print.take().or_else(|| FilePrint::of(&file.path));
+    files.iter_mut().filter_map(print).collect()
 }
 
-fn skill_files(places: &DefinitionPlaces) -> Vec<SkillFile> {
+/// Returns the files of all places; the reading of the user's skills may be under way.
+fn skill_files(places: &DefinitionPlaces, mut prefetch: Option<SkillsPrefetch>) -> Vec<SkillFile> {
     let mut files = Vec::new();
     for (dir, scope) in places.dirs("skills") {
-        collect_skills(&dir, scope_of(scope), &mut files);
+        let is_users = scope == PlaceScope::User;
+        match prefetch.take_if(|prefetch| is_users && prefetch.path() == dir) {
+            Some(prefetch) => files.extend(prefetch.finish()),
+            None => collect_skills(&dir, scope_of(scope), &mut files),
+        }
     }
     for (dir, scope) in places.dirs("commands") {
         collect_commands(&dir, scope_of(scope), &mut files);
@@ -156,36 +149,16 @@ fn scope_of(scope: PlaceScope) -> SkillScope {
 }
 
 fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    let real_dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-    let mut entries: Vec<fs::DirEntry> = entries.filter_map(Result::ok).take(COUNT_LIMIT).collect();
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let (dir, kind) = (entry.path(), SkillKind::Skill);
-        let path = dir.join("SKILL.md");
-        let is_reserved = name.eq_ignore_ascii_case(RESERVED) || name.starts_with('.');
-        let Some(metadata) = path.symlink_metadata().ok().filter(|_| !is_reserved && !is_plugin_dir(&dir))
-        else {
-            continue;
-        };
-        // Only a link can lead where another name leads, too.
-        let is_link = metadata.is_symlink() || entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        let real = match is_link {
-            true => fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
-            false => real_dir.join(&name).join("SKILL.md"),
-        };
-        let print = (!metadata.is_symlink()).then(|| FilePrint::new(&path, &metadata));
-        files.push(SkillFile { name, path, real, scope, kind, nested_in: None, print });
-    }
+    let Some(dir) = SkillsDir::open(dir) else { return };
+    files.extend((0..dir.len()).filter_map(|idx| dir.look(idx, scope)));
 }
 
 fn collect_commands(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     for path in markdown_files(dir) {
         let Some(name) = command_name(dir, &path) else { continue };
-        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        let (kind, nested_in, print) = (SkillKind::CommandFile, None, None);
-        files.push(SkillFile { path, real, name, scope, kind, nested_in, print });
+        let real = fs::canonicalize(&path).ok();
+        let kind = SkillKind::CommandFile;
+        files.push(SkillFile { path, real, name, scope, kind, nested_in: None, print: None, said: None });
     }
 }
 
@@ -201,34 +174,41 @@ fn read_skills(files: Vec<SkillFile>, places: &DefinitionPlaces) -> FoundSkills 
 }
 
 /// Reads files, each once: two names may lead to one skill.
-fn read_files(files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool + Sync) -> FoundSkills {
-    let mut seen = HashSet::new();
-    let files: Vec<SkillFile> = files.into_iter().filter(|file| seen.insert(file.real.clone())).collect();
-    let read = |idx: usize| {
-        let SkillFile { path, name, scope, kind, nested_in, .. } = &files[idx];
-        let source = SkillSource {
-            scope: *scope,
-            kind: *kind,
-            file: Some(path.clone()),
-            plugin: None,
-            is_trusted: is_trusted(*scope),
-            nested_in: nested_in.clone(),
-        };
-        read_limited(path).map(|text| parse_skill(&text, name, source)).map_err(|why| (path.clone(), why))
+fn read_files(mut files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool + Sync) -> FoundSkills {
+    drop_repeated(&mut files);
+    let unread: Vec<usize> = (0..files.len()).filter(|idx| files[*idx].said.is_none()).collect();
+    let read = |nth: usize| {
+        let file = &files[unread[nth]];
+        read_limited(&file.path)
+            .map(|text| parse_skill(&text, &file.name, file.source(is_trusted(file.scope))))
     };
     // A thread has to have enough to do.
-    let n_threads = (files.len() / FILES_PER_THREAD).clamp(1, MOST_READERS);
-    let mut found = FoundSkills::default();
-    for read in in_parallel(files.len(), n_threads, read) {
-        match read {
-            Ok(skill) => found.skills.push(skill),
-            Err((path, why)) => {
+    let n_threads = (unread.len() / FILES_PER_THREAD).clamp(1, MOST_READERS);
+    let read = in_parallel(unread.len(), n_threads, read);
+    for (idx, said) in unread.into_iter().zip(read) {
+        files[idx].said = Some(said);
+    }
+    let mut found = FoundSkills { skills: Vec::with_capacity(files.len()), problems: Vec::new() };
+    for SkillFile { path, said, .. } in files {
+        match said {
+            Some(Ok(skill)) => found.skills.push(skill),
+            Some(Err(why)) => {
                 tracing::debug!(target: "loci::skills", path = %path.display(), why, "a file is no skill");
                 found.problems.push((path, why));
             }
+            None => {}
         }
     }
     found
+}
+
+/// Leaves the first of several files that lead to one.
+fn drop_repeated(files: &mut Vec<SkillFile>) {
+    let mut seen = HashSet::with_capacity(files.len());
+    let is_first: Vec<bool> =
+        files.iter().map(|file| seen.insert(file.real.as_deref().unwrap_or(&file.path))).collect();
+    let mut is_first = is_first.into_iter();
+    files.retain(|_| is_first.next().unwrap_or(true));
 }
 
 #[cfg(test)]
@@ -308,7 +288,7 @@ mod tests {
     fn changed_skill_is_noticed_once_and_unreadable_one_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("home/.claude/skills/a/SKILL.md");
-        let (mut watch, found) = SkillWatch::start(places(dir.path()));
+        let (mut watch, found) = SkillWatch::start(places(dir.path()), None);
         assert_eq!(found, FoundSkills::default());
         write(file.clone(), "one");
         assert_eq!(names(&watch.poll().unwrap()), ["user a one"]);
@@ -329,7 +309,7 @@ mod tests {
         write(cwd.join("apps/web/src/a.rs"), "");
         write(dir.path().join("p/other/.claude/skills/o/SKILL.md"), "beside");
         write(dir.path().join("p/other/b.rs"), "");
-        let (mut watch, _) = SkillWatch::start(places(dir.path()));
+        let (mut watch, _) = SkillWatch::start(places(dir.path()), None);
         assert_eq!(watch.meet(&dir.path().join("p/other/b.rs")), None, "not below the working directory");
         let found = watch.meet(&cwd.join("apps/web/src/a.rs")).unwrap();
         assert_eq!(names(&found), ["project n x"]);
@@ -342,5 +322,49 @@ mod tests {
         let found = watch.add_dir(&dir.path().join("more")).unwrap();
         assert_eq!(names(&found), ["project added y", "project n longer"]);
         assert_eq!(watch.add_dir(&dir.path().join("more")), None);
+    }
+
+    /// Many skills, one of which cannot be read, one link, one plugin.
+    fn many(dir: &Path) -> PathBuf {
+        let skills = dir.join("home/.claude/skills");
+        for n in 0..90 {
+            write(skills.join(format!("s{n:02}/SKILL.md")), &format!("---\ndescription: d{n}\n---\nx{n}"));
+        }
+        write(skills.join("kit/.claude-plugin/plugin.json"), "{}");
+        write(skills.join("kit/SKILL.md"), "of the plugin");
+        fs::write(skills.join("s07/SKILL.md"), [0xff, 0xfe]).unwrap();
+        fs::create_dir_all(skills.join("s08x/SKILL.md")).unwrap();
+        fs::write(skills.join("loose.md"), "no skill").unwrap();
+        write(dir.join("far/SKILL.md"), "far");
+        std::os::unix::fs::symlink(dir.join("far"), skills.join("linked")).unwrap();
+        fs::create_dir_all(skills.join("inner")).unwrap();
+        std::os::unix::fs::symlink(dir.join("far/SKILL.md"), skills.join("inner/SKILL.md")).unwrap();
+        std::os::unix::fs::symlink("nowhere", skills.join("dangling")).unwrap();
+        skills
+    }
+
+    #[test]
+    fn skills_that_are_read_beside_the_start_are_those_that_are_read_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let skills = many(dir.path());
+        let prefetch = SkillsPrefetch::start(skills.clone()).unwrap();
+        assert_eq!(prefetch.plugins(), [skills.join("kit")]);
+        let (mut watch, found) = SkillWatch::start(places(dir.path()), Some(prefetch));
+        assert_eq!(found, discover_skills(&places(dir.path())));
+        assert_eq!((found.skills.len(), found.problems.len()), (90, 2), "{:?}", found.problems);
+        assert_eq!(watch.poll(), None, "what was read is what is followed");
+        write(skills.join("s11/SKILL.md"), "changed");
+        assert!(watch.poll().is_some());
+    }
+
+    #[test]
+    fn skills_of_another_directory_than_the_users_are_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        many(dir.path());
+        let other = dir.path().join("other");
+        write(other.join("strange/SKILL.md"), "x");
+        let (_, found) = SkillWatch::start(places(dir.path()), SkillsPrefetch::start(other));
+        assert_eq!(found, discover_skills(&places(dir.path())));
+        assert!(SkillsPrefetch::start(dir.path().join("none")).is_none());
     }
 }

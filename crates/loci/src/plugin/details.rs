@@ -3,9 +3,10 @@
 use loci_app::UserError;
 use loci_app::plugins::RunPlugins;
 use loci_context::prose_tokens;
-use loci_storage::config::PluginFolder;
+use loci_storage::config::{PluginFolder, read_plugin};
 
 use super::find;
+use super::list::unused_note;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DetailsArgs {
@@ -14,15 +15,7 @@ pub(super) struct DetailsArgs {
 }
 
 pub(super) fn run(plugins: &RunPlugins, args: &DetailsArgs) -> Result<String, UserError> {
-    let plugin = find(plugins, &args.name).ok_or_else(|| {
-        let is_off =
-            plugins.disabled.iter().any(|it| it.id.to_string() == args.name || it.id.name == args.name);
-        let hint = match is_off {
-            true => "It is installed and off: `loci plugin enable` turns it on.",
-            false => "`loci plugin list` shows those there are.",
-        };
-        UserError::new(format!("There is no plugin `{}` that is on", args.name)).hint(hint)
-    })?;
+    let Some(plugin) = find(plugins, &args.name) else { return describe_unused(plugins, &args.name) };
     let folder = &plugin.folder;
     let mut out = describe(folder);
     for spec in &folder.manifest.options {
@@ -40,8 +33,39 @@ pub(super) fn run(plugins: &RunPlugins, args: &DetailsArgs) -> Result<String, Us
             spec.key
         );
     }
-    let own = plugins.problems.iter().filter(|problem| problem.plugin == folder.id.to_string());
-    Ok(out + &own.map(|problem| format!("! {}\n", problem.message)).collect::<String>())
+    Ok(out + &problems_of(plugins, &folder.id.to_string()))
+}
+
+/// Returns what a plugin that does not count would bring, and why it does not.
+fn describe_unused(plugins: &RunPlugins, name: &str) -> Result<String, UserError> {
+    let is_meant = |id: &str| id == name || id.split('@').next() == Some(name);
+    if let Some(installed) = plugins.disabled.iter().find(|it| is_meant(&it.id.to_string())) {
+        let id = installed.id.to_string();
+        let problems = problems_of(plugins, &id);
+        let why = match problems.is_empty() {
+            true => format!("it is installed and off: `loci plugin enable {id}` turns it on\n"),
+            false => problems,
+        };
+        let folder = read_plugin(&installed.path, Some(&installed.id), installed.scope, None)
+            .map_err(|problem| UserError::new(problem.to_string()))?;
+        return Ok(describe(&folder) + &why);
+    }
+    let why: Vec<&str> = plugins
+        .problems
+        .iter()
+        .filter(|problem| is_meant(&problem.plugin))
+        .map(|problem| problem.message.as_str())
+        .collect();
+    let hint = match why.is_empty() {
+        true => "`loci plugin list` shows those there are.".to_owned(),
+        false => why.join("; "),
+    };
+    Err(UserError::new(format!("There is no plugin `{name}` that is on")).hint(hint))
+}
+
+fn problems_of(plugins: &RunPlugins, id: &str) -> String {
+    let own = plugins.problems.iter().filter(|problem| problem.plugin == id);
+    own.map(|problem| format!("! {}\n", problem.message)).collect()
 }
 
 /// Returns what a plugin is and brings.
@@ -68,12 +92,13 @@ pub(super) fn describe(folder: &PluginFolder) -> String {
         out += &format!("output style {}\n", style.name);
     }
     for theme in &folder.themes {
-        out += &format!("theme {}:{theme}\n", folder.id.name);
+        out += &format!("theme {}\n", theme.slug);
     }
     for dependency in &manifest.dependencies {
         let version = dependency.version.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
         out += &format!("needs {}{version}\n", dependency.id(&folder.id.marketplace));
     }
+    out += &folder.unused.iter().map(|dir| unused_note(dir)).collect::<String>();
     if !folder.unsupported.is_empty() {
         out += &format!("not supported by this version: {}\n", folder.unsupported.join(", "));
     }

@@ -57,5 +57,12 @@ fn line(plugin: &RunPlugin) -> String {
     let folder = &plugin.folder;
     let version = folder.manifest.version.as_deref().unwrap_or("no version");
     let forced = if plugin.is_forced { ", by the administrator" } else { "" };
-    format!("{}  {version}  on{forced}  ({}, {})\n", folder.id, folder.scope.as_str(), folder.root.display())
+    let place = folder.root.display();
+    let unused: String = folder.unused.iter().map(|dir| unused_note(dir)).collect();
+    format!("{}  {version}  on{forced}  ({}, {place})\n{unused}", folder.id, folder.scope.as_str())
+}
+
+/// Says that a directory of a plugin is not used.
+pub(super) fn unused_note(dir: &str) -> String {
+    format!("  `{dir}/` is not used: the manifest names other places\n")
 }

@@ -33,6 +33,7 @@ fn write_plugin(world: &World) -> String {
         ("output-styles/short.md", "---\nname: Short\n---\nTalk like a telegram.".to_owned()),
         ("hooks/hooks.json", hooks.to_string()),
         ("themes/dark.json", "{}".to_owned()),
+        (".lsp.json", "{}".to_owned()),
     ] {
         world.home.write(format!("kit/{file}"), text);
     }
@@ -61,7 +62,7 @@ async fn every_part_of_a_plugin_reaches_the_model_under_its_name() {
     let real = std::fs::canonicalize(&dir).unwrap().display().to_string();
     assert_eq!(init["plugins"], json!([{"name": "kit", "path": real, "source": "kit@inline"}]));
     let errors = init["plugin_errors"].to_string();
-    assert!(errors.contains("themes are not supported"), "{errors}");
+    assert!(errors.contains("LSP servers are not supported") && !errors.contains("themes"), "{errors}");
     for (list, name) in
         [("slash_commands", "kit:front:fix"), ("skills", "kit:greet"), ("agents", "kit:checker")]
     {

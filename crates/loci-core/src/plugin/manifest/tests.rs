@@ -24,7 +24,7 @@ fn every_field_of_a_manifest_is_read() {
     assert!(matches!(&manifest.mcp_servers[..], [Declared::Inline(_)]));
     assert_eq!(manifest.options.len(), 1);
     assert_eq!(manifest.dependencies[1].marketplace.as_deref(), Some("other"));
-    assert_eq!(manifest.unsupported, ["LSP servers", "themes"]);
+    assert_eq!(manifest.unsupported, ["LSP servers"]);
 }
 
 #[test]

@@ -1,31 +1,25 @@
 //! One plugin's directory, read.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_plugin_agent};
 use loci_core::output_style::{OutputStyle, parse_style};
 use loci_core::plugin::{
-    Declared, Manifest, PluginId, PluginProblem, SKILLS_DIR_MARKETPLACE, is_component_name, parse_manifest,
+    Declared, Manifest, PluginId, PluginProblem, PluginTheme, SKILLS_DIR_MARKETPLACE, is_component_name,
+    parse_manifest,
 };
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
 use serde_json::{Map, Value};
 
-use super::super::definition_files::{markdown_files, read_limited};
-use super::{InstallScope, is_within};
+use super::super::definition_files::markdown_files;
+use super::InstallScope;
+use super::contained::{ContainedDir, entries};
 
-/// How many skills a directory may have.
-const COUNT_LIMIT: usize = 2_000;
 /// What a plugin may set.
 const SETTINGS: [&str; 2] = ["agent", "subagentStatusLine"];
 /// Files and directories whose contents this version does nothing with.
-const UNSUPPORTED: [(&str, &str); 4] = [
-    (".lsp.json", "LSP servers"),
-    ("workflows", "workflows"),
-    ("themes", "themes"),
-    ("monitors", "monitors"),
-];
+const UNSUPPORTED: [(&str, &str); 3] =
+    [(".lsp.json", "LSP servers"), ("workflows", "workflows"), ("monitors", "monitors")];
 
 /// A plugin, as its files have it: no value is put in yet.
 #[derive(Debug, Clone)]
@@ -52,10 +46,12 @@ pub struct PluginFolder {
     pub bin: Option<PathBuf>,
     /// What it sets where nobody else does.
     pub settings: Map<String, Value>,
-    /// Colour themes, by their file names.
-    pub themes: Vec<String>,
+    /// Colour themes.
+    pub themes: Vec<PluginTheme>,
     /// What this version does nothing with.
     pub unsupported: Vec<&'static str>,
+    /// Usual directories that are there and not used, since the manifest names others in their place.
+    pub unused: Vec<&'static str>,
     /// What is wrong with its files.
     pub problems: Vec<PluginProblem>,
 }
@@ -73,22 +69,19 @@ pub fn read_plugin(
 ) -> Result<PluginFolder, PluginProblem> {
     let label = id.map_or_else(|| dir.display().to_string(), ToString::to_string);
     let refuse = |kind: &'static str, message: String| PluginProblem::new(&label, kind, message);
-    let root = dir
-        .canonicalize()
-        .map_err(|error| refuse("not_found", format!("`{}` cannot be opened: {error}", dir.display())))?;
-    if !root.is_dir() {
-        return Err(refuse("not_found", format!("`{}` is no directory", dir.display())));
-    }
+    let files = match ContainedDir::open(dir) {
+        Ok(files) => files,
+        Err(_) if dir.exists() && !dir.is_dir() => {
+            return Err(refuse("not_found", format!("`{}` is no directory", dir.display())));
+        }
+        Err(error) => {
+            return Err(refuse("not_found", format!("`{}` cannot be opened: {error}", dir.display())));
+        }
+    };
+    let root = files.root().to_owned();
     let dir_name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let dir_name = id.map_or(dir_name, |id| id.name.clone());
-    let names =
-        std::fs::read_dir(&root).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
-    let mut reader = Reader {
-        root: root.clone(),
-        names: names.collect(),
-        plain: HashSet::from([root.clone()]),
-        problems: Vec::new(),
-    };
+    let mut reader = Reader { root: root.clone(), files };
     let manifest = reader.manifest(&dir_name, entry).map_err(|why| refuse("invalid_manifest", why))?;
     let (mut manifest, problems) = manifest;
     let id = match id {
@@ -100,17 +93,18 @@ pub fn read_plugin(
         None if scope == InstallScope::Inline => PluginId::inline(&manifest.name),
         None => PluginId { name: manifest.name.clone(), marketplace: SKILLS_DIR_MARKETPLACE.to_owned() },
     };
-    reader.problems.extend(problems);
+    reader.files.problems.extend(problems);
     let mut plugin = PluginFolder {
         skills: reader.skills(&manifest),
         agents: reader.agents(&manifest),
         styles: reader.styles(&manifest),
         hooks: reader.declared("hooks/hooks.json", &manifest.hooks),
         servers: reader.declared(".mcp.json", &manifest.mcp_servers),
-        bin: reader.inside(Path::new("bin")).filter(|dir| dir.is_dir()),
+        bin: reader.files.inside(Path::new("bin")).filter(|dir| reader.files.is_dir(dir)),
         settings: reader.settings(),
         themes: reader.themes(&manifest),
         unsupported: reader.unsupported(&manifest),
+        unused: reader.unused(&manifest),
         problems: Vec::new(),
         id,
         scope,
@@ -118,83 +112,20 @@ pub fn read_plugin(
         manifest,
     };
     let id = &plugin.id;
-    plugin.problems = reader.problems.into_iter().map(|it| PluginProblem::new(id, "component", it)).collect();
+    plugin.problems =
+        reader.files.problems.into_iter().map(|it| PluginProblem::new(id, "component", it)).collect();
     Ok(plugin)
 }
 
 struct Reader {
     /// The plugin's directory, without links.
     root: PathBuf,
-    /// What lies in it: what does not is not looked for.
-    names: HashSet<OsString>,
-    /// Directories that are known to be reached without a link.
-    plain: HashSet<PathBuf>,
-    problems: Vec<String>,
+    files: ContainedDir,
 }
 
 impl Reader {
-    /// Returns a path without links when it is there and lies in the plugin.
-    fn inside(&mut self, relative: &Path) -> Option<PathBuf> {
-        self.real(&self.root.join(relative))
-    }
-
-    fn real(&mut self, path: &Path) -> Option<PathBuf> {
-        if !self.may_have(path) {
-            return None;
-        }
-        let metadata = path.symlink_metadata().ok()?;
-        if !metadata.is_symlink() && self.is_plain(path.parent()?) {
-            return Some(path.to_owned());
-        }
-        let shown = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
-        match path.canonicalize() {
-            Ok(real) if is_within(&self.root, &real) => Some(real),
-            Ok(_) => {
-                self.problems.push(format!("`{shown}` leads out of the plugin; it is left alone"));
-                None
-            }
-            Err(error) => {
-                self.problems.push(format!("`{shown}` cannot be opened: {error}"));
-                None
-            }
-        }
-    }
-
-    /// Tells whether there may be something at a path, by the first name of it.
-    fn may_have(&self, path: &Path) -> bool {
-        let first = path.strip_prefix(&self.root).ok().and_then(|inner| inner.components().next());
-        match first {
-            Some(Component::Normal(name)) => self.names.contains(name),
-            _ => true,
-        }
-    }
-
-    /// Tells whether a directory of the plugin is reached without a link or a step up: then nothing below it has to be
-    /// resolved, which would look at every directory above once more.
-    fn is_plain(&mut self, dir: &Path) -> bool {
-        if self.plain.contains(dir) {
-            return true;
-        }
-        let is_below =
-            dir.starts_with(&self.root) && !dir.components().any(|part| part == Component::ParentDir);
-        let is_dir = || dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
-        let is_plain = is_below && is_dir() && dir.parent().is_some_and(|parent| self.is_plain(parent));
-        if is_plain {
-            self.plain.insert(dir.to_owned());
-        }
-        is_plain
-    }
-
-    fn read(&mut self, path: &Path) -> Option<String> {
-        let real = self.real(path)?;
-        match read_limited(&real) {
-            Ok(text) => Some(text),
-            Err(why) => {
-                let shown = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
-                self.problems.push(format!("`{shown}` {why}; it is left out"));
-                None
-            }
-        }
+    fn problem(&mut self, text: impl Into<String>) {
+        self.files.problems.push(text.into());
     }
 
     fn manifest(
@@ -202,13 +133,8 @@ impl Reader {
         dir_name: &str,
         entry: Option<Entry<'_>>,
     ) -> Result<(Manifest, Vec<String>), String> {
-        let path = self.root.join(".claude-plugin").join("plugin.json");
-        if path.symlink_metadata().is_ok() {
-            let n_before = self.problems.len();
-            let Some(text) = self.read(&path) else {
-                return Err(self.problems.split_off(n_before).join("; "));
-            };
-            return parse_manifest(&text, dir_name);
+        if let Some(text) = self.files.read_if_there(&self.root.join(".claude-plugin").join("plugin.json")) {
+            return parse_manifest(&text?, dir_name);
         }
         match entry.and_then(|entry| entry()) {
             Some(fields) => Manifest::from_fields(&fields, dir_name),
@@ -219,24 +145,30 @@ impl Reader {
     fn skills(&mut self, manifest: &Manifest) -> Vec<SkillDefinition> {
         let mut skills = Vec::new();
         let usual = PathBuf::from("skills");
-        let has_usual = self.root.join(&usual).is_dir();
+        let has_usual = self.files.is_dir(&self.root.join(&usual));
         let dirs: Vec<PathBuf> =
             has_usual.then_some(usual).into_iter().chain(manifest.skills.iter().cloned()).collect();
-        if dirs.is_empty() && self.root.join("SKILL.md").is_file() {
+        if dirs.is_empty() {
             self.take_skill(manifest, &self.root.clone(), &mut skills);
         }
         for relative in dirs {
-            let Some(dir) = self.inside(&relative) else {
+            let Some(dir) = self.files.inside(&relative) else {
                 self.report_missing("skills", &relative);
                 continue;
             };
-            if dir.join("SKILL.md").is_file() {
+            let entries = entries(&dir);
+            if entries.iter().any(|(name, kind)| name == "SKILL.md" && !kind.is_dir()) {
                 self.take_skill(manifest, &dir, &mut skills);
                 continue;
             }
-            for entry in sorted_entries(&dir) {
-                if entry.join("SKILL.md").symlink_metadata().is_ok()
-                    && let Some(real) = self.real(&entry)
+            for (name, kind) in entries {
+                let path = dir.join(name);
+                // Only a link may lead elsewhere.
+                if kind.is_dir() {
+                    self.take_skill(manifest, &path, &mut skills);
+                } else if kind.is_symlink()
+                    && path.join("SKILL.md").symlink_metadata().is_ok()
+                    && let Some(real) = self.files.real(&path)
                 {
                     self.take_skill(manifest, &real, &mut skills);
                 }
@@ -250,7 +182,7 @@ impl Reader {
 
     fn take_skill(&mut self, manifest: &Manifest, dir: &Path, skills: &mut Vec<SkillDefinition>) {
         let path = dir.join("SKILL.md");
-        let Some(text) = self.read(&path) else { return };
+        let Some(text) = self.files.read(&path) else { return };
         let dir_name = match dir == self.root {
             true => manifest.name.clone(),
             false => dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -259,29 +191,29 @@ impl Reader {
         let last = skill.label.clone().filter(|name| is_component_name(name)).unwrap_or(dir_name);
         if !is_component_name(&last) {
             let shown: String = last.escape_debug().take(80).collect();
-            self.problems.push(format!("`{shown}` is no name for a skill; it is left out"));
+            self.problem(format!("`{shown}` is no name for a skill; it is left out"));
             return;
         }
         skill.name = format!("{}:{last}", manifest.name);
-        push_once(&mut self.problems, skills, skill);
+        push_once(&mut self.files.problems, skills, skill);
     }
 
     fn take_command(&mut self, manifest: &Manifest, file: &NamedFile, skills: &mut Vec<SkillDefinition>) {
-        let Some(text) = self.read(&file.path) else { return };
+        let Some(text) = self.files.read(&file.path) else { return };
         let Some(parts) = file.name_parts() else {
             let shown: String = file.name.to_string_lossy().escape_debug().take(80).collect();
-            self.problems.push(format!("`{shown}` is no name for a command; it is left out"));
+            self.problem(format!("`{shown}` is no name for a command; it is left out"));
             return;
         };
         let name = format!("{}:{}", manifest.name, parts.join(":"));
         let source = source(manifest, SkillKind::CommandFile, file.path.clone());
-        push_once(&mut self.problems, skills, parse_skill(&text, &name, source));
+        push_once(&mut self.files.problems, skills, parse_skill(&text, &name, source));
     }
 
     fn agents(&mut self, manifest: &Manifest) -> Vec<AgentDefinition> {
         let mut agents: Vec<AgentDefinition> = Vec::new();
         for file in self.markdown("agents", manifest.agents.as_deref()) {
-            let Some(text) = self.read(&file.path) else { continue };
+            let Some(text) = self.files.read(&file.path) else { continue };
             let source =
                 AgentSource { scope: AgentScope::Plugin, file: Some(file.path.clone()), is_trusted: true };
             let parts = file.name_parts().unwrap_or_default();
@@ -290,14 +222,14 @@ impl Reader {
             let mut agent = match parse_plugin_agent(&text, &stem, source) {
                 Ok(agent) => agent,
                 Err(problem) => {
-                    self.problems.push(format!("`{shown}` is no agent: {}", problem.message));
+                    self.problem(format!("`{shown}` is no agent: {}", problem.message));
                     continue;
                 }
             };
             let name = agent.name.trim().to_owned();
             if !is_component_name(&name) {
                 let shown: String = name.escape_debug().take(80).collect();
-                self.problems.push(format!("`{shown}` is no name for an agent; it is left out"));
+                self.problem(format!("`{shown}` is no name for an agent; it is left out"));
                 continue;
             }
             let dirs = parts.iter().rev().skip(1).rev().map(String::as_str);
@@ -311,11 +243,11 @@ impl Reader {
     fn styles(&mut self, manifest: &Manifest) -> Vec<OutputStyle> {
         let mut styles = Vec::new();
         for file in self.markdown("output-styles", manifest.output_styles.as_deref()) {
-            let Some(text) = self.read(&file.path) else { continue };
+            let Some(text) = self.files.read(&file.path) else { continue };
             let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let mut style = parse_style(&text, &stem.unwrap_or_default(), Some(file.path.clone()));
             if style.name.chars().any(|c| c.is_control() || c == ':') {
-                self.problems.push("an output style has a name that is none; it is left out".to_owned());
+                self.problem("an output style has a name that is none; it is left out".to_owned());
                 continue;
             }
             style.name = format!("{}:{}", manifest.name, style.name);
@@ -330,13 +262,13 @@ impl Reader {
         let is_named = named.is_some();
         let mut files: Vec<NamedFile> = Vec::new();
         for relative in named.unwrap_or(&usual_path) {
-            let Some(path) = self.inside(relative) else {
+            let Some(path) = self.files.inside(relative) else {
                 if is_named {
                     self.report_missing(usual, relative);
                 }
                 continue;
             };
-            if path.is_file() {
+            if !self.files.is_dir(&path) {
                 let name = path.file_stem().map(PathBuf::from).unwrap_or_default();
                 files.push(NamedFile { path, name });
                 continue;
@@ -367,14 +299,11 @@ impl Reader {
         }
         for file in files {
             let path = self.root.join(&file);
-            if path.symlink_metadata().is_err() {
-                continue;
-            }
-            let Some(text) = self.read(&path) else { continue };
+            let Some(text) = self.files.read(&path) else { continue };
             match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
                 Ok(value) => all.push((path.display().to_string(), value)),
                 Err(error) => {
-                    self.problems.push(format!("`{}` is no JSON: {error}; it is left out", file.display()));
+                    self.problem(format!("`{}` is no JSON: {error}; it is left out", file.display()));
                 }
             }
         }
@@ -383,12 +312,12 @@ impl Reader {
 
     fn settings(&mut self) -> Map<String, Value> {
         let path = self.root.join("settings.json");
-        if !self.may_have(&path) {
+        if !self.files.may_have(&path) {
             return Map::new();
         }
-        let Some(text) = self.read(&path) else { return Map::new() };
+        let Some(text) = self.files.read(&path) else { return Map::new() };
         let Ok(Value::Object(mut fields)) = serde_json::from_str(&text) else {
-            self.problems.push("`settings.json` is no JSON object; it is left out".to_owned());
+            self.problem("`settings.json` is no JSON object; it is left out".to_owned());
             return Map::new();
         };
         let others: Vec<String> =
@@ -396,37 +325,70 @@ impl Reader {
         for key in others {
             fields.remove(&key);
             let key: String = key.escape_debug().take(80).collect();
-            self.problems.push(format!("`settings.json` sets `{key}`, which a plugin may not"));
+            self.problem(format!("`settings.json` sets `{key}`, which a plugin may not"));
         }
         fields
     }
 
     /// Returns the themes of the usual directory, or of those that are named in its place.
-    fn themes(&mut self, manifest: &Manifest) -> Vec<String> {
+    fn themes(&mut self, manifest: &Manifest) -> Vec<PluginTheme> {
         let usual = [PathBuf::from("themes")];
-        let mut names = Vec::new();
+        let mut themes = Vec::new();
         for relative in manifest.themes.as_deref().unwrap_or(&usual) {
-            let Some(path) = self.inside(relative) else { continue };
-            let files = if path.is_dir() { sorted_entries(&path) } else { vec![path] };
-            let themes = files.iter().filter(|file| file.extension().is_some_and(|it| it == "json"));
-            names.extend(themes.filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())));
+            let Some(path) = self.files.inside(relative) else {
+                if manifest.themes.is_some() {
+                    self.report_missing("themes", relative);
+                }
+                continue;
+            };
+            let files = match self.files.is_dir(&path) {
+                true => entries(&path).into_iter().map(|(name, _)| path.join(name)).collect(),
+                false => vec![path],
+            };
+            for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "json")) {
+                let stem =
+                    file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_component_name(stem));
+                let Some(stem) = stem else {
+                    self.problem("a theme has a name that is none; it is left out");
+                    continue;
+                };
+                let slug = format!("{}:{stem}", manifest.name);
+                themes.extend(self.files.read(file).map(|text| PluginTheme { slug, text }));
+            }
         }
-        names
+        themes
     }
 
     fn unsupported(&self, manifest: &Manifest) -> Vec<&'static str> {
         let mut all = manifest.unsupported.clone();
         for (path, words) in UNSUPPORTED {
-            if !all.contains(&words) && self.may_have(&self.root.join(path)) {
+            if !all.contains(&words) && self.files.may_have(&self.root.join(path)) {
                 all.push(words);
             }
         }
         all
     }
 
+    fn unused(&self, manifest: &Manifest) -> Vec<&'static str> {
+        let places = [
+            ("commands", &manifest.commands),
+            ("agents", &manifest.agents),
+            ("output-styles", &manifest.output_styles),
+            ("themes", &manifest.themes),
+        ];
+        let is_unused = |usual: &str, named: &[PathBuf]| {
+            self.files.may_have(&self.root.join(usual))
+                && !named.iter().any(|path| path.starts_with(usual) || path.as_os_str().is_empty())
+        };
+        let unused = places
+            .into_iter()
+            .filter(|(usual, named)| named.as_deref().is_some_and(|named| is_unused(usual, named)));
+        unused.map(|(usual, _)| usual).collect()
+    }
+
     fn report_missing(&mut self, what: &str, relative: &Path) {
         if self.root.join(relative).symlink_metadata().is_err() {
-            self.problems.push(format!(
+            self.problem(format!(
                 "its manifest names `./{}` for {what}, which is not there",
                 relative.display()
             ));
@@ -464,12 +426,4 @@ fn push_once(problems: &mut Vec<String>, skills: &mut Vec<SkillDefinition>, skil
         true => problems.push(format!("it has two skills called `{}`; the first counts", skill.name)),
         false => skills.push(skill),
     }
-}
-
-pub(super) fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten();
-    let mut all: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).take(COUNT_LIMIT).collect();
-    all.sort();
-    all
 }

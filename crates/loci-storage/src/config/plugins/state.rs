@@ -114,10 +114,17 @@ impl PluginState {
     /// Returns what a plugin's marketplace says of it.
     pub fn marketplace_entry(&self, id: &PluginId) -> Option<Map<String, Value>> {
         let (manifest, _) = marketplace_manifest(&self.marketplace(&id.marketplace)?.location).ok()?;
-        let entries = manifest.get("plugins")?.as_array()?;
-        let entry = entries.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(&id.name));
-        entry?.as_object().cloned()
+        catalogue_entry(&manifest, &id.name).cloned()
     }
+}
+
+/// Returns what a catalogue says of a plugin.
+pub(super) fn catalogue_entry<'a>(
+    catalogue: &'a Map<String, Value>,
+    name: &str,
+) -> Option<&'a Map<String, Value>> {
+    let mut entries = catalogue.get("plugins")?.as_array()?.iter();
+    entries.find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?.as_object()
 }
 
 /// Reads the catalogue of a marketplace: a directory that has one, or the file itself. Returns it with the directory that

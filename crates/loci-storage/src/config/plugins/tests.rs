@@ -54,7 +54,8 @@ fn every_kind_of_part_is_found_under_the_plugins_name() {
             ("bin/tool", "#!/bin/sh\n"),
             ("settings.json", r#"{"agent": "checker", "permissions": {"allow": ["Bash"]}}"#),
             (".lsp.json", "{}"),
-            ("themes/dark.json", "{}"),
+            ("themes/night.json", r#"{"base": "dark"}"#),
+            ("themes/notes.txt", "no theme"),
         ],
     );
     let found = given(&root);
@@ -66,7 +67,9 @@ fn every_kind_of_part_is_found_under_the_plugins_name() {
     assert_eq!((found.hooks.len(), found.servers.len()), (1, 2));
     assert!(found.bin.is_some_and(|bin| bin.ends_with("bin")));
     assert_eq!(found.settings.keys().collect::<Vec<_>>(), ["agent"]);
-    assert_eq!(found.unsupported, ["LSP servers", "themes"]);
+    assert_eq!(found.unsupported, ["LSP servers"]);
+    let themes: Vec<_> = found.themes.iter().map(|it| (it.slug.as_str(), it.text.as_str())).collect();
+    assert_eq!(themes, [("tools:night", r#"{"base": "dark"}"#)]);
     assert_eq!(found.id.to_string(), "tools@inline");
     assert_eq!(found.problems.len(), 1, "{}", messages(&found.problems));
 }
@@ -83,6 +86,7 @@ fn named_paths_take_the_place_of_usual_ones() {
     let found = given(&root);
     assert_eq!(found.skills.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["p:a"]);
     assert!(messages(&found.problems).contains("`./none.md`"));
+    assert_eq!(found.unused, ["commands"], "there are no agents to leave alone");
 }
 
 #[test]
@@ -156,17 +160,18 @@ fn hostile_files_cost_themselves() {
     assert_eq!(found.problems.len(), 6, "{}", messages(&found.problems));
 }
 
-fn installed(dir: &Path, plugins: &Value) -> PluginPlaces {
+fn installed(dir: &Path, plugins: &Value) -> PluginPlaces<'static> {
     write(dir.join("plugins/installed_plugins.json"), &json!({"version": 2, "plugins": plugins}).to_string());
     PluginPlaces {
         dir: dir.join("plugins"),
         given: Vec::new(),
         skills_dirs: Vec::new(),
+        prefetch: None,
         project: "/p".into(),
     }
 }
 
-fn find(places: &PluginPlaces, enabled: &Value) -> FoundPlugins {
+fn find(places: &PluginPlaces<'_>, enabled: &Value) -> FoundPlugins {
     find_plugins(places, enabled.as_object().unwrap(), &|_, _| None)
 }
 
@@ -207,6 +212,14 @@ fn installed_plugins_are_on_as_settings_or_their_manifest_say() {
     assert_eq!(found.problems, []);
     let found = find_plugins(&places, &Map::new(), &|id, _| (id.name == "on").then(|| "not here".to_owned()));
     assert!(messages(&found.problems).contains("not here") && !ids(&found).concat().contains("on@m"));
+    // What the marketplace says counts before what the plugin says, and settings before both.
+    let market = dir.path().join("market");
+    let catalogue = json!({"plugins": [{"name": "on", "defaultEnabled": false}, {"name": "off", "defaultEnabled": true}]});
+    write(market.join(".claude-plugin/marketplace.json"), &catalogue.to_string());
+    let known = json!({"m": {"source": {"source": "directory"}, "installLocation": market}});
+    write(dir.path().join("plugins/known_marketplaces.json"), &known.to_string());
+    assert_eq!(ids(&find(&places, &json!({}))), ["off@m user", "old@m user"]);
+    assert_eq!(ids(&find(&places, &json!({"on@m": true, "off@m": false}))), ["on@m local", "old@m user"]);
 }
 
 #[test]

@@ -89,6 +89,9 @@ async fn plugin_of_a_directory_is_installed_updated_turned_off_and_removed() {
 
     fine(&world, &["disable", "kit"]);
     assert!(fine(&world, &["list"]).contains("kit@market  2.0.0  off"));
+    let said = fine(&world, &["details", "kit"]);
+    assert!(said.contains("skill /kit:greet") && said.contains("it is installed and off"), "{said}");
+    refused(&world, &["details", "none"], "`loci plugin list` shows");
     fine(&world, &["enable", "kit@market"]);
     assert!(fine(&world, &["list"]).contains("kit@market  2.0.0  on"));
     fine(&world, &["uninstall", "kit"]);

@@ -1,0 +1,187 @@
+//! The files of a directory that nothing leads out of.
+//!
+//! The kernel opens them below the directory's descriptor and follows no link on the way, which is one step a file. Only
+//! where there is a link it is looked where it leads: one that stays inside is followed, another is left alone and reported.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, FileType};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use loci_stdx::RealDir;
+
+use super::super::definition_files::{into_text, read_limited, read_opened};
+use super::is_within;
+
+/// How many entries of a directory are looked at.
+const COUNT_LIMIT: usize = 2_000;
+
+/// A directory whose files are read.
+pub(super) struct ContainedDir {
+    /// The directory, without links.
+    root: PathBuf,
+    dir: RealDir,
+    /// What lies in it: what does not is not looked for.
+    names: HashMap<OsString, FileType>,
+    /// Directories that are known to be reached without a link.
+    plain: HashSet<PathBuf>,
+    /// What is wrong with its files.
+    pub(super) problems: Vec<String>,
+}
+
+impl ContainedDir {
+    /// Opens a directory, wherever links on the way to it lead.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let is_clean = path.is_absolute()
+            && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
+        let opened = is_clean.then(|| RealDir::open(path).ok()).flatten();
+        let (root, dir) = match opened {
+            Some(dir) => (path.components().collect(), dir),
+            None => {
+                let root = path.canonicalize()?;
+                let dir = RealDir::open(&root)?;
+                (root, dir)
+            }
+        };
+        let names = list(&root).collect();
+        Ok(Self { plain: HashSet::from([root.clone()]), root, dir, names, problems: Vec::new() })
+    }
+
+    /// Returns the directory, without links.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns a path without links when it is there and lies in the directory.
+    pub(super) fn inside(&mut self, relative: &Path) -> Option<PathBuf> {
+        self.real(&self.root.join(relative))
+    }
+
+    /// The same for a path that begins at the directory.
+    pub(super) fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        if !self.may_have(path) {
+            return None;
+        }
+        if self.kind_of_entry(path).is_some_and(|kind| !kind.is_symlink()) {
+            return Some(path.to_owned());
+        }
+        let metadata = path.symlink_metadata().ok()?;
+        if !metadata.is_symlink() && self.is_plain(path.parent()?) {
+            return Some(path.to_owned());
+        }
+        let shown = self.shown(path);
+        match path.canonicalize() {
+            Ok(real) if is_within(&self.root, &real) => Some(real),
+            Ok(_) => {
+                self.problems.push(format!("`{shown}` leads out of the plugin; it is left alone"));
+                None
+            }
+            Err(error) => {
+                self.problems.push(format!("`{shown}` cannot be opened: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Tells whether there may be something at a path, by the first name of it.
+    pub(super) fn may_have(&self, path: &Path) -> bool {
+        match self.below(path).and_then(|inner| inner.components().next()) {
+            Some(Component::Normal(name)) => self.names.contains_key(name),
+            _ => true,
+        }
+    }
+
+    /// Returns what of a path lies below the directory. Most begin with the very letters of it.
+    fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let inner = path.as_os_str().as_bytes().strip_prefix(self.root.as_os_str().as_bytes());
+        match inner.and_then(|inner| inner.strip_prefix(b"/")) {
+            Some(inner) => Some(Path::new(OsStr::from_bytes(inner))),
+            None => path.strip_prefix(&self.root).ok(),
+        }
+    }
+
+    /// Reads a file; what is wrong with one that is there is a problem.
+    pub(super) fn read(&mut self, path: &Path) -> Option<String> {
+        match self.read_if_there(path)? {
+            Ok(text) => Some(text),
+            Err(why) => {
+                self.problems.push(why);
+                None
+            }
+        }
+    }
+
+    /// Reads a file; none where there is nothing, the error where it cannot or must not be read.
+    pub(super) fn read_if_there(&mut self, path: &Path) -> Option<Result<String, String>> {
+        if !self.may_have(path) {
+            return None;
+        }
+        let relative = self.below(path).filter(|it| !it.as_os_str().is_empty());
+        let text = match relative.map(|relative| self.dir.open_below(relative)) {
+            Some(Ok(file)) => {
+                let metadata = file.metadata().ok();
+                let mut bytes = Vec::new();
+                read_opened(file, metadata.as_ref(), &mut bytes).and_then(|()| into_text(bytes))
+            }
+            Some(Err(error)) if error.kind() == ErrorKind::NotFound => return None,
+            // A link on the way, or something that is no file.
+            Some(Err(_)) | None => {
+                let n_before = self.problems.len();
+                let Some(real) = self.real(path) else {
+                    let problems = self.problems.split_off(n_before);
+                    return (!problems.is_empty()).then(|| Err(problems.join("; ")));
+                };
+                read_limited(&real)
+            }
+        };
+        Some(text.map_err(|why| format!("`{}` {why}; it is left out", self.shown(path))))
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+
+    /// Tells whether there is a directory at a path; what lies in the directory itself is known.
+    pub(super) fn is_dir(&self, path: &Path) -> bool {
+        match self.kind_of_entry(path).filter(|kind| !kind.is_symlink()) {
+            Some(kind) => kind.is_dir(),
+            None => self.may_have(path) && path.is_dir(),
+        }
+    }
+
+    /// Returns what an entry of the directory itself is.
+    fn kind_of_entry(&self, path: &Path) -> Option<FileType> {
+        let name = path.file_name().filter(|_| path.parent() == Some(&self.root))?;
+        self.names.get(name).copied()
+    }
+
+    /// Tells whether a directory inside is reached without a link or a step up: then nothing below it has to be
+    /// resolved, which would look at every directory above once more.
+    fn is_plain(&mut self, dir: &Path) -> bool {
+        if self.plain.contains(dir) {
+            return true;
+        }
+        let is_below =
+            dir.starts_with(&self.root) && !dir.components().any(|part| part == Component::ParentDir);
+        let is_dir = || dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        let is_plain = is_below && is_dir() && dir.parent().is_some_and(|parent| self.is_plain(parent));
+        if is_plain {
+            self.plain.insert(dir.to_owned());
+        }
+        is_plain
+    }
+}
+
+/// Returns what lies in a directory, by name, and what each is; not more than anybody has.
+pub(super) fn entries(dir: &Path) -> Vec<(OsString, FileType)> {
+    let mut all: Vec<_> = list(dir).take(COUNT_LIMIT).collect();
+    all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    all
+}
+
+fn list(dir: &Path) -> impl Iterator<Item = (OsString, FileType)> + use<> {
+    let found = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    found.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+}

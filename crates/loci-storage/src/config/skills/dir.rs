@@ -1,0 +1,189 @@
+//! One directory of skills, looked at and read in as few steps as it takes.
+//!
+//! A start waits for what lies here, and there may be hundreds of skills: names are looked up below one descriptor, each file
+//! is opened once, and only a link is resolved.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::super::definition_files::{FilePrint, as_text, read_limited, read_opened};
+
+/// How many skills a directory may have.
+const COUNT_LIMIT: usize = 2_000;
+/// A name that another program uses for a directory of its own.
+const RESERVED: &str = "synced";
+/// What makes a directory one of a skill, and what one of a plugin.
+const SKILL: &str = "/SKILL.md";
+const MANIFEST: &str = "/.claude-plugin/plugin.json";
+
+/// A file that is a skill.
+pub(super) struct SkillFile {
+    pub(super) path: PathBuf,
+    /// Where that leads, where it is another path.
+    pub(super) real: Option<PathBuf>,
+    pub(super) name: String,
+    pub(super) scope: SkillScope,
+    pub(super) kind: SkillKind,
+    pub(super) nested_in: Option<String>,
+    /// What it looked like, where that is known without another look.
+    pub(super) print: Option<FilePrint>,
+    /// What it says, or why it cannot be read, where it was read along.
+    pub(super) said: Option<Result<SkillDefinition, String>>,
+}
+
+impl SkillFile {
+    /// Returns where the skill comes from.
+    pub(super) fn source(&self, is_trusted: bool) -> SkillSource {
+        SkillSource {
+            scope: self.scope,
+            kind: self.kind,
+            file: Some(self.path.clone()),
+            plugin: None,
+            is_trusted,
+            nested_in: self.nested_in.clone(),
+        }
+    }
+}
+
+/// A directory of skills: which there are, and which of them are plugins.
+pub(in crate::config) struct SkillsDir {
+    path: PathBuf,
+    /// The same without links, where that is another path.
+    real: Option<PathBuf>,
+    fd: OwnedFd,
+    /// What may be a skill, by name.
+    entries: Vec<Entry>,
+    plugins: Vec<PathBuf>,
+}
+
+struct Entry {
+    name: String,
+    is_link: bool,
+}
+
+impl SkillsDir {
+    /// Looks what lies in a directory; none where there is no such directory.
+    pub(in crate::config) fn open(path: &Path) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let found = fs::read_dir(path).ok()?.filter_map(Result::ok).take(COUNT_LIMIT);
+        let mut found: Vec<_> = found
+            .filter_map(|entry| Some((entry.file_type().ok()?, entry.file_name())))
+            .filter(|(kind, _)| kind.is_dir() || kind.is_symlink())
+            .collect();
+        found.sort_unstable_by(|(_, one), (_, other)| one.cmp(other));
+        let real = fs::canonicalize(path).ok().filter(|real| real != path);
+        let mut dir = Self { path: path.to_owned(), real, fd, entries: Vec::new(), plugins: Vec::new() };
+        let mut manifest = OsString::new();
+        for (kind, name) in found {
+            manifest.clear();
+            manifest.push(&name);
+            manifest.push(MANIFEST);
+            if rustix::fs::statat(&dir.fd, &manifest, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                dir.plugins.push(path.join(name));
+                continue;
+            }
+            let Ok(name) = name.into_string() else { continue };
+            if !name.eq_ignore_ascii_case(RESERVED) && !name.starts_with('.') {
+                dir.entries.push(Entry { name, is_link: kind.is_symlink() });
+            }
+        }
+        Some(dir)
+    }
+
+    /// Returns the directories that have a manifest, by name.
+    pub(in crate::config) fn plugins(&self) -> &[PathBuf] {
+        &self.plugins
+    }
+
+    /// Returns how many entries may be skills.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Looks at the file of an entry; none where it has none.
+    pub(super) fn look(&self, idx: usize, scope: SkillScope) -> Option<SkillFile> {
+        let entry = self.entries.get(idx)?;
+        let stat = rustix::fs::statat(&self.fd, entry.file(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        let path = entry.file_in(&self.path);
+        let print = (!is_link).then(|| FilePrint::of_stat(&path, &stat));
+        Some(self.skill_file(entry, scope, path, is_link, print))
+    }
+
+    /// Reads the file of an entry by way of a buffer; none where it has none.
+    pub(super) fn read(
+        &self,
+        idx: usize,
+        scope: SkillScope,
+        is_trusted: bool,
+        buffer: &mut Vec<u8>,
+    ) -> Option<SkillFile> {
+        let entry = self.entries.get(idx)?;
+        let path = entry.file_in(&self.path);
+        // A pipe is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.fd, entry.file(), flags, Mode::empty());
+        let (mut file, text) = match opened {
+            Err(Errno::NOENT | Errno::NOTDIR) => return None,
+            Ok(fd) => {
+                let file = File::from(fd);
+                let metadata = file.metadata().ok();
+                let print = metadata.as_ref().map(|metadata| FilePrint::new(&path, metadata));
+                let text = read_opened(file, metadata.as_ref(), buffer);
+                (self.skill_file(entry, scope, path, false, print), text)
+            }
+            // A link, or a file that cannot be opened: by its name, which also says what is wrong.
+            Err(_) => {
+                let is_link = path.is_symlink();
+                let text = read_limited(&path).map(|text| {
+                    *buffer = text.into_bytes();
+                });
+                (self.skill_file(entry, scope, path, is_link, None), text)
+            }
+        };
+        let said = text.and_then(|()| as_text(buffer));
+        file.said = Some(said.map(|text| parse_skill(text, &file.name, file.source(is_trusted))));
+        Some(file)
+    }
+
+    fn skill_file(
+        &self,
+        entry: &Entry,
+        scope: SkillScope,
+        path: PathBuf,
+        is_link: bool,
+        print: Option<FilePrint>,
+    ) -> SkillFile {
+        // Only a link can lead where another name leads, too.
+        let real = match is_link || entry.is_link {
+            true => fs::canonicalize(&path).ok(),
+            false => self.real.as_deref().map(|dir| entry.file_in(dir)),
+        };
+        let (name, kind) = (entry.name.clone(), SkillKind::Skill);
+        SkillFile { path, real, name, scope, kind, nested_in: None, print, said: None }
+    }
+}
+
+impl Entry {
+    /// Returns where its file lies below the directory.
+    fn file(&self) -> String {
+        [self.name.as_str(), SKILL].concat()
+    }
+
+    /// Returns where its file lies, as a path in a directory; made at once, for there may be many.
+    fn file_in(&self, dir: &Path) -> PathBuf {
+        let mut path = OsString::with_capacity(dir.as_os_str().len() + 1 + self.name.len() + SKILL.len());
+        path.push(dir);
+        path.push("/");
+        path.push(&self.name);
+        path.push(SKILL);
+        path.into()
+    }
+}
