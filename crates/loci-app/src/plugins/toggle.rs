@@ -26,7 +26,12 @@ pub fn toggle_plugin(
     let mut out = String::new();
     match is_on {
         true => out += &enable_needed(ctx, &state, &id, scope)?,
-        false => refuse_needed(&plugins, &id)?,
+        false => {
+            for other in dependents(&plugins, &state, &id)? {
+                write_enabled(ctx, &other, scope, Some(false))?;
+                out += &format!("{other} is off, too: it and {id} need each other\n");
+            }
+        }
     }
     write_enabled(ctx, &id, scope, Some(is_on))?;
     let (file, _) = ctx.file(scope);
@@ -73,16 +78,20 @@ fn enable_needed(
     Ok(out)
 }
 
-/// Refuses to turn off what another plugin that is on needs.
-fn refuse_needed(plugins: &RunPlugins, id: &PluginId) -> Result<(), UserError> {
+/// Refuses to turn off what another plugin that is on needs. Those that it needs itself are returned: of plugins that need
+/// each other none could be turned off alone.
+fn dependents(plugins: &RunPlugins, state: &PluginState, id: &PluginId) -> Result<Vec<PluginId>, UserError> {
     let needs = |plugin: &&RunPlugin| {
         let own = &plugin.folder.id.marketplace;
-        plugin.folder.manifest.dependencies.iter().any(|it| it.id(own) == *id)
+        plugin.folder.id != *id && plugin.folder.manifest.dependencies.iter().any(|it| it.id(own) == *id)
     };
-    let by: Vec<String> = plugins.plugins.iter().filter(needs).map(|it| it.folder.id.to_string()).collect();
-    if by.is_empty() {
-        return Ok(());
+    let needed = needed_by_installed(state, id);
+    let by = plugins.plugins.iter().filter(needs).map(|it| it.folder.id.clone());
+    let (mutual, others): (Vec<PluginId>, Vec<PluginId>) = by.partition(|other| needed.contains(other));
+    if others.is_empty() {
+        return Ok(mutual);
     }
+    let by: Vec<String> = others.iter().map(ToString::to_string).collect();
     let all: Vec<String> =
         by.iter().chain([&id.to_string()]).map(|id| format!("loci plugin disable {id}")).collect();
     Err(UserError::new(format!("`{id}` is still needed by {}", by.join(", ")))

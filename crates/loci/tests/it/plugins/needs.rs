@@ -75,6 +75,9 @@ async fn what_a_plugin_needs_is_installed_with_it_and_pruned_after_it() {
     assert_eq!(state(&world)["plugins"], json!({}));
     // Two that need each other come and go together.
     assert!(fine(&world, &["install", "egg"]).contains("Installed hen@m"));
+    assert!(fine(&world, &["disable", "hen"]).contains("egg@m is off, too"));
+    assert_eq!(fine(&world, &["list"]).matches("  off  ").count(), 2);
+    assert!(fine(&world, &["enable", "hen"]).contains("egg@m is on, too"));
     fine(&world, &["uninstall", "egg", "--prune"]);
     assert_eq!(state(&world)["plugins"], json!({}));
 }
