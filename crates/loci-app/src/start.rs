@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
+use loci_core::plugin::PluginTheme;
 use loci_engine::{
     ClientMessage, ClientRequests, McpConfig, NewSession, RenewSession, Session, SessionConfig,
 };
@@ -137,6 +138,8 @@ pub struct StartedSession {
     pub settings: Value,
     /// What the agent that a new conversation runs as begins with; whoever shows the session says it.
     pub initial_prompt: Option<String>,
+    /// The colour themes of its plugins.
+    pub themes: Vec<PluginTheme>,
 }
 
 /// A start under way.
@@ -366,6 +369,7 @@ impl SessionStart {
         Ok(StartStep::Ready(Box::new(StartedSession {
             mcp,
             initial_prompt: initial_prompt(&composed.config),
+            themes: composed.config.plugins.themes.clone(),
             mode: composed.config.rulebook.mode,
             idle_notice: composed.config.idle_notice,
             session: Session::new(composed.config).into(),

@@ -1,10 +1,11 @@
 //! The status line: a command of the person that reads how the session stands (JSON on its standard input) and prints what
 //! front ends show below the prompt.
 //!
-//! `input` has what it reads, `script` runs it, one at a time; `subagents` has the same for the rows of agents at work. Which settings count is decided before
+//! `input` has what it reads, `pull_request` finds the branch's pull request, `script` runs it, one at a time; `subagents` has the same for the rows of agents at work. Which settings count is decided before
 //! ([`gate_commands`]): what a folder says needs trust, and where hooks are off only the administrator's command is left.
 
 mod input;
+mod pull_request;
 mod repository;
 mod script;
 mod subagents;
@@ -20,7 +21,8 @@ use serde_json::{Value, json};
 use crate::child_env::child_env;
 
 pub use input::{StatusViewer, status_input};
-pub use script::{ScriptRun, StatusScript};
+pub use pull_request::PullRequests;
+pub use script::{STATUS_LINE, SUBAGENT_STATUS_LINE, ScriptRun, StatusScript};
 pub(crate) use subagents::add_plugin_default;
 pub use subagents::{AgentRowsConfig, agent_label, agent_name, agent_rows_input, parse_agent_rows};
 

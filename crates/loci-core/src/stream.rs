@@ -77,6 +77,19 @@ pub struct RateLimits {
     pub overage_resets_at: Option<u64>,
     /// Why nothing can be paid for.
     pub overage_disabled_reason: Option<String>,
+    /// The limit of five hours, where the server has figures for it.
+    pub five_hour: Option<RateWindow>,
+    /// The limit of seven days, likewise.
+    pub seven_day: Option<RateWindow>,
+}
+
+/// How much of one limit is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateWindow {
+    /// The share; 1 is all.
+    pub utilization: f64,
+    /// When it begins anew, in seconds since 1970.
+    pub resets_at: Option<u64>,
 }
 
 /// A piece of a block.

@@ -13,6 +13,7 @@ use loci_core::permission::{AskedCall, Mode, Rulebook};
 use loci_core::plugin::PluginList;
 use loci_core::session::Totals;
 use loci_core::skill::SkillRegistry;
+use loci_core::stream::RateLimits;
 use loci_core::usage::Usage;
 use loci_mcp::ServerView;
 use loci_sandbox::SandboxStatus;
@@ -41,6 +42,8 @@ pub struct SessionSnapshot {
     pub prompt: Option<PromptId>,
     /// What the last answer used; none before the first, and after a compaction.
     pub last_usage: Option<Usage>,
+    /// How much of what the account may use is used, where the server has told.
+    pub rate_limits: Option<Box<RateLimits>>,
     /// The agent that the conversation runs as.
     pub main_agent: Option<String>,
     /// The working copy that it is in, as the transcript says it; null without one.
@@ -127,6 +130,7 @@ impl SessionSnapshot {
             current_dir: PathBuf::new(),
             prompt: None,
             last_usage: None,
+            rate_limits: None,
             main_agent: None,
             worktree: Value::Null,
             transcript: None,

@@ -1,6 +1,6 @@
 //! How much of what an account may use is used: the headers `anthropic-ratelimit-unified-*` of an answer.
 
-use loci_core::stream::RateLimits;
+use loci_core::stream::{RateLimits, RateWindow};
 use reqwest::header::HeaderMap;
 
 /// The limits that have figures of their own, by what the headers call them and what clients do.
@@ -19,6 +19,14 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Box<RateLimits>> {
     let window =
         WINDOWS.iter().find(|(claim, _)| kind.as_deref().is_some_and(|kind| kind.starts_with(claim)));
     let of_window = |name: &str| share(&format!("{}-{name}", window?.1));
+    let rate_window = |(claim, short): (&str, &str)| {
+        let is_nearest = window.is_some_and(|(nearest, _)| *nearest == claim);
+        Some(RateWindow {
+            utilization: share(&format!("{short}-utilization"))?,
+            resets_at: seconds(&format!("{short}-reset")).or_else(|| seconds("reset").filter(|_| is_nearest)),
+        })
+    };
+    let [five_hour, seven_day] = WINDOWS.map(rate_window);
     Some(Box::new(RateLimits {
         resets_at: seconds("reset"),
         utilization: of_window("utilization"),
@@ -26,6 +34,8 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Box<RateLimits>> {
         overage_status: header("overage-status"),
         overage_resets_at: seconds("overage-reset"),
         overage_disabled_reason: header("overage-disabled-reason"),
+        five_hour,
+        seven_day,
         kind,
         status,
     }))
@@ -53,6 +63,7 @@ mod tests {
             ("representative-claim", "five_hour"),
             ("5h-utilization", "0.91"),
             ("7d-utilization", "0.2"),
+            ("7d-reset", "1800500000"),
             ("5h-surpassed-threshold", "0.9"),
             ("overage-status", "rejected"),
             ("overage-disabled-reason", "org_level_disabled"),
@@ -66,6 +77,8 @@ mod tests {
             overage_status: Some("rejected".to_owned()),
             overage_resets_at: None,
             overage_disabled_reason: Some("org_level_disabled".to_owned()),
+            five_hour: Some(RateWindow { utilization: 0.91, resets_at: Some(1_800_000_000) }),
+            seven_day: Some(RateWindow { utilization: 0.2, resets_at: Some(1_800_500_000) }),
         };
         assert_eq!(told, Some(Box::new(expected)));
     }
@@ -75,5 +88,7 @@ mod tests {
         assert_eq!(read(&[("reset", "5")]), None);
         let odd = read(&[("status", "allowed"), ("reset", "soon"), ("5h-utilization", "0.5")]).unwrap();
         assert_eq!((odd.status.as_str(), odd.resets_at, odd.utilization), ("allowed", None, None));
+        assert_eq!(odd.five_hour, Some(RateWindow { utilization: 0.5, resets_at: None }));
+        assert_eq!(odd.seven_day, None);
     }
 }

@@ -401,6 +401,7 @@ impl App {
         StatusViewer {
             version: self.options.version.clone(),
             vim_mode: self.prompt.vim_mode().map(VimMode::name),
+            pull_request: None,
         }
     }
 
@@ -491,6 +492,7 @@ impl App {
                     self.notice(NoticeLevel::Warning, why);
                 }
             }
+            News::PullRequest => self.status_line.trigger(self.now),
             News::AgentRows(said) => {
                 if let Some(why) = self.agent_rows.printed(said) {
                     self.notice(NoticeLevel::Warning, why);

@@ -205,6 +205,7 @@ async fn drive(
         idle_notice: started.idle_notice,
         interface: interface_settings(&started.env, &started.settings),
         initial_prompt: started.initial_prompt,
+        themes: started.themes,
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     tokio::spawn(sweep_later(ctx.env.clone(), ctx.home.clone(), started.cleanup_period_days));

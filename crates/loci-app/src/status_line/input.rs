@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use loci_core::stream::RateLimits;
 use loci_core::usage::Usage;
 use loci_engine::SessionSnapshot;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,8 @@ pub struct StatusViewer {
     pub version: String,
     /// The mode of vim's keys, where they are in force.
     pub vim_mode: Option<&'static str>,
+    /// The open pull request of the branch at hand, where one is known.
+    pub pull_request: Option<Value>,
 }
 
 /// Returns what the command reads of a session. It looks at a few files of git, so front ends call it beside the thread
@@ -55,7 +58,10 @@ pub fn status_input(session: &SessionSnapshot, viewer: &StatusViewer) -> Value {
     let vim = viewer.vim_mode.map(|mode| ("vim", json!({"mode": mode})));
     let sandbox =
         session.sandbox.map(|it| ("sandbox", json!({"level": it.level.to_string(), "hosts": it.n_hosts})));
-    for (key, value) in [name, prompt, effort, agent, worktree, vim, sandbox].into_iter().flatten() {
+    let limits = session.rate_limits.as_deref().and_then(rate_limits).map(|it| ("rate_limits", it));
+    let pull_request = viewer.pull_request.as_ref().map(|it| ("pr", it.clone()));
+    let more = [name, prompt, effort, agent, worktree, vim, sandbox, limits, pull_request];
+    for (key, value) in more.into_iter().flatten() {
         input[key] = value;
     }
     input
@@ -76,6 +82,25 @@ fn workspace(session: &SessionSnapshot) -> Value {
         workspace["repo"] = repository;
     }
     workspace
+}
+
+/// Says how much of the account's limits is used, of those that have figures.
+fn rate_limits(limits: &RateLimits) -> Option<Value> {
+    let windows = [("five_hour", limits.five_hour), ("seven_day", limits.seven_day)];
+    let told: Map<String, Value> = windows
+        .into_iter()
+        .filter_map(|(name, window)| {
+            let window = window?;
+            // A figure such as 0.57 * 100 is not a whole one.
+            let percentage = (window.utilization * 1e4).round() / 1e2;
+            let mut told = json!({"used_percentage": percentage.clamp(0.0, 100.0)});
+            if let Some(at) = window.resets_at {
+                told["resets_at"] = json!(at);
+            }
+            Some((name.to_owned(), told))
+        })
+        .collect();
+    (!told.is_empty()).then_some(Value::Object(told))
 }
 
 /// Counts what the last answer was made from: input alone fills the window.
@@ -157,6 +182,7 @@ fn capitalised(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use loci_core::ids::SessionId;
+    use loci_core::stream::RateWindow;
 
     use super::*;
 
@@ -178,7 +204,7 @@ mod tests {
             SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
             "claude-sonnet-4-5",
         );
-        let mut viewer = StatusViewer { version: "9.9.9".to_owned(), vim_mode: None };
+        let mut viewer = StatusViewer { version: "9.9.9".to_owned(), ..StatusViewer::default() };
         let input = status_input(&session, &viewer);
         assert_eq!(input["context_window"]["current_usage"], Value::Null);
         assert_eq!(input["context_window"]["used_percentage"], Value::Null);
@@ -196,8 +222,16 @@ mod tests {
         session.worktree = json!({"worktreeName": "w", "worktreePath": "/w", "worktreeBranch": null});
         (session.title, session.effort) = (Some("Port".into()), Some("high".into()));
         viewer.vim_mode = Some("NORMAL");
+        viewer.pull_request = Some(json!({"number": 7, "url": "https://h/7"}));
+        session.rate_limits = Some(Box::new(RateLimits {
+            five_hour: Some(RateWindow { utilization: 0.57, resets_at: Some(1_800_000_000) }),
+            ..RateLimits::default()
+        }));
         let input = status_input(&session, &viewer);
         assert_eq!(input["vim"], json!({"mode": "NORMAL"}));
+        assert_eq!(input["pr"]["number"], json!(7));
+        let five_hour = json!({"used_percentage": 57.0, "resets_at": 1_800_000_000});
+        assert_eq!(input["rate_limits"], json!({"five_hour": five_hour}));
         let window = &input["context_window"];
         assert_eq!(
             (&window["total_input_tokens"], &window["total_output_tokens"]),

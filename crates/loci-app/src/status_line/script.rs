@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use loci_stdx::{Signal, kill_group, own_group};
 
+/// What people call the command of the status line.
+pub const STATUS_LINE: &str = "`statusLine`";
+/// What people call the command of the rows of agents.
+pub const SUBAGENT_STATUS_LINE: &str = "`subagentStatusLine`";
 /// How long it has.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// More of its output is not read.
@@ -16,6 +20,8 @@ const MOST_OUTPUT: u64 = 64 * 1024;
 /// One run of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRun {
+    /// What people call it, at the beginning of a sentence.
+    pub label: &'static str,
     /// The command, for the shell.
     pub command: String,
     /// Where it runs.
@@ -84,7 +90,7 @@ impl Running {
     fn run(&self, run: &ScriptRun, text: String) -> Option<Result<String, String>> {
         let mut child = match self.spawn(run)? {
             Ok(child) => child,
-            Err(error) => return Some(Err(format!("The status line could not be run: {error}"))),
+            Err(error) => return Some(Err(format!("{} could not be run: {error}", run.label))),
         };
         let input = child.stdin.take();
         let output = child.stdout.take();
@@ -102,7 +108,7 @@ impl Running {
             (true, _) => None,
             (false, Ok(bytes)) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
             (false, Err(_)) => {
-                Some(Err(format!("The status line took longer than {} seconds", PATIENCE.as_secs())))
+                Some(Err(format!("{} took longer than {} seconds", run.label, PATIENCE.as_secs())))
             }
         }
     }
@@ -153,7 +159,7 @@ mod tests {
     fn run(command: &str) -> ScriptRun {
         let vars =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("COLUMNS".to_owned(), "80".to_owned())];
-        ScriptRun { command: command.to_owned(), cwd: "/".into(), vars }
+        ScriptRun { label: STATUS_LINE, command: command.to_owned(), cwd: "/".into(), vars }
     }
 
     fn said(command: &str) -> Result<String, String> {
@@ -168,6 +174,16 @@ mod tests {
         assert_eq!(said("cat; echo; echo $COLUMNS").as_deref(), Ok("{\"a\":1}\n80\n"));
         assert_eq!(said("echo half; exit 3").as_deref(), Ok("half\n"), "what it printed counts");
         assert_eq!(said("exec 0<&-; echo deaf").as_deref(), Ok("deaf\n"));
+    }
+
+    #[test]
+    fn command_that_cannot_be_run_is_named() {
+        let (sender, receiver) = mpsc::channel();
+        let mut script = StatusScript::default();
+        let lost = ScriptRun { label: SUBAGENT_STATUS_LINE, cwd: "/nowhere/at/all".into(), ..run("true") };
+        script.start(lost, String::new, move |said| sender.send(said).unwrap());
+        let why = receiver.recv().unwrap().unwrap_err();
+        assert!(why.starts_with("`subagentStatusLine` could not be run: "), "{why}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use loci_core::ids::AgentId;
 use loci_core::permission::{AskedCall, Mode, Rulebook};
 use loci_core::session::{SessionIdentity, Totals};
 use loci_core::skill::SkillScope;
+use loci_core::stream::RateLimits;
 use loci_llm::Client;
 use loci_mcp::server_part;
 use loci_stdx::{Env, Store};
@@ -128,6 +129,8 @@ pub(crate) struct SessionContext {
     pub(crate) plans: Arc<PlanService>,
     /// Calls that somebody was asked about, and what they said; held to add one or to copy them.
     pub(crate) asked: Mutex<VecDeque<AskedCall>>,
+    /// How much of what the account may use is used, as the last answer told; held to set or copy it.
+    pub(crate) rate_limits: Mutex<Option<Box<RateLimits>>>,
     /// The conversation that waits for each open question; held to look one up.
     pub(crate) questions: Mutex<HashMap<String, UnboundedSender<InboxMessage>>>,
 }

@@ -36,6 +36,7 @@ impl Conversation {
             current_dir: self.host.workspace().cwd,
             prompt: self.recorder.prompt_id().cloned(),
             last_usage: last_usage(self.recorder.path()),
+            rate_limits: lock(&self.ctx.rate_limits).clone(),
             main_agent: self.ctx.main_agent.clone(),
             worktree: self.ctx.worktrees.record(),
             transcript: identity.is_persistent().then(|| identity.transcript_path()),

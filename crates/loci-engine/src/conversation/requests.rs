@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
+use super::host::lock;
 use super::{Conversation, InboxMessage, RequestEvent};
 use crate::agents::take_news;
 use crate::config::ModelConfig;
@@ -179,6 +180,9 @@ impl Conversation {
         let first_after = self.run.tally.on_stream_event(self.env.clock.monotonic());
         match &event {
             StreamEvent::Started(started) => {
+                if let Some(limits) = &started.rate_limits {
+                    *lock(&self.ctx.rate_limits) = Some(limits.clone());
+                }
                 self.run.answering = Some(started.clone());
                 self.run.answer_text.clear();
                 self.run.held_stream.clear();

@@ -155,6 +155,7 @@ impl Session {
             goal: GoalKeeper::default(),
             timeline,
             asked: Mutex::default(),
+            rate_limits: Mutex::default(),
             hooks,
             restore_sources: restore_sources(&mut config),
             skills: Arc::clone(&config.skills),

@@ -10,6 +10,7 @@ use loci_app::start::{StartAnswer, StartQuestion};
 use loci_app::status_line::AgentRowsConfig;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
+use loci_core::plugin::PluginTheme;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
 
 use crate::block::{Block, FileDiff, NoticeLevel};
@@ -91,6 +92,8 @@ pub enum News {
     Output(Vec<Block>),
     /// What the command of the status line printed, or why nothing.
     StatusLine(Result<String, String>),
+    /// Another pull request, or none, belongs to the branch at hand.
+    PullRequest,
     /// What the command for the rows of agents printed, or why nothing.
     AgentRows(Result<String, String>),
     /// The answer to something that a panel or a command asked for.
@@ -153,6 +156,8 @@ pub struct SessionFacts {
     pub interface: InterfaceSettings,
     /// What the agent that it runs as begins with.
     pub initial_prompt: Option<String>,
+    /// The colour themes of its plugins.
+    pub themes: Vec<PluginTheme>,
 }
 
 /// What the application wants done.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use loci_app::start::SessionStart;
-use loci_app::status_line::StatusScript;
+use loci_app::status_line::{PullRequests, StatusScript};
 use loci_engine::Command;
 use loci_stdx::Env;
 
@@ -109,6 +109,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         elsewhere: None,
         status_script: StatusScript::default(),
         agent_rows_script: StatusScript::default(),
+        pull_requests: PullRequests::default(),
         full_screen: None,
         was_lent: false,
     };
@@ -161,6 +162,8 @@ struct EventLoop {
     status_script: StatusScript,
     /// The command for the rows of agents.
     agent_rows_script: StatusScript,
+    /// What the status line may say of the branch's pull request.
+    pull_requests: PullRequests,
     /// The writer of the alternate screen while that is shown, and the size at which it was entered.
     full_screen: Option<(FullScreen, Size)>,
     /// Whether somebody else had the terminal while the alternate screen was shown.

@@ -104,7 +104,7 @@ impl App {
         self.session.is_persistent = facts.is_persistent;
         self.session.commands = facts.commands;
         self.away.set_prompt_patience(facts.idle_notice);
-        self.status_line.configure(facts.interface.status_line.clone(), self.now);
+        self.take_plugin_themes(facts.themes);
         self.take_interface_settings(facts.interface);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         let is_idle = self.held.is_empty() && self.sent.is_empty() && self.work.is_none();
@@ -124,6 +124,9 @@ impl App {
         self.conversation.color_code(!settings.is_plain_code);
         self.dialogs.patience = settings.question_timeout;
         let before = std::mem::replace(&mut self.interface, settings);
+        if before.status_line != self.interface.status_line {
+            self.status_line.configure(self.interface.status_line.clone(), self.now);
+        }
         self.apply_theme();
         // What is changed while a session runs counts over what was chosen before.
         if std::mem::replace(&mut self.has_settings, true) {

@@ -388,6 +388,7 @@ fn facts() -> SessionFacts {
         idle_notice: Duration::from_secs(60),
         interface: InterfaceSettings::default(),
         initial_prompt: None,
+        themes: Vec::new(),
     }
 }
 
@@ -450,6 +451,19 @@ fn recap_is_asked_for_once_when_nobody_is_there() {
     }
     it.wait(200_000);
     assert_eq!(it.sent(), [], "settings that change are followed");
+}
+
+#[test]
+fn status_line_that_settings_add_counts_while_the_session_runs() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::SettingsChanged(json!({"statusLine": {"type": "command", "command": "x"}})));
+    let ask = Action::Send(Command::Snapshot { request: "status-line".to_owned() });
+    assert_eq!(it.sent(), [ask]);
+    it.event(Event::News(News::StatusLine(Ok("MINE\n".to_owned()))));
+    assert!(it.seen().contains("MINE"), "{}", it.seen());
+    it.news(EngineEvent::SettingsChanged(json!({})));
+    assert!(!it.seen().contains("MINE"), "{}", it.seen());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which theme is in force: the setting's, or the one that is looked at in `/theme`.
 
+use loci_core::plugin::PluginTheme;
+
 use super::{Action, App};
 use crate::block::NoticeLevel;
 use crate::panel::{PanelRequest, ThemePanel};
@@ -11,11 +13,21 @@ use crate::theme::{Background, Theme, ThemeFile};
 pub(super) struct Theming {
     /// The themes of the person's own, once they were read.
     files: Option<Vec<ThemeFile>>,
+    /// Those of plugins, and the same as their files have them.
+    of_plugins: Vec<ThemeFile>,
+    plugin_files: Vec<PluginTheme>,
     background: Background,
     /// The theme that is only looked at.
     preview: Option<Option<String>>,
     /// The theme that was told to be missing.
     missing: Option<String>,
+}
+
+impl Theming {
+    /// Returns the themes that are not loci's: the person's own, then those of plugins.
+    fn all(&self) -> Vec<ThemeFile> {
+        self.files.iter().flatten().chain(&self.of_plugins).cloned().collect()
+    }
 }
 
 impl App {
@@ -31,6 +43,18 @@ impl App {
         self.apply_theme();
     }
 
+    /// Takes the themes of the session's plugins.
+    pub(super) fn take_plugin_themes(&mut self, themes: Vec<PluginTheme>) {
+        self.theming.of_plugins = themes.iter().map(|it| ThemeFile::parse(&it.slug, &it.text)).collect();
+        self.theming.plugin_files = themes;
+    }
+
+    /// Returns what the file of a plugin's theme says.
+    pub(super) fn plugin_theme(&self, slug: &str) -> Option<&str> {
+        let mut themes = self.theming.plugin_files.iter();
+        themes.find(|theme| theme.slug == slug).map(|theme| theme.text.as_str())
+    }
+
     /// Puts the theme in force that is wanted. One that is not there is told once, as soon as that is sure.
     pub(super) fn apply_theme(&mut self) {
         let name = match &self.theming.preview {
@@ -38,13 +62,14 @@ impl App {
             None => self.interface.theme.as_deref(),
         };
         let depth = self.options.theme.depth();
-        let files = self.theming.files.as_deref();
-        match Theme::from_setting(name, files.unwrap_or_default(), depth, self.theming.background) {
+        let files = self.theming.all();
+        match Theme::from_setting(name, &files, depth, self.theming.background) {
             Ok(theme) => self.options.theme = theme,
             Err(why) => {
                 let name = name.map(str::to_owned);
                 self.options.theme = Theme::new(depth, self.theming.background);
-                if self.theming.files.is_some() && self.theming.missing != name {
+                let is_sure = self.theming.files.is_some() && self.session.is_started;
+                if is_sure && self.theming.missing != name {
                     self.theming.missing = name;
                     self.notice(NoticeLevel::Warning, why);
                 }
@@ -69,13 +94,14 @@ impl App {
 
     /// `/theme`: lets one be chosen, or takes the one that is named.
     pub(super) fn theme_command(&mut self, name: Option<&str>) -> Vec<Action> {
-        let files = self.theming.files.as_deref().unwrap_or_default();
+        let files = self.theming.all();
         let Some(name) = name else {
-            let panel = ThemePanel::new(self.interface.theme.as_deref(), files, self.interface.is_plain_code);
+            let panel =
+                ThemePanel::new(self.interface.theme.as_deref(), &files, self.interface.is_plain_code);
             self.open_panel(panel);
             return Vec::new();
         };
-        match Theme::from_setting(Some(name), files, self.options.theme.depth(), self.theming.background) {
+        match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.background) {
             Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],
             Err(why) => {
                 self.notice(NoticeLevel::Warning, why);

@@ -35,9 +35,13 @@ pub(crate) struct StatusLine {
 }
 
 impl StatusLine {
-    /// Takes what settings say, and runs the command at once.
+    /// Takes what settings say, and runs the command at once; without one nothing is shown any more.
     pub(crate) fn configure(&mut self, config: Option<StatusLineConfig>, now: Duration) {
-        self.due = config.as_ref().map(|_| now);
+        if config.is_none() {
+            *self = Self::default();
+            return;
+        }
+        self.due = Some(now);
         self.config = config;
     }
 

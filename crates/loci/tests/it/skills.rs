@@ -5,6 +5,7 @@ mod fields;
 mod forked;
 mod hostile;
 mod met;
+mod terminal;
 
 use loci_testkit::{Binary, Step};
 use serde_json::{Value, json};
@@ -339,7 +340,7 @@ async fn no_definition_is_read_twice() {
     }
     let log = world.path("opened.log");
     let watched = Binary::new(STRACE)
-        .args(["-f", "-qq", "-e", "trace=open,openat", "-o", &log, env!("CARGO_BIN_EXE_loci")])
+        .args(["-f", "-qq", "-e", "trace=open,openat,openat2", "-o", &log, env!("CARGO_BIN_EXE_loci")])
         .args(["-p", "--model", crate::support::MODEL, "go", "--plugin-dir", "kit"]);
     let output = world.run(&watched);
     assert_eq!(output.code, Some(0), "{output:?}");

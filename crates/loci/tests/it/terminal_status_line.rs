@@ -52,6 +52,39 @@ async fn command_shows_its_lines_and_reads_how_the_session_stands() {
 }
 
 #[tokio::test]
+async fn command_reads_the_limits_of_the_account_and_the_pull_request_of_the_branch() {
+    let limit = |name: &str| format!("anthropic-ratelimit-unified-{name}");
+    let answer = Step::text("Hello to you.")
+        .header(&limit("status"), "allowed")
+        .header(&limit("5h-utilization"), "0.25")
+        .header(&limit("5h-reset"), "1800000000");
+    let world = World::new([answer]).await;
+    let seen = world.path("seen.json");
+    let command = format!(
+        "cat > {seen}.new && mv {seen}.new {seen}; echo LINE $(grep -o '\"number\":[0-9]*' {seen}) $(grep -o '\"five_hour\"' {seen})"
+    );
+    let settings = json!({"statusLine": {"type": "command", "command": command}});
+    world.home.write_config("settings.json", settings.to_string());
+    world.home.write(".git/HEAD", "ref: refs/heads/topic\n");
+    world.home.write(".git/config", "[remote \"origin\"]\n\turl = git@github.com:o/n.git\n");
+    world.home.write(".git/refs/heads/.keep", "");
+    world.home.write(".git/objects/.keep", "");
+    let said = r#"{"number":446,"url":"https://github.com/o/n/pull/446","state":"OPEN","isDraft":false,"reviewDecision":"APPROVED"}"#;
+    world.home.write("bin/gh", format!("#!/bin/sh\necho '{said}'\n"));
+    let gh = world.home.project().join("bin/gh");
+    std::fs::set_permissions(&gh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", world.path("bin"));
+    let mut screen = world.start_interface_with(["hi"], &[("PATH", &path)], SIZE);
+    screen.wait_for("LINE \"number\":446 \"five_hour\"");
+    let input: Value = serde_json::from_str(&world.home.read("seen.json")).unwrap();
+    let url = "https://github.com/o/n/pull/446";
+    assert_eq!(input["pr"], json!({"number": 446, "url": url, "review_state": "approved"}));
+    let five_hour = json!({"used_percentage": 25.0, "resets_at": 1_800_000_000});
+    assert_eq!(input["rate_limits"], json!({"five_hour": five_hour}));
+    leave(screen);
+}
+
+#[tokio::test]
 async fn status_line_is_off_where_hooks_are() {
     let world = World::new([Step::text("Hello to you.")]).await;
     configure(&world, &json!({"disableAllHooks": true}));

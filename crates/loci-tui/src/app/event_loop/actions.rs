@@ -6,8 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loci_app::UserError;
+use loci_app::child_env::child_env;
 use loci_app::mcp_logins::{has_browser, open_browser};
-use loci_app::status_line::{AgentRowsConfig, ScriptRun, agent_rows_input, script_vars, status_input};
+use loci_app::status_line::{
+    AgentRowsConfig, STATUS_LINE, SUBAGENT_STATUS_LINE, ScriptRun, agent_rows_input, script_vars,
+    status_input,
+};
 use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
@@ -140,9 +144,14 @@ impl EventLoop {
     /// Runs the command of the status line; what it prints comes back as news.
     fn run_status_line(&mut self, command: String, snapshot: Arc<SessionSnapshot>) {
         let vars = script_vars(&self.env, self.size.width, self.size.height);
-        let run = ScriptRun { command, cwd: snapshot.current_dir.clone(), vars };
-        let (mailbox, viewer) = (self.mailbox.clone(), self.app.status_viewer());
-        let input = move || status_input(&snapshot, &viewer).to_string();
+        let run = ScriptRun { label: STATUS_LINE, command, cwd: snapshot.current_dir.clone(), vars };
+        let (mailbox, mut viewer) = (self.mailbox.clone(), self.app.status_viewer());
+        let (env, pull_requests, changed) = (self.env.clone(), self.pull_requests.clone(), mailbox.clone());
+        let input = move || {
+            let changed = move || changed.put(News::PullRequest);
+            viewer.pull_request = pull_requests.current(&env, &snapshot.current_dir, changed);
+            status_input(&snapshot, &viewer).to_string()
+        };
         self.status_script.start(run, input, move |said| mailbox.put(News::StatusLine(said)));
     }
 
@@ -151,7 +160,8 @@ impl EventLoop {
         let columns = AgentRows::columns(self.size.width);
         let mut vars = script_vars(&self.env, columns, self.size.height);
         vars.extend(config.vars);
-        let run = ScriptRun { command: config.command, cwd: snapshot.current_dir.clone(), vars };
+        let (label, cwd) = (SUBAGENT_STATUS_LINE, snapshot.current_dir.clone());
+        let run = ScriptRun { label, command: config.command, cwd, vars };
         let mailbox = self.mailbox.clone();
         let input = move || agent_rows_input(&snapshot, columns).to_string();
         self.agent_rows_script.start(run, input, move |said| mailbox.put(News::AgentRows(said)));
@@ -269,7 +279,8 @@ impl EventLoop {
         if self.completer.as_ref().is_none_or(|(known, _)| *known != source) {
             let (mailbox, env) = (self.mailbox.clone(), &self.env);
             let tell = move |answer| mailbox.put(News::Files(answer));
-            let started = FileCompleter::start(env.cwd.clone(), env.home.clone(), source.clone(), tell);
+            let (cwd, home, vars) = (env.cwd.clone(), env.home.clone(), child_env(env));
+            let started = FileCompleter::start(cwd, home, vars, source.clone(), tell);
             self.completer = started.ok().map(|completer| (source, completer));
         }
         match &self.completer {

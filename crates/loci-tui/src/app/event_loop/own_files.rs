@@ -55,8 +55,12 @@ impl EventLoop {
         self.edit_own(&path, KEY_BINDINGS_TEMPLATE)
     }
 
-    /// Lets the person edit a theme of their own; one that is not there yet is begun.
+    /// Lets the person edit a theme of their own; one that is not there yet is begun. Of a plugin's theme they get a copy.
     pub(super) fn edit_theme(&mut self, slug: &str, name: &str) -> io::Result<()> {
+        if let Some(text) = self.app.plugin_theme(slug).map(str::to_owned) {
+            let copy = format!("{}.json", slug.replace(':', "-"));
+            return self.edit_own(&ConfigHome::from_env(&self.env).root().join("themes").join(copy), &text);
+        }
         let path = ConfigHome::from_env(&self.env).root().join("themes").join(format!("{slug}.json"));
         let fresh = serde_json::json!({"name": name, "base": "dark", "overrides": {"claude": "#5fc7c7"}});
         self.edit_own(&path, &format!("{fresh:#}\n"))

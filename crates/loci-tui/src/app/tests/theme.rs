@@ -1,10 +1,12 @@
 //! Themes within the application.
 
+use loci_core::plugin::PluginTheme;
 use loci_engine::EngineEvent;
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, App, AppOptions, Event, News, PanelRequest};
+use crate::app::{Action, App, AppOptions, Event, News, PanelRequest, SessionFacts};
+use crate::interface_settings::InterfaceSettings;
 use crate::key::KeyCode;
 use crate::theme::{Background, ColorDepth, Theme, ThemeFile};
 
@@ -45,6 +47,22 @@ fn setting_and_files_count_as_soon_as_they_change() {
     assert_eq!(hint_color(&mut it), vt100::Color::Default);
     it.event(Event::News(News::Themes(Vec::new())));
     assert_eq!(it.seen().matches("There is no theme `custom:mine`").count(), 1, "{}", it.seen());
+}
+
+#[test]
+fn theme_of_a_plugin_is_listed_and_counts() {
+    let mut it = playing();
+    it.event(Event::News(News::Themes(Vec::new())));
+    let text = json!({"name": "Kit night", "overrides": {"inactive": "#010203"}}).to_string();
+    let themes = vec![PluginTheme { slug: "kit:night".to_owned(), text: text.clone() }];
+    let interface = InterfaceSettings::from_value(&json!({"theme": "custom:kit:night"}));
+    let facts = SessionFacts { themes, interface, ..super::facts() };
+    it.event(Event::News(News::Started(Box::new(facts))));
+    assert_eq!(hint_color(&mut it), vt100::Color::Rgb(1, 2, 3));
+    assert!(!it.seen().contains("There is no theme"), "{}", it.seen());
+    assert_eq!(it.app.plugin_theme("kit:night"), Some(text.as_str()), "for a copy that can be edited");
+    it.text("/theme").key(KeyCode::Enter);
+    assert!(it.seen().contains("Kit night  in use"), "{}", it.seen());
 }
 
 #[test]

@@ -70,18 +70,27 @@ pub struct FileCompleter {
 }
 
 impl FileCompleter {
-    /// Starts the thread that answers; `tell` is called on it.
+    /// Starts the thread that answers; `tell` is called on it. `vars` is the whole environment of a command.
     pub fn start(
         cwd: PathBuf,
         home: PathBuf,
+        vars: Vec<(String, String)>,
         source: FileSource,
         tell: impl Fn(FileAnswer) + Send + 'static,
     ) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel();
         // The walker hands its index over through it; the thread ends by being told, not by a closed channel.
         let own_jobs = jobs.clone();
-        let finder =
-            Finder { cwd, home, source, mentions: Vec::new(), index: None, is_walking: false, last: None };
+        let finder = Finder {
+            cwd,
+            home,
+            vars,
+            source,
+            mentions: Vec::new(),
+            index: None,
+            is_walking: false,
+            last: None,
+        };
         thread::Builder::new()
             .name("file completion".to_owned())
             .spawn(move || finder.run(&waiting, &own_jobs, &tell))?;
@@ -113,6 +122,7 @@ impl Drop for FileCompleter {
 struct Finder {
     cwd: PathBuf,
     home: PathBuf,
+    vars: Vec<(String, String)>,
     source: FileSource,
     mentions: Vec<Mention>,
     index: Option<FileIndex>,
@@ -178,11 +188,12 @@ impl Finder {
         let is_explicit = kind == TokenKind::ShellPath || paths::is_explicit(query);
         let files: Vec<String> = match &self.source {
             _ if is_explicit => paths::list(query, &self.cwd, &self.home, OFFERED),
-            FileSource::Command(command) => suggestion_command::suggest(command, &self.cwd, query)
-                .unwrap_or_else(|why| {
+            FileSource::Command(command) => {
+                suggestion_command::suggest(command, &self.cwd, &self.vars, query).unwrap_or_else(|why| {
                     failure = Some(why);
                     Vec::new()
-                }),
+                })
+            }
             FileSource::Project(_) => {
                 let found = self.index.as_ref().map(|index| index.search(query, OFFERED));
                 found.unwrap_or_default().into_iter().map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! A command of the person that suggests files, in the place of the index (the setting `fileSuggestion`).
 //!
 //! It gets `{"query":"…"}` on its standard input and prints a path a line; the first lines count. It has five seconds,
-//! and is ended with all that it started when they are over.
+//! and is ended with all that it started when they are over. Its environment is that of commands: without keys.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,10 +17,16 @@ const LINES: usize = 15;
 const OUTPUT_LIMIT: u64 = 64 * 1024;
 
 /// Asks the command, and returns its paths, or a sentence that says why there are none.
-pub(super) fn suggest(command: &str, cwd: &Path, query: &str) -> Result<Vec<String>, String> {
+pub(super) fn suggest(
+    command: &str,
+    cwd: &Path,
+    vars: &[(String, String)],
+    query: &str,
+) -> Result<Vec<String>, String> {
     let failed = |why: String| format!("The command of `fileSuggestion` {why}: `{command}`");
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(cwd).env("CLAUDE_PROJECT_DIR", cwd);
+    shell.args(["-c", command]).current_dir(cwd).env_clear().envs(vars.iter().cloned());
+    shell.env("CLAUDE_PROJECT_DIR", cwd);
     let question = serde_json::json!({ "query": query }).to_string();
     let limits = CommandLimits { patience: PATIENCE, output: OUTPUT_LIMIT };
     let output =

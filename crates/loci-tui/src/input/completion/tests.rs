@@ -197,7 +197,8 @@ fn completer(root: &Path, source: FileSource) -> (FileCompleter, mpsc::Receiver<
         // A test may be over before the last answer.
         sender.send(answer).ok();
     };
-    (FileCompleter::start(root.to_owned(), root.join("home"), source, tell).unwrap(), answers)
+    let vars = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("OWN".to_owned(), "mine".to_owned())];
+    (FileCompleter::start(root.to_owned(), root.join("home"), vars, source, tell).unwrap(), answers)
 }
 
 /// Waits for an answer to this query that has this first path.
@@ -263,6 +264,9 @@ fn command_of_the_person_suggests_files() {
     assert_eq!(echoed.found[0].0, r#"{"query":"que\"ry"}"#);
     assert_eq!((echoed.found[1].0.as_str(), echoed.failure), ("second", None));
     assert_eq!(ask("seq 100").found.len(), 15);
+    let vars = ask("echo $OWN; echo home:$HOME; [ -d \"$CLAUDE_PROJECT_DIR\" ] && echo project");
+    let vars: Vec<&str> = vars.found.iter().map(|(line, _)| line.as_str()).collect();
+    assert_eq!(vars, ["mine", "home:", "project"], "its environment is the one that it is given");
     let failed = ask("exit 3");
     assert!(failed.found.is_empty() && failed.failure.unwrap().contains("exit status: 3"));
 }
