@@ -3,7 +3,7 @@
 //! One that carries the text it was sent as (`rendered`) is sent as that text again. Of the others, kinds that only
 //! steer other programs' listings, and kinds we do not know, say nothing.
 
-use loci_core::entry::Entry;
+use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::Block;
 use serde_json::Value;
 
@@ -13,14 +13,33 @@ use crate::compaction::{RESTORED, restored_text};
 /// The record of the system prompt behind an answer; it is no part of the conversation.
 const PROMPT_SNAPSHOT: &str = "prompt_snapshot";
 
+/// How an attachment was sent. What else it says, which may be long, is not read for that.
+#[derive(serde::Deserialize)]
+struct SentAs {
+    #[serde(rename = "type", default)]
+    kind: Value,
+    #[serde(default)]
+    rendered: Option<Value>,
+    #[serde(rename = "renderedRole", default)]
+    role: Value,
+}
+
 /// Returns what an attachment entry adds to the user message it belongs to.
 pub(crate) fn entry_blocks(entry: &Entry) -> Vec<Block> {
-    let Some(attachment) = entry.attachment() else { return Vec::new() };
+    if entry.head().kind != EntryKind::Attachment {
+        return Vec::new();
+    }
+    let fields = entry.fields();
+    if let Some(SentAs { kind, rendered: Some(rendered), role }) = fields.read("attachment")
+        && kind != PROMPT_SNAPSHOT
+    {
+        return rendered_blocks(&rendered, &role);
+    }
+    let Some(attachment) = fields.read::<Value>("attachment") else { return Vec::new() };
     if attachment["type"] == PROMPT_SNAPSHOT {
         return Vec::new();
     }
     let beside = || {
-        let fields = entry.fields();
         Some((fields.read::<Value>("rendered")?, fields.read::<Value>("renderedRole").unwrap_or_default()))
     };
     let within = attachment.get("rendered").map(|it| (it.clone(), attachment["renderedRole"].clone()));
