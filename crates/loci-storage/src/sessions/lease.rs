@@ -1,8 +1,8 @@
 //! One writer a session: the lease.
 //!
 //! A lease is the operating system's lock on `<config home>/loci/leases/<session>.lock`, so a dead owner's lease
-//! is free at once and silently taken. Beside it `<session>.json` says who holds it, for people:
-//! `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: a lock file of its own takes
+//! is free at once and silently taken (a program that it was just starting may hold it a moment longer). Beside it
+//! `<session>.json` says who holds it, for people: `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: a lock file of its own takes
 //! the place of the owner's; the former owner notices before its next append and stops writing. A lock file that
 //! is simply gone, with its directory perhaps, was taken by nobody: the owner makes it anew.
 //!
