@@ -42,7 +42,7 @@ async fn agents_survive_being_killed_at_any_moment() {
         let script = Script::new([calls, Step::text("Waiting.").times(N_AGENTS + 1)])
             .route([Step::dynamic(work).times(usize::MAX)], is_agents);
         let world = World::new(script).await;
-        kill(&world, &mut dice, &mut seen);
+        kill(&world, n_kills, &mut dice, &mut seen);
         go_on(world, &mut seen).await;
     }
     println!("{n_kills} kills: {seen:?}");
@@ -60,9 +60,10 @@ fn work(request: &Recorded) -> Step {
 }
 
 /// Starts the session and kills it at a moment that the dice choose.
-fn kill(world: &World, dice: &mut Dice, seen: &mut Seen) {
+fn kill(world: &World, n_kills: usize, dice: &mut Dice, seen: &mut Seen) {
     let mut session = world.start_closed(&watched(["go", "--allowedTools", "Bash"]));
-    let n_lines = 12 + dice.below(120);
+    // Late enough, with many kills, that some agents have answered.
+    let n_lines = 12 + dice.below(if n_kills > 20 { 260 } else { 120 });
     for _ in 0..n_lines {
         if session.next_line().is_none() {
             break;

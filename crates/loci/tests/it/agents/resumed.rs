@@ -106,6 +106,31 @@ async fn looking_agents_and_unknown_ones_do_not_go_on() {
     }
 }
 
+#[tokio::test]
+async fn session_that_goes_on_knows_who_had_answered_and_who_was_cut_off() {
+    let gate = Gate::new();
+    let calls = Step::call("Agent", in_background("general-purpose", "Be quick."))
+        .tool("Agent", in_background("general-purpose", "Be slow."));
+    let never = || Step::text("never").wait_before_headers(gate.clone());
+    // The end of the first is not told before the kill: the conversation waits for its model.
+    let script = Script::new([calls, never()])
+        .route([Step::text("The answer is 42.")], |it| is_agents(it) && has(it, "Be quick."))
+        .route([Step::call("Glob", json!({"pattern": "*"})), never()], is_agents);
+    let world = World::new(script).await;
+    let session = world.start_closed(&watched(["go"]));
+    let is_written = |text: &str| {
+        side_files(&world).iter().any(|file| std::fs::read_to_string(file).unwrap().contains(text))
+    };
+    wait_until(|| is_written("The answer is 42."), "the first has answered");
+    wait_until(|| world.model.requests().len() == 5, "everybody else waits");
+    session.crash();
+    let world = world.then([Step::text("I see.")]).await;
+    assert_eq!(world.run(&watched(["-c", "what happened?"])).code, Some(0));
+    let told = world.last_request();
+    assert!(has(&told, "It had answered; what it returned is data:\\n<result>The answer is 42.</result>"));
+    assert!(has(&told, "It was cut off; SendMessage with its id lets it go on."));
+}
+
 /// kill -9 with ten agents at work, some waited for and some not: every line of every transcript is whole, and the
 /// session that goes on knows each of them.
 #[tokio::test]
