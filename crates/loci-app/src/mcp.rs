@@ -164,7 +164,7 @@ pub(crate) fn make_servers_in(
 }
 
 /// Tells whether an administrator's file says which servers there are.
-pub(crate) fn is_managed(sources: &McpSources) -> bool {
+pub fn is_managed(sources: &McpSources) -> bool {
     sources.managed_dir.join(MANAGED_FILE).symlink_metadata().is_ok()
 }
 

@@ -238,6 +238,10 @@ pub fn parse_server(
     if name.trim() != name {
         warnings.push("its name begins or ends with a space".to_owned());
     }
+    let padded = padded_fields(&way);
+    if !padded.is_empty() {
+        warnings.push(format!("white space at the beginning or the end of: {}", padded.join(", ")));
+    }
     let server = ServerConfig {
         name: name.to_owned(),
         scope,
@@ -249,6 +253,28 @@ pub fn parse_server(
         written: entry.clone(),
     };
     Ok((server, warnings))
+}
+
+/// Returns the names of fields that begin or end with white space, as what was pasted often does; values are used as they
+/// are, and not shown.
+fn padded_fields(way: &ServerWay) -> Vec<String> {
+    let is_padded = |text: &str| text.trim() != text;
+    let pairs = |key: &str, pairs: &[(String, String)]| -> Vec<String> {
+        let padded = pairs.iter().filter(|(name, value)| is_padded(name) || is_padded(value));
+        padded.map(|(name, _)| format!("{key}.{}", brief(name.trim()))).collect()
+    };
+    let one = |key: &str, text: &str| is_padded(text).then(|| key.to_owned());
+    match way {
+        ServerWay::Stdio { command, args, env } => one("command", command)
+            .into_iter()
+            .chain(args.iter().any(|arg| is_padded(arg)).then(|| "args".to_owned()))
+            .chain(pairs("env", env))
+            .collect(),
+        ServerWay::Remote(remote) => {
+            one("url", &remote.url).into_iter().chain(pairs("headers", &remote.headers)).collect()
+        }
+        ServerWay::Sdk => Vec::new(),
+    }
 }
 
 fn parse_way(entry: &Value, expansion: &mut Expansion<'_>) -> Result<ServerWay, String> {

@@ -3,9 +3,14 @@
 //! A message is one JSON object. One revision of the protocol also allows a list of them, which is read as its parts.
 //! What is no message is an error with what it was, so that whoever reads can note it and go on.
 
+use loci_stdx::truncate_chars;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::names::visible_text;
+
+/// The most characters of what an error says.
+const MOST_SAID: usize = 20_000;
 /// The code of an error that says that a method is not known.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The code of an error that says that parameters are wrong.
@@ -62,8 +67,9 @@ impl RpcError {
 
     /// Reads an error wherever one is told.
     pub(crate) fn read(error: Value) -> Self {
-        match serde_json::from_value(error.clone()) {
-            Ok(error) => error,
+        match serde_json::from_value::<Self>(error.clone()) {
+            // It is shown to people and to the model.
+            Ok(error) => Self { message: visible_text(truncate_chars(&error.message, MOST_SAID)), ..error },
             Err(_) => Self { code: 0, message: error.to_string(), data: Value::Null },
         }
     }

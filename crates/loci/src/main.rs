@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     if names.next().is_some_and(|name| loci_sandbox::is_helper(&name)) {
         return ExitCode::from(loci_sandbox::run_helper(names));
     }
-    let line: Vec<_> = std::env::args_os().collect();
+    let line = mcp::in_order(std::env::args_os().collect());
     if let [_, only] = &*line
         && matches!(only.to_str(), Some("--version" | "-v" | "-V"))
     {

@@ -14,12 +14,14 @@ mod logs;
 mod remove;
 mod reset;
 mod serve;
+mod words;
 
 use loci_app::settings::RunSettings;
 use loci_app::{RunOptions, UserError};
 use loci_stdx::Env;
 
 use crate::config::write;
+pub(crate) use words::in_order;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpArgs {

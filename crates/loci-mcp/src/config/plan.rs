@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{ConfigProblem, Lookup, ServerConfig, ServerPolicy, ServerScope, parse_servers};
+use super::{ConfigProblem, Lookup, ServerConfig, ServerPolicy, ServerScope, ServerWay, parse_servers};
 use crate::names::server_part;
 
 /// What is known of servers.
@@ -104,6 +104,11 @@ impl Plan {
         if self.servers.iter().any(|it| it.config.name == config.name) {
             return;
         }
+        // What a plugin brings and is there already, under whatever name, is the same server twice.
+        let is_there = self.servers.iter().any(|it| is_same_endpoint(&it.config.way, &config.way));
+        if config.scope == ServerScope::Plugin && is_there {
+            return;
+        }
         let part = server_part(&config.name);
         if let Some(other) = self.servers.iter().find(|it| server_part(&it.config.name) == part) {
             let message = format!(
@@ -141,6 +146,18 @@ impl Plan {
     }
 }
 
+/// Tells whether two entries lead to the same place: one address, or one command with its arguments.
+fn is_same_endpoint(a: &ServerWay, b: &ServerWay) -> bool {
+    match (a, b) {
+        (
+            ServerWay::Stdio { command, args, .. },
+            ServerWay::Stdio { command: other, args: other_args, .. },
+        ) => (command, args) == (other, other_args),
+        (ServerWay::Remote(a), ServerWay::Remote(b)) => a.url == b.url,
+        (ServerWay::Stdio { .. } | ServerWay::Remote(_) | ServerWay::Sdk, _) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -149,7 +166,7 @@ mod tests {
     use super::*;
 
     fn servers(names: &[&str]) -> Value {
-        names.iter().map(|name| ((*name).to_owned(), json!({"command": "x"}))).collect()
+        names.iter().map(|name| ((*name).to_owned(), json!({"command": name}))).collect()
     }
 
     /// Renders a plan: `name scope standing`, then the kinds of its problems.
@@ -195,6 +212,35 @@ mod tests {
             &all,
             &["a_b local Used", "! a.b name_conflict"],
         );
+    }
+
+    #[test]
+    fn server_of_a_plugin_that_is_there_already_is_not_there_twice() {
+        let command = |args: &[&str]| json!({"command": "npx", "args": args});
+        let at = |url: &str| json!({"type": "http", "url": url});
+        let written = vec![
+            (
+                Plugin,
+                "p".to_owned(),
+                json!({"p1": command(&["a"]), "p2": command(&["b"]), "p3": at("https://a/x")}),
+            ),
+            (Plugin, "q".to_owned(), json!({"q1": command(&["b"]), "q2": at("https://a/y")})),
+            (
+                User,
+                "u".to_owned(),
+                json!({"mine": command(&["a"]), "web": at("https://a/x"), "web2": at("https://a/x")}),
+            ),
+        ];
+        let (policy, approvals) = (ServerPolicy::default(), Approvals::default());
+        let plan = plan_servers(PlanInputs {
+            written,
+            is_strict: false,
+            policy: &policy,
+            approvals: &approvals,
+            vars: &|_, _| None,
+        });
+        let names: Vec<&str> = plan.used().map(|it| it.name.as_str()).collect();
+        assert_eq!((names, plan.problems), (vec!["mine", "p2", "q2", "web", "web2"], Vec::new()));
     }
 
     #[test]

@@ -59,6 +59,15 @@ fn entries_of_every_kind_are_read() {
             r#"d ["${HOST}", "$HOST", "${HOST"] []"#,
         ),
         (
+            json!({"command": " x", "args": ["y\n"], "env": {"A ": "1", "B": "2 ", "C": "3"}}),
+            " x [\"y\\n\"] [(\"A \", \"1\"), (\"B\", \"2 \"), (\"C\", \"3\")] ! white space at the beginning or \
+             the end of: command, args, env.A, env.B",
+        ),
+        (
+            json!({"type": "http", "url": "https://a", "headers": {"X": "secret\n"}}),
+            "http https://a [(\"X\", \"secret\\n\")] ! white space at the beginning or the end of: headers.X",
+        ),
+        (
             json!({"command": "x", "args": ["${NO}"]}),
             r#"x ["${NO}"] [] ! the variable `NO` is not set, so `${NO}` in its `args` stays as it is"#,
         ),

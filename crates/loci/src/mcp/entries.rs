@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use loci_app::UserError;
-use loci_app::mcp::PROJECT_FILE;
-use loci_mcp::config::{ServerScope, parse_server};
+use loci_app::mcp::{PROJECT_FILE, is_managed};
+use loci_mcp::config::{ServerPolicy, ServerScope, parse_server};
 use loci_mcp::{is_plain_name, is_reserved};
 use loci_settings::edit::{set, unset};
 use loci_stdx::{WriteOptions, read_regular_to_string};
@@ -96,12 +96,24 @@ impl McpContext {
             return Err(UserError::new(format!("There is a {} MCP server `{name}` already", scope.name()))
                 .hint(format!("Take it away first: `loci mcp remove {name} -s {}`.", scope.name())));
         }
+        if is_managed(&self.run.mcp) {
+            return Err(UserError::new(
+                "The administrator says which MCP servers there are (`managed-mcp.json`)",
+            )
+            .hint("Ask them to add it."));
+        }
         let lookup = |_: &str| Some(String::new());
-        if let Err(problem) = parse_server(name, entry, scope.server_scope(), "the entry", &lookup)
+        match parse_server(name, entry, scope.server_scope(), "the entry", &lookup) {
+            Ok((config, _)) => {
+                let settings = &self.run.settings.mcp;
+                let (policy, _) = ServerPolicy::new(settings.allowed.as_deref(), &settings.denied);
+                if let Some(why) = policy.refusal(&config) {
+                    return Err(UserError::new(format!("MCP server `{name}`: {why}")));
+                }
+            }
             // An address that is put together from variables is looked at when they are known.
-            && !entry.to_string().contains("${")
-        {
-            return Err(UserError::new(format!("MCP server `{name}`: {problem}")));
+            Err(_) if entry.to_string().contains("${") => {}
+            Err(problem) => return Err(UserError::new(format!("MCP server `{name}`: {problem}"))),
         }
         self.edit(scope, |text, path| set(text, &[path, &[name]].concat(), entry))
     }

@@ -27,6 +27,9 @@ async fn servers_are_added_to_their_scope_and_other_keys_stay() {
     for args in [
         &["add", "-e", "A=1", "-e", "B=x=y", "prog", "--", "npx", "-y", "--flag", "thing"][..],
         &["add", "-s", "user", "-t", "http", "-H", "X-Key: a:b", "web", "https://example.com/mcp"],
+        // Options behind the address, and several variables at once.
+        &["add", "-t", "http", "late", "https://example.com/late", "--header", "A: b", "--scope", "user"],
+        &["add", "--env", "A=1", "B=2", "--transport", "stdio", "pairs", "--", "npx", "-y"],
         &["add-json", "-s", "project", "shared", r#"{"type":"sse","url":"https://example.com/sse"}"#],
     ] {
         let output = mcp(&world, args);
@@ -39,6 +42,8 @@ async fn servers_are_added_to_their_scope_and_other_keys_stay() {
     let web = json!({"type": "http", "url": "https://example.com/mcp", "headers": {"X-Key": "a:b"}});
     assert_eq!((&state["mcpServers"]["web"], &state["unknown"]), (&web, &json!([1])));
     assert_eq!(state["mcpServers"]["old"], json!({"command": "x"}));
+    assert_eq!(state["mcpServers"]["late"]["headers"], json!({"A": "b"}));
+    assert_eq!(state["projects"][&project]["mcpServers"]["pairs"]["env"], json!({"A": "1", "B": "2"}));
     let file: Value = serde_json::from_str(&world.home.read(".mcp.json")).unwrap();
     assert_eq!((&file["theirs"], &file["mcpServers"]["shared"]["type"]), (&json!(true), &json!("sse")));
 }
@@ -81,6 +86,10 @@ async fn bad_names_and_entries_are_refused_and_change_nothing() {
         let output = mcp(&world, args);
         assert!(output.code == Some(1) && output.stderr.contains(said), "{args:?}: {output:?}");
     }
+    let denied = json!({"deniedMcpServers": [{"serverName": "never"}]}).to_string();
+    world.home.write_config("settings.json", denied);
+    let output = mcp(&world, &["add", "never", "--", "x"]);
+    assert!(output.code == Some(1) && output.stderr.contains("settings forbid it"), "{output:?}");
     let project = world.home.project().display().to_string();
     assert_eq!(state(&world)["projects"][&project]["mcpServers"].as_object().unwrap().len(), 1);
 }
