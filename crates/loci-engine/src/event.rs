@@ -65,6 +65,8 @@ pub enum EngineEvent {
         /// The request's id.
         request: String,
     },
+    /// No agent was sent out, though one was asked for: a limit is reached.
+    AgentRefused(AgentLimit),
     /// An agent was spoken to, or why not; the answer to [`crate::Command::MessageAgent`].
     AgentMessaged {
         /// The request's id.
@@ -260,6 +262,8 @@ pub enum EngineEvent {
     SettingsChanged(Value),
     /// A hook is being run.
     HookStarted(HookRunStarted),
+    /// A hook has printed something, and still runs.
+    HookProgress(HookRunProgress),
     /// A hook has ended.
     HookEnded(HookRunEnded),
     /// A hook wants this sent to the terminal: titles, notifications and bells, and nothing else. A front end without a
@@ -290,6 +294,15 @@ pub enum EngineEvent {
     Warning(String),
     /// The turn is over.
     TurnEnded(Box<TurnReport>),
+}
+
+/// A limit for which no agent is sent out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentLimit {
+    /// Too many conversations stand above.
+    Depth,
+    /// The budget of the run is spent.
+    Budget,
 }
 
 /// What was said before a session was resumed, as far as the model still sees it.
@@ -506,13 +519,35 @@ pub struct HookRunEnded {
     pub outcome: &'static str,
 }
 
+/// A hook that still runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunProgress {
+    /// Which.
+    pub run: HookRunStarted,
+    /// What it has printed so far.
+    pub stdout: String,
+    /// What it has complained about so far.
+    pub stderr: String,
+}
+
+impl HookRunProgress {
+    /// Tells what a run has printed so far.
+    pub(crate) fn new(run: HookRunStarted, stdout: &str, stderr: &str) -> Self {
+        Self { run, stdout: cut_output(stdout), stderr: cut_output(stderr) }
+    }
+}
+
 /// How much of an output of a hook front ends are told.
 const HOOK_OUTPUT_LIMIT: usize = 10_000;
+
+fn cut_output(text: &str) -> String {
+    text.chars().take(HOOK_OUTPUT_LIMIT).collect()
+}
 
 impl HookRunEnded {
     /// Tells how a run ended.
     pub(crate) fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
-        let cut = |text: &str| text.chars().take(HOOK_OUTPUT_LIMIT).collect::<String>();
+        let cut = cut_output;
         let (stdout, stderr, exit_code) = match end {
             HandlerEnd::Exited { code, stdout, stderr } => (cut(stdout), cut(stderr), Some(*code)),
             HandlerEnd::Responded { body, .. } => (cut(body), String::new(), None),

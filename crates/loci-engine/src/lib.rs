@@ -61,8 +61,8 @@ pub use config::{
 };
 pub use earlier_totals::EarlierTotals;
 pub use event::{
-    AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunStarted, Question,
-    QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart, UserMessage,
+    AgentLimit, AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunProgress,
+    HookRunStarted, Question, QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart, UserMessage,
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,

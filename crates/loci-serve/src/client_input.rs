@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use loci_engine::InitializeRequest;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::initialize::parse_initialize;
 use crate::input::{self, Line};
@@ -101,24 +101,24 @@ fn parse_line(line: &str) -> Line {
 /// Reads lines on a thread of its own: standard input cannot be waited for in any other way.
 fn read_lines() -> UnboundedReceiver<io::Result<String>> {
     let (sender, receiver) = unbounded_channel();
-    tokio::spawn(async move {
-        let mut lines = BufReader::new(tokio::io::stdin()).lines();
-        loop {
-            match lines.next_line().await {
-                Ok(Some(line)) => {
-                    if sender.send(Ok(line)).is_err() {
-                        return;
-                    }
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    drop(sender.send(Err(error)));
-                    return;
-                }
-            }
-        }
-    });
+    tokio::spawn(forward_lines(BufReader::new(tokio::io::stdin()), sender));
     receiver
+}
+
+/// Hands lines on. Bytes that are no text are replaced, as other programs do, so that one line costs no other.
+async fn forward_lines(mut input: impl AsyncBufRead + Unpin, sender: UnboundedSender<io::Result<String>>) {
+    loop {
+        let mut line = Vec::new();
+        let line = match input.read_until(b'\n', &mut line).await {
+            Ok(0) => return,
+            Ok(_) => Ok(String::from_utf8_lossy(line.trim_ascii_end()).into_owned()),
+            Err(error) => Err(error),
+        };
+        let is_over = line.is_err();
+        if sender.send(line).is_err() || is_over {
+            return;
+        }
+    }
 }
 
 async fn next_line(lines: &mut Option<UnboundedReceiver<io::Result<String>>>) -> Option<io::Result<String>> {
@@ -147,6 +147,17 @@ mod tests {
             n_read += 1;
         }
         assert_eq!((has_one, n_read), expected, "{lines:?}");
+    }
+
+    #[tokio::test]
+    async fn line_that_is_no_text_costs_no_other_line() {
+        let (sender, mut receiver) = unbounded_channel();
+        forward_lines(&b"one\n{\"a\": \"\xff\"}\r\n\nlast"[..], sender).await;
+        let mut lines = Vec::new();
+        while let Some(line) = receiver.recv().await {
+            lines.push(line.unwrap());
+        }
+        assert_eq!(lines, ["one", "{\"a\": \"\u{fffd}\"}", "", "last"]);
     }
 
     #[tokio::test]

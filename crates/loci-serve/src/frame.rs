@@ -99,6 +99,11 @@ impl Frames {
                 self.system("compact_boundary", json!({"compact_metadata": snake_case(metadata)}))
             }
             EngineEvent::HookStarted(run) => self.system("hook_started", hook_run(run)),
+            EngineEvent::HookProgress(progress) => {
+                let mut fields = hook_run(&progress.run);
+                add_hook_output(&mut fields, &progress.stdout, &progress.stderr);
+                self.system("hook_progress", fields)
+            }
             EngineEvent::HookEnded(ended) => self.system("hook_response", hook_response(ended)),
             EngineEvent::GoalChecked { goal, verdict, reason } => self.system(
                 "goal_status",
@@ -128,6 +133,7 @@ impl Frames {
             | EngineEvent::Task(_)
             | EngineEvent::StopAnswered { .. }
             | EngineEvent::AgentMessaged { .. }
+            | EngineEvent::AgentRefused(_)
             | EngineEvent::TurnEnded(_)
             | EngineEvent::Stream { .. }
             | EngineEvent::PromptRecorded { .. }
@@ -377,6 +383,17 @@ impl Frames {
         self.sealed(Value::Object(frame), None)
     }
 
+    /// Returns the frame with what may be said next.
+    pub(crate) fn prompt_suggestion(&self, suggestion: &str) -> Value {
+        self.sealed(json!({"type": "prompt_suggestion", "suggestion": suggestion}), None)
+    }
+
+    /// Returns the frame that says how a call is getting on.
+    pub(crate) fn tool_progress(&self, mut fields: Value) -> Value {
+        fields["type"] = json!("tool_progress");
+        self.sealed(fields, None)
+    }
+
     pub(crate) fn sealed(&self, mut frame: Value, entry: Option<&str>) -> Value {
         frame["session_id"] = json!(self.session.as_str());
         frame["uuid"] = match entry {
@@ -437,14 +454,18 @@ fn hook_run(run: &HookRunStarted) -> Value {
     json!({"hook_id": run.id, "hook_name": run.name, "hook_event": run.event.name()})
 }
 
+/// Adds what a hook has printed.
+fn add_hook_output(fields: &mut Value, stdout: &str, stderr: &str) {
+    let output: Vec<&str> = [stdout, stderr].into_iter().filter(|text| !text.is_empty()).collect();
+    fields["output"] = output.join("\n").into();
+    fields["stdout"] = stdout.into();
+    fields["stderr"] = stderr.into();
+}
+
 /// Tells how a hook ended.
 fn hook_response(ended: &HookRunEnded) -> Value {
     let mut fields = hook_run(&ended.run);
-    let output: Vec<&str> =
-        [ended.stdout.as_str(), &ended.stderr].into_iter().filter(|text| !text.is_empty()).collect();
-    fields["output"] = output.join("\n").into();
-    fields["stdout"] = ended.stdout.as_str().into();
-    fields["stderr"] = ended.stderr.as_str().into();
+    add_hook_output(&mut fields, &ended.stdout, &ended.stderr);
     fields["exit_code"] = ended.exit_code.map_or(Value::Null, Value::from);
     fields["outcome"] = ended.outcome.into();
     fields

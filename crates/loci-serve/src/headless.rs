@@ -3,6 +3,7 @@
 mod client_lines;
 mod event_loop;
 mod permission_tool;
+mod progress;
 mod session_state;
 mod terminal_prompt;
 mod terminal_questions;
@@ -29,6 +30,7 @@ use crate::output::Output;
 use crate::result_frame::ResultContext;
 use crate::signals::{Signal, Signals};
 use crate::task_frames::LiveTasks;
+use progress::Progress;
 use session_state::SessionState;
 
 /// How answers are written.
@@ -113,6 +115,8 @@ pub struct Headless {
     pub has_hook_events: bool,
     /// Whether what agents say is passed on, too.
     pub forwards_agent_text: bool,
+    /// Whether it is told what may be said next.
+    pub suggests_prompts: bool,
     /// Whether accepted prompts are echoed.
     pub replays_prompts: bool,
     /// Who answers permission questions.
@@ -217,6 +221,8 @@ impl Headless {
             told_commands: None,
             named_prompts: BTreeSet::new(),
             cancelling: BTreeMap::new(),
+            progress: Progress::default(),
+            n_answers: 0,
         };
         let (exit, has_failed) = event_loop.run().await;
         // What was said is written in any case.

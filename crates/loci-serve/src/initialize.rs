@@ -156,7 +156,6 @@ pub(crate) fn check_support(request: &InitializeRequest) -> Option<String> {
     let names = |names: Vec<&str>| names.join(", ");
     let unsupported = [
         ("hooks", unknown_events.join(", ")),
-        ("promptSuggestions", flag(request.wants_prompt_suggestions)),
         ("agentProgressSummaries", flag(request.wants_agent_summaries)),
         ("toolAliases", names(odd_aliases(request))),
     ];
@@ -272,12 +271,12 @@ mod tests {
             (json!({}), "fine"),
             (json!({"hooks": {}, "systemPrompt": [""], "sdkMcpServers": [], "skills": "all"}), "fine"),
             (json!({"systemPrompt": "x", "appendSystemPrompt": "y", "title": "t"}), "fine"),
-            (json!({"promptSuggestions": false, "later": null, "even": {}}), "fine"),
+            (json!({"promptSuggestions": true, "later": null, "even": {}}), "fine"),
             (hooks("PreToolUse"), "fine"),
             (hooks("PostToolUse"), "fine"),
             (hooks("OfTheFuture"), "hooks (OfTheFuture)"),
             (json!({"skills": ["a", "b"], "jsonSchema": {}, "excludeDynamicSections": true}), "fine"),
-            (json!({"agents": {"r": {}}, "promptSuggestions": true}), "promptSuggestions"),
+            (json!({"agents": {"r": {}}, "agentProgressSummaries": true}), "agentProgressSummaries"),
             (json!({"later": 1}), "later"),
             (json!({"toolAliases": {"Shell": "Bash"}}), "fine"),
             (json!({"toolAliases": {"Shell": 5}}), "toolAliases (Shell)"),

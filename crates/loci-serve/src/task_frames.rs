@@ -1,8 +1,9 @@
 //! Frames of work beside the conversation (agents, commands in the background), and what results tell of it all in all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loci_engine::{BackgroundStatus, BackgroundTask, TaskNews, TaskUsage, task_summary};
+use loci_engine::{AgentLimit, BackgroundStatus, BackgroundTask, TaskNews, TaskUsage, task_summary};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::frame::Frames;
@@ -15,6 +16,12 @@ pub(crate) struct LiveTasks {
     /// How deep each agent stands; the first below the main line is at one.
     depths: BTreeMap<String, u64>,
     stats: SubagentStats,
+    /// What calls said of where their agents are to work, until those are sent out.
+    asked: BTreeMap<String, Option<bool>>,
+    /// Tasks that a call is to stop.
+    stopped_by_calls: BTreeSet<String>,
+    /// Whether the run is being ended from outside.
+    pub(crate) is_ending: bool,
 }
 
 /// What became of the agents of a run.
@@ -25,8 +32,34 @@ struct SubagentStats {
     by_agents: u64,
     completed: u64,
     failed: u64,
-    killed: u64,
+    killed: Killed,
+    requested: Requested,
+    refused: Refused,
     by_type: BTreeMap<String, u64>,
+}
+
+/// Who stopped agents.
+#[derive(Debug, Default, Serialize)]
+struct Killed {
+    parent: u64,
+    user: u64,
+    system: u64,
+}
+
+/// Where agents were to work, as their calls said.
+#[derive(Debug, Default, Serialize)]
+struct Requested {
+    background: u64,
+    foreground: u64,
+    unset: u64,
+}
+
+/// Why agents were not sent out. None is refused for their number: they wait.
+#[derive(Debug, Default, Serialize)]
+struct Refused {
+    depth_limit: u64,
+    concurrency_limit: u64,
+    budget: u64,
 }
 
 impl LiveTasks {
@@ -42,7 +75,7 @@ impl LiveTasks {
             TaskNews::Ended(task) => {
                 if task.agent_type().is_some() {
                     match task.status {
-                        BackgroundStatus::Killed(_) => self.stats.killed += 1,
+                        BackgroundStatus::Killed(_) => self.count_kill(&task.id),
                         BackgroundStatus::Broken(_) => self.stats.failed += 1,
                         _ => self.stats.completed += 1,
                     }
@@ -52,11 +85,48 @@ impl LiveTasks {
         }
     }
 
+    /// Takes note of a call, of the main conversation or of an agent's.
+    pub(crate) fn note_call(&mut self, block: &Value) {
+        let (Some(call), input) = (block["id"].as_str(), &block["input"]) else { return };
+        match block["name"].as_str() {
+            Some("Agent" | "Task") => {
+                self.asked.insert(call.to_owned(), input["run_in_background"].as_bool());
+            }
+            Some("TaskStop" | "KillShell") => {
+                let task = ["task_id", "shell_id"].iter().find_map(|key| input[*key].as_str());
+                self.stopped_by_calls.extend(task.map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+
+    /// An agent was not sent out.
+    pub(crate) fn note_refusal(&mut self, limit: AgentLimit) {
+        match limit {
+            AgentLimit::Depth => self.stats.refused.depth_limit += 1,
+            AgentLimit::Budget => self.stats.refused.budget += 1,
+        }
+    }
+
+    fn count_kill(&mut self, task: &str) {
+        let killed = &mut self.stats.killed;
+        match (self.stopped_by_calls.remove(task), self.is_ending) {
+            (true, _) => killed.parent += 1,
+            (false, true) => killed.system += 1,
+            (false, false) => killed.user += 1,
+        }
+    }
+
     fn count_start(&mut self, task: &BackgroundTask) {
         let Some(kind) = task.agent_type() else { return };
         let above = task.owner.as_ref().map_or(0, |owner| self.depth(owner.as_str()));
         self.depths.insert(task.id.clone(), above + 1);
         self.stats.spawned += 1;
+        match self.asked.remove(task.tool_use_id.as_str()).flatten() {
+            Some(true) => self.stats.requested.background += 1,
+            Some(false) => self.stats.requested.foreground += 1,
+            None => self.stats.requested.unset += 1,
+        }
         self.stats.in_background += u64::from(task.is_background);
         self.stats.by_agents += u64::from(task.owner.is_some());
         *self.stats.by_type.entry(kind.to_owned()).or_default() += 1;
@@ -90,12 +160,14 @@ impl LiveTasks {
         let stats = &self.stats;
         json!({
             "spawned": stats.spawned,
+            "requested": stats.requested,
             "started_in_background": stats.in_background,
             "max_depth": self.depths.values().max().copied().unwrap_or(0),
             "spawned_by_subagents": stats.by_agents,
             "completed": stats.completed,
             "failed": stats.failed,
-            "killed": {"total": stats.killed},
+            "killed": stats.killed,
+            "refused": stats.refused,
             "by_type": stats.by_type,
         })
     }

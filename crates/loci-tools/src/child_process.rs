@@ -26,6 +26,8 @@ use crate::bash::shell::{Confined, SandboxPlace, confine, follow, own_session};
 const PIPE_SILENCE: Duration = Duration::from_millis(50);
 const PIPE_GRACE: Duration = Duration::from_secs(1);
 const BUFFER_BYTES: usize = 64 * 1024;
+/// How long it is between two times that somebody is told of output.
+const TELLING_PAUSE: Duration = Duration::from_secs(1);
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -83,11 +85,24 @@ pub enum ChildEnd {
     Failed(io::Error),
 }
 
+/// Is told what a program has written so far, and what it has complained about.
+pub type OnOutput<'a> = &'a (dyn Fn(&str, &str) + Send + Sync);
+
 /// Runs a program to its end, to that of its time, or until it is not to go on.
 pub async fn run_child(spec: ChildSpec, limits: ChildLimits, cancel: &CancellationToken) -> ChildOutput {
+    run_told_child(spec, limits, cancel, None).await
+}
+
+/// The same, and somebody is told of its output while it runs, once a second where there is more.
+pub async fn run_told_child(
+    spec: ChildSpec,
+    limits: ChildLimits,
+    cancel: &CancellationToken,
+    on_output: Option<OnOutput<'_>>,
+) -> ChildOutput {
     match RunningChild::start(spec, limits.n_bytes) {
         Ok(mut child) => {
-            let end = child.follow(Instant::now() + limits.time, cancel).await;
+            let end = child.follow(Instant::now() + limits.time, cancel, on_output).await;
             child.output(end)
         }
         Err(error) => ChildOutput {
@@ -134,17 +149,32 @@ impl RunningChild {
         })
     }
 
-    async fn follow(&mut self, deadline: Instant, cancel: &CancellationToken) -> ChildEnd {
+    async fn follow(
+        &mut self,
+        deadline: Instant,
+        cancel: &CancellationToken,
+        on_output: Option<OnOutput<'_>>,
+    ) -> ChildEnd {
         let feeding = feed(self.stdin.take());
         tokio::pin!(feeding);
         let mut is_fed = false;
+        let mut told_len = 0;
+        let mut tick = Instant::now() + TELLING_PAUSE;
         loop {
+            let n_bytes = self.stdout.kept.len() + self.stderr.kept.len();
+            let on_output = on_output.filter(|_| n_bytes > told_len);
             tokio::select! {
                 () = cancel.cancelled() => return self.kill(ChildEnd::Cancelled).await,
                 () = tokio::time::sleep_until(deadline) => return self.kill(ChildEnd::TimedOut).await,
                 () = &mut feeding, if !is_fed => is_fed = true,
                 () = self.stdout.read() => {}
                 () = self.stderr.read() => {}
+                () = tokio::time::sleep_until(tick), if on_output.is_some() => {
+                    if let Some(tell) = on_output {
+                        tell(&self.stdout.text(), &self.stderr.text());
+                    }
+                    (told_len, tick) = (n_bytes, Instant::now() + TELLING_PAUSE);
+                }
                 status = self.child.wait() => {
                     self.tree.root_has_ended();
                     self.drain().await;
@@ -235,6 +265,10 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
         let n_kept = n_read.min(self.limit.saturating_sub(self.kept.len()));
         self.kept.extend_from_slice(&self.buffer[..n_kept]);
         self.is_cut |= n_kept < n_read;
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.kept).into_owned()
     }
 
     fn into_text(self) -> String {

@@ -194,8 +194,11 @@ impl Run<'_> {
         let forwards_agent_text = self.args.forward_subagent_text
             || self.env.vars.is_truthy("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT")
             || initialize.as_ref().is_some_and(|request| request.forwards_subagent_text);
+        let suggests_prompts = self.args.foreign.suggests_prompts()
+            || initialize.as_ref().is_some_and(|request| request.wants_prompt_suggestions);
         let front = Headless {
             forwards_agent_text,
+            suggests_prompts,
             question_timeout: answer_timeout(
                 composed.config.settings["askUserQuestionTimeout"].as_str(),
                 self.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS"),
@@ -258,6 +261,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         has_partial_messages: args.include_partial_messages,
         has_hook_events: args.include_hook_events,
         forwards_agent_text: args.forward_subagent_text,
+        suggests_prompts: args.foreign.suggests_prompts(),
         replays_prompts: args.replay_user_messages,
         prompter: permission_prompter(args),
         may_bypass: false,

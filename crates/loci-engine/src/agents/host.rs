@@ -16,6 +16,7 @@ use super::plan::{AgentPlan, Spawner};
 use super::run::{AgentEnd, AgentRun};
 use super::{AgentService, LiveAgent, SpawnContext};
 use crate::conversation::host::{ConversationHost, lock};
+use crate::event::AgentLimit;
 
 /// How long an agent that has just answered is waited for before it goes on.
 const LAST_STEPS: Duration = Duration::from_secs(30);
@@ -167,6 +168,9 @@ impl AgentHost for ConversationHost {
         }
         let agent = self.agent();
         let depth = agent.map_or(0, |agent| agent.depth);
+        if depth >= service.settings.max_depth {
+            self.tell_refusal(AgentLimit::Depth);
+        }
         let named = request.subagent_type.as_deref().filter(|kind| !kind.trim().is_empty());
         service.check_type(named, depth, agent.is_some_and(|agent| agent.kind == FORK))
     }
@@ -179,6 +183,7 @@ impl AgentHost for ConversationHost {
         Box::pin(async move {
             let service = Arc::clone(self.service()?);
             if service.deps.is_out_of_budget() {
+                self.tell_refusal(AgentLimit::Budget);
                 return Err("The budget of this run is spent, so no agent was sent out.".to_owned());
             }
             let env = self.env();

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::agents::{AgentAtWork, AgentService, SpawnContext, agent_changes};
 use crate::config::{AgentPoller, Ambient};
-use crate::event::{AgentRef, EngineEvent, EventSink};
+use crate::event::{AgentLimit, AgentRef, EngineEvent, EventSink};
 use crate::extension::HookMoment;
 use crate::file_history::FileHistoryRecorder;
 use crate::mcp::McpConfig;
@@ -342,6 +342,11 @@ impl ConversationHost {
 
     fn moment(&self) -> HookMoment {
         HookMoment { cwd: self.workspace().cwd, ..lock(&self.moment).clone() }
+    }
+
+    /// Tells that a limit keeps an agent from being sent out.
+    pub(crate) fn tell_refusal(&self, limit: AgentLimit) {
+        self.events.send(EngineEvent::AgentRefused(limit));
     }
 
     /// Tells people what they should know.

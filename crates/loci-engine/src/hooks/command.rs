@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loci_core::hooks::{Handler, HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
-use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, SandboxPlace, run_child};
+use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, OnOutput, SandboxPlace, run_told_child};
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;
@@ -24,6 +24,7 @@ impl HookService {
         json: Arc<str>,
         (command, args, shell): (&str, Option<&[String]>, Shell),
         cancel: &CancellationToken,
+        on_output: OnOutput<'_>,
     ) -> HandlerEnd {
         let root = self.world().identity.get().project_root().display().to_string();
         // A shell fills variables in by itself: the name of a directory must never be read as code.
@@ -57,7 +58,7 @@ impl HookService {
             sandbox,
         };
         let limits = ChildLimits { time: limit, n_bytes: OUTPUT_BYTES };
-        end_of(run_child(spec, limits, cancel).await)
+        end_of(run_told_child(spec, limits, cancel, Some(on_output)).await)
     }
 
     /// Makes the sandbox that a command asks for; without it the command is not run.

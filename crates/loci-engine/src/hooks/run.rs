@@ -9,7 +9,7 @@ use loci_core::hooks::{
 };
 use loci_core::permission::{Call, RuleCondition};
 use loci_core::tool::CallEffects;
-use loci_tools::spill_preview;
+use loci_tools::{OnOutput, spill_preview};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use super::attachments::attachments;
 use super::callback::failed_closed;
 use crate::command::Command;
 use crate::conversation::host::lock;
-use crate::event::{EngineEvent, HookRunEnded, HookRunStarted};
+use crate::event::{EngineEvent, HookRunEnded, HookRunProgress, HookRunStarted};
 
 /// The most characters of a text that are told to the model or the user; the rest goes to a file.
 const TEXT_LIMIT: usize = 10_000;
@@ -250,7 +250,11 @@ impl HookService {
         self.tell(EngineEvent::HookStarted(started.clone()));
         tracing::debug!(target: "loci::hooks", run = started.id, hook = name, kind = entry.kind(), source = %entry.source, "hook started");
         let began = Instant::now();
-        let end = self.handle(&entry, input, json, call_id, cancel).await;
+        let on_output = |stdout: &str, stderr: &str| {
+            let progress = HookRunProgress::new(started.clone(), stdout, stderr);
+            self.tell(EngineEvent::HookProgress(progress));
+        };
+        let end = self.handle(&entry, input, json, call_id, cancel, &on_output).await;
         let taken = began.elapsed();
         let mut answer = HookAnswer::read(event, &name, &entry.label(), &end);
         self.shorten(&mut answer);
@@ -270,10 +274,12 @@ impl HookService {
         json: Arc<str>,
         call_id: Option<&str>,
         cancel: &CancellationToken,
+        on_output: OnOutput<'_>,
     ) -> HandlerEnd {
         match &entry.handler {
             Handler::Command { command, args, shell, .. } => {
-                self.run_command(entry, input, json, (command, args.as_deref(), *shell), cancel).await
+                let line = (command.as_str(), args.as_deref(), *shell);
+                self.run_command(entry, input, json, line, cancel, on_output).await
             }
             Handler::McpTool { server, tool, input: template } => {
                 let call = (server.as_str(), tool.as_str(), template);

@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::time::Duration;
 
 use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
+use loci_core::permission::Mode;
 use loci_core::session::Totals;
-use loci_core::stream::{RateLimits, StreamEvent};
+use loci_core::stream::{Delta, RateLimits, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, TaskNews, TurnReport,
+    AgentRef, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, SideTask, TaskNews, TurnReport,
 };
 use loci_stdx::printable;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::permission_tool::{ask_tool, question_of, tool_verdict};
+use super::progress::Progress;
 use super::session_state::SessionState;
 use super::terminal_prompt::{LineOutcome, TerminalLine, TerminalPrompt};
 use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
@@ -29,6 +32,11 @@ use crate::result_frame::{ResultContext, is_error, outcome_text};
 use crate::session_query::SessionQuery;
 use crate::signals::Signal;
 use crate::task_frames::LiveTasks;
+
+/// What a suggestion is asked for by: no id of a client's.
+const SUGGESTION_REQUEST: &str = "loci-prompt-suggestion";
+/// A longer one is no suggestion.
+const MOST_OF_A_SUGGESTION: usize = 200;
 
 pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
@@ -78,6 +86,10 @@ pub(super) struct EventLoop<'a> {
     pub(super) named_prompts: BTreeSet<String>,
     /// Prompts that are being taken back, by the request that asks for it.
     pub(super) cancelling: BTreeMap<String, String>,
+    /// What the client hears while it waits.
+    pub(super) progress: Progress,
+    /// How often the model has answered.
+    pub(super) n_answers: usize,
 }
 
 impl EventLoop<'_> {
@@ -87,6 +99,7 @@ impl EventLoop<'_> {
         let reader_gone = self.output.closed();
         self.begin();
         loop {
+            let next_beat = self.until_next_beat();
             tokio::select! {
                 event = self.session.next_event() => match event {
                     Some(RunnerEvent::Session(event)) => self.handle_event(&event),
@@ -108,6 +121,7 @@ impl EventLoop<'_> {
                     }
                 }
                 line = self.terminal.next_line() => self.handle_terminal_line(line),
+                () = sleep_for(next_beat) => self.tell_beats(),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
         }
@@ -176,6 +190,8 @@ impl EventLoop<'_> {
             EngineEvent::Warning(trouble) => self.warn(trouble),
             EngineEvent::Task(news) => {
                 self.note_task(news);
+                // What is stopped now is stopped by nobody who asks.
+                self.tasks.is_ending = self.is_input_over && self.n_open_prompts == 0;
                 self.has_other_tasks = self.tasks.note(news);
             }
             EngineEvent::TerminalSequence(_) => {
@@ -217,6 +233,12 @@ impl EventLoop<'_> {
                 self.results.prompts.push(entry.to_string());
             }
             EngineEvent::Assistant(block) => self.note_call(&block.message),
+            EngineEvent::AgentRefused(limit) => self.tasks.note_refusal(*limit),
+            EngineEvent::Agent { event: inner, .. } => match &**inner {
+                EngineEvent::Assistant(block) => self.tasks.note_call(&block.message["content"][0]),
+                EngineEvent::AgentRefused(limit) => self.tasks.note_refusal(*limit),
+                _ => {}
+            },
             EngineEvent::User(message) => self.note_result(&message.message),
             EngineEvent::LocalCommand(output) => self.results.local_command = Some(output.name.clone()),
             _ => {}
@@ -249,7 +271,22 @@ impl EventLoop<'_> {
             false => {
                 self.held_result = None;
                 self.show_result(report);
+                self.ask_suggestion(report);
             }
+        }
+    }
+
+    /// Asks what may be said next, where the client wants to know and somebody could still say it.
+    fn ask_suggestion(&mut self, report: &TurnReport) {
+        self.n_answers += usize::from(report.round_trips > 0);
+        let is_good = matches!(report.outcome, Outcome::Completed) && report.round_trips > 0;
+        let is_wanted = self.options.suggests_prompts && self.options.output == OutputFormat::StreamJson;
+        let is_idle = !self.is_input_over && self.n_open_prompts == 0;
+        // After the first answer nobody knows what follows, and a plan is for its author to go on with.
+        let is_time = self.n_answers > 1 && self.context.mode != Mode::Plan;
+        if is_good && is_wanted && is_idle && is_time {
+            let request = SUGGESTION_REQUEST.to_owned();
+            self.session.send(Command::AskOnTheSide { request, task: SideTask::Suggestion });
         }
     }
 
@@ -269,6 +306,10 @@ impl EventLoop<'_> {
     /// Takes note of a call that is waited for and could go on in the background.
     fn note_call(&mut self, message: &Value) {
         let block = &message["content"][0];
+        if let (Some(call), Some(tool)) = (block["id"].as_str(), block["name"].as_str()) {
+            self.progress.begin(call, tool, self.options.env.clock.monotonic());
+        }
+        self.tasks.note_call(block);
         if block["type"] == "tool_use" && matches!(block["name"].as_str(), Some("Bash" | "Agent" | "Task")) {
             self.context.foreground_calls.extend(block["id"].as_str().map(str::to_owned));
         }
@@ -277,6 +318,20 @@ impl EventLoop<'_> {
     fn note_result(&mut self, message: &Value) {
         if let Some(call) = message["content"][0]["tool_use_id"].as_str() {
             self.context.foreground_calls.remove(call);
+            self.progress.end(call);
+        }
+    }
+
+    /// Returns how long it is until the client hears of a call that runs.
+    fn until_next_beat(&self) -> Option<Duration> {
+        let is_told = self.options.output == OutputFormat::StreamJson && !self.is_stopped;
+        let next = self.progress.next_beat().filter(|_| is_told)?;
+        Some(next.saturating_sub(self.options.env.clock.monotonic()))
+    }
+
+    fn tell_beats(&mut self) {
+        for fields in self.progress.beats(self.options.env.clock.monotonic()) {
+            self.output.write_line(&self.frames.tool_progress(fields));
         }
     }
 
@@ -321,6 +376,16 @@ impl EventLoop<'_> {
             EngineEvent::Stream { event: StreamEvent::Started(started), .. } => {
                 self.tell_limits(started.rate_limits.as_deref());
             }
+            EngineEvent::Stream { event: StreamEvent::BlockStarted { .. }, .. } => {
+                self.progress.begin_block()
+            }
+            EngineEvent::Stream {
+                event: StreamEvent::Delta { delta: Delta::Thinking(text), .. }, ..
+            } => {
+                if let Some(fields) = self.progress.think(text) {
+                    self.output.write_line(&self.frames.system("thinking_tokens", fields));
+                }
+            }
             EngineEvent::Retry { failure, .. } => self.tell_limits(failure.rate_limits.as_deref()),
             EngineEvent::TurnEnded(report) => match &report.outcome {
                 Outcome::ApiError(failure) => self.tell_limits(failure.rate_limits.as_deref()),
@@ -358,6 +423,7 @@ impl EventLoop<'_> {
             }
             EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
             EngineEvent::HookStarted(run) if !self.shows_hook(run.event) => {}
+            EngineEvent::HookProgress(progress) if !self.shows_hook(progress.run.event) => {}
             EngineEvent::HookEnded(ended) if !self.shows_hook(ended.run.event) => {}
             EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
@@ -370,6 +436,11 @@ impl EventLoop<'_> {
                 self.respond(request, answer);
             }
             EngineEvent::McpAnswered { request, outcome } => self.respond(request, outcome.clone()),
+            EngineEvent::SideAnswered { request, outcome } if request == SUGGESTION_REQUEST => {
+                if let Some(text) = outcome.as_deref().ok().and_then(suggestion_in) {
+                    self.output.write_line(&self.frames.prompt_suggestion(text));
+                }
+            }
             EngineEvent::SideAnswered { request, outcome } => {
                 let answer = outcome.clone().map(|text| Some(json!({"response": text, "synthetic": false})));
                 self.respond(request, answer);
@@ -457,6 +528,16 @@ impl EventLoop<'_> {
     /// Shows what an agent does. Of one that is waited for, the calls and their results: its words come with the result
     /// of the call that sent it out.
     fn show_agent(&mut self, agent: &AgentRef, event: &EngineEvent) {
+        let told = match event {
+            EngineEvent::Retry { attempt, max_retries, delay, failure } => {
+                Some(self.progress.retry(agent, (*attempt, *max_retries, *delay), failure))
+            }
+            EngineEvent::Assistant(_) | EngineEvent::TurnEnded(_) => self.progress.go_on(agent),
+            _ => None,
+        };
+        if let Some(fields) = told {
+            self.output.write_line(&self.frames.tool_progress(fields));
+        }
         let is_background = self.background_agents.contains(agent.id.as_str());
         let is_shown = match event {
             EngineEvent::Assistant(block) => {
@@ -564,6 +645,21 @@ impl EventLoop<'_> {
 }
 
 /// Waits for what the process asks of the client, forever when there is none or nobody can ask any more.
+/// Returns the suggestion in an answer; none where it is no prompt.
+fn suggestion_in(answer: &str) -> Option<&str> {
+    let text = answer.trim().trim_matches(['"', '`']);
+    let is_short = !text.contains('\n') && text.chars().count() <= MOST_OF_A_SUGGESTION;
+    (is_short && !text.is_empty()).then_some(text)
+}
+
+/// Ends after a while; never, without one.
+async fn sleep_for(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn next_message(messages: &mut Option<UnboundedReceiver<ClientMessage>>) -> ClientMessage {
     match messages {
         Some(receiver) => match receiver.recv().await {

@@ -191,7 +191,9 @@ impl App {
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
+            | EngineEvent::HookProgress(_)
             | EngineEvent::PermissionDenied { .. }
+            | EngineEvent::AgentRefused(_)
             | EngineEvent::PluginsReloaded { .. }
             | EngineEvent::TranscriptLines { .. }
             | EngineEvent::PromptCancelled { .. }

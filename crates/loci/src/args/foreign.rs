@@ -1,5 +1,5 @@
-//! Flags of the reference that have no meaning here. Programs pass them, so they are accepted, and whoever passes one is
-//! told on standard error that it does nothing and why.
+//! Flags of the reference that have no meaning here, or next to none. Programs pass them, so they are accepted, and whoever
+//! passes one that does nothing is told so on standard error, and why.
 
 use clap::Args;
 
@@ -59,13 +59,15 @@ pub(crate) struct ForeignFlags {
 }
 
 impl ForeignFlags {
+    /// Tells whether programs are told what may be said next.
+    pub(crate) fn suggests_prompts(&self) -> bool {
+        self.prompt_suggestions.as_deref().is_some_and(|text| !matches!(text, "off" | "false"))
+    }
+
     /// Returns what whoever passed them should know, a line a flag.
     pub(crate) fn notices(&self) -> Vec<String> {
         let given = |text: &Option<String>| text.is_some();
-        let is_on =
-            |text: &Option<String>| text.as_deref().is_some_and(|text| !matches!(text, "off" | "false"));
         [
-            ("--prompt-suggestions", is_on(&self.prompt_suggestions), "no prompts are suggested"),
             (
                 "--system-prompt-snapshot",
                 given(&self.system_prompt_snapshot),

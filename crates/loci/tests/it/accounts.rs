@@ -76,7 +76,13 @@ async fn cost_of_a_session_is_the_same_wherever_it_is_told() {
     assert!(close(&first["total_cost_usd"], main + agents), "{first}");
     assert_eq!(first["usage"]["input_tokens"], 6_000, "the main loop of this turn");
     assert!(close(&first["modelUsage"]["claude-haiku-4-5"]["costUSD"], agents), "{first}");
-    assert_eq!(first["subagent_stats"]["spawned"], 1, "{first}");
+    let stats = json!({
+        "spawned": 1, "requested": {"background": 0, "foreground": 1, "unset": 0}, "started_in_background": 0,
+        "max_depth": 1, "spawned_by_subagents": 0, "completed": 1, "failed": 0,
+        "killed": {"parent": 0, "user": 0, "system": 0},
+        "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0}, "by_type": {"looker": 1},
+    });
+    assert_eq!(first["subagent_stats"], stats);
     let side = ask(&mut session, json!({"subtype": "side_question", "question": "What is it?"}));
     assert_eq!(side, json!({"response": "On the side.", "synthetic": false}));
     say(&mut session, "And now?");

@@ -87,13 +87,13 @@ async fn late_hooks_that_could_deny_end_the_run_before_anything_happens() {
 #[tokio::test]
 async fn unsupported_fields_are_said_on_stderr_and_the_run_goes_on() {
     let world = World::new([Step::text("Hi.")]).await;
-    let asked = initialize(json!({"agents": {"reviewer": {"prompt": "p"}}, "promptSuggestions": true}));
+    let asked = initialize(json!({"agents": {"reviewer": {"prompt": "p"}}, "agentProgressSummaries": true}));
     let late = initialize(json!({"systemPrompt": ["late"]}));
     let output = run(&world, [], &[asked.clone(), asked, late, user("hi")]);
     assert_eq!(output.code, Some(0));
     expect![[r#"
-        The client asks for what is not supported yet and has no effect: promptSuggestions
-        The client asks for what is not supported yet and has no effect: promptSuggestions
+        The client asks for what is not supported yet and has no effect: agentProgressSummaries
+        The client asks for what is not supported yet and has no effect: agentProgressSummaries
         An initialize request that is not the first has no effect
     "#]]
     .assert_eq(&output.stderr);

@@ -1,7 +1,7 @@
 //! Frames of the stream beside those of the conversation, each as `stream-json` has it.
 
 use crate::support::{World, assert_fine, control, is_result, loci, stream, user, watched};
-use loci_testkit::{Gate, Output, Session, Step};
+use loci_testkit::{Gate, Output, Recorded, Script, Session, Step};
 use serde_json::{Value, json};
 
 const ID: &str = "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a01";
@@ -41,6 +41,98 @@ async fn permission_denied_is_told_for_a_call_that_nobody_is_asked_about() {
     assert!(denied < result, "the client hears of it before its result");
     let result = lines.iter().find(|line| is_result(line)).unwrap();
     assert_eq!(result["permission_denials"][0]["tool_use_id"], frame["tool_use_id"]);
+}
+
+#[tokio::test]
+async fn thinking_tokens_are_told_while_the_model_thinks() {
+    let thought = "a".repeat(400);
+    let world = World::new([Step::text("Done.").thinking(&thought, "sig")]).await;
+    let output = world.run(&watched(["hi"]));
+    assert_fine(&output);
+    let frames = frames_of(&output, "thinking_tokens");
+    let last = frames.last().unwrap();
+    let of = |frame: &Value, key: &str| frame[key].as_u64().unwrap();
+    assert!(of(last, "estimated_tokens") >= 100, "{last}");
+    let sum: u64 = frames.iter().map(|frame| of(frame, "estimated_tokens_delta")).sum();
+    assert_eq!(sum, of(last, "estimated_tokens"), "{frames:?}");
+    let lines = output.json_lines();
+    let told = lines.iter().rposition(|line| line["subtype"] == "thinking_tokens").unwrap();
+    let whole = lines.iter().position(|line| line["message"]["content"][0]["type"] == "thinking").unwrap();
+    assert!(told < whole, "before the block is whole");
+}
+
+#[tokio::test]
+async fn tool_progress_tells_that_an_agent_waits_before_it_asks_again() {
+    let call = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose",
+        "run_in_background": false});
+    let is_agents = |request: &Recorded| request.json["messages"][0].to_string().contains("Look around.");
+    let failed = Step::status(529).header("retry-after", "0").error("overloaded_error", "busy");
+    let n_asked = std::sync::atomic::AtomicUsize::new(0);
+    let answer = Step::dynamic(move |_| match n_asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => failed.clone(),
+        _ => Step::text("Seen."),
+    });
+    let script = Script::new([Step::call("Agent", call), Step::text("Done.")]).answer_when(answer, is_agents);
+    let world = World::new(script).await;
+    let output = world.run(&watched(["hi"]));
+    assert_fine(&output);
+    let frames = frames_of(&output, "tool_progress");
+    let [waits, goes_on] = &frames[..] else { panic!("{frames:?}") };
+    let retry = &waits["subagent_retry"];
+    assert_eq!(
+        (&retry["attempt"], &retry["error_status"], &retry["error_category"]),
+        (&json!(1), &json!(529), &json!("overloaded"))
+    );
+    assert_eq!((&waits["tool_name"], &waits["subagent_type"]), (&json!("Agent"), &json!("general-purpose")));
+    assert!(waits["parent_tool_use_id"].is_string() && goes_on["subagent_retry"].is_null(), "{frames:?}");
+    assert_eq!(goes_on["parent_tool_use_id"], waits["parent_tool_use_id"]);
+}
+
+#[tokio::test]
+async fn hook_progress_tells_what_a_hook_has_printed_while_it_runs() {
+    let world = World::new([Step::text("Done.")]).await;
+    let gate = world.home.project().with_file_name("gate");
+    let command = format!("echo begun; while [ ! -e '{}' ]; do sleep 0.05; done; echo over", gate.display());
+    let hooks = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    let mut session = world.start(&stream([]));
+    session.write_json(&user("hi"));
+    let frame = session.wait_for_json(|frame| frame["subtype"] == "hook_progress");
+    assert_eq!(
+        (&frame["stdout"], &frame["output"], &frame["stderr"]),
+        (&json!("begun\n"), &json!("begun\n"), &json!(""))
+    );
+    assert_eq!(frame["hook_event"], "SessionStart", "{frame}");
+    std::fs::write(&gate, "").unwrap();
+    let ended = session.wait_for_json(|frame| frame["subtype"] == "hook_response");
+    assert_eq!((&ended["hook_id"], &ended["stdout"]), (&frame["hook_id"], &json!("begun\nover\n")));
+    session.wait_for_json(is_result);
+    session.close_stdin();
+    assert_eq!(session.finish().code, Some(0));
+}
+
+#[tokio::test]
+async fn prompt_suggestion_is_told_from_the_second_answer_on_where_it_is_asked_for() {
+    let is_side = |request: &Recorded| request.json.to_string().contains("in the user's place");
+    for (flags, expected) in [(&["--prompt-suggestions"][..], vec!["run the tests"]), (&[], vec![])] {
+        let script = Script::new([Step::text("One."), Step::text("Two.")])
+            .answer_when(Step::text("\"run the tests\""), is_side);
+        let world = World::new(script).await;
+        let mut session = world.start(&stream([]).args(flags.iter().copied()));
+        for text in ["first", "second"] {
+            session.write_json(&user(text));
+            session.wait_for_json(is_result);
+        }
+        if !expected.is_empty() {
+            session.wait_for_json(|frame| frame["type"] == "prompt_suggestion");
+        }
+        session.close_stdin();
+        let output = session.finish();
+        let told: Vec<Value> = frames_of(&output, "prompt_suggestion");
+        let told: Vec<&str> = told.iter().filter_map(|frame| frame["suggestion"].as_str()).collect();
+        assert_eq!(told, expected, "{flags:?}");
+        assert_eq!(output.stderr, "");
+    }
 }
 
 #[tokio::test]
