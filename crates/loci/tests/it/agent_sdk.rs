@@ -51,14 +51,15 @@ async fn sdk_query_answers_one_prompt() {
         looking(),
         "one_shot",
         expect![[r#"
-        ["SystemMessage", "init"]
-        ["AssistantMessage", [["ThinkingBlock", "Hm."]]]
-        ["AssistantMessage", [["TextBlock", "Let me see."]]]
-        ["AssistantMessage", [["ToolUseBlock", {"file_path": "a.txt"}]]]
-        ["UserMessage", [["ToolResultBlock", "1\thi\n2\t"]]]
-        ["AssistantMessage", [["TextBlock", "It says hi."]]]
-        ["ResultMessage", "success", false, 2, "It says hi.", "completed"]
-    "#]],
+            ["SystemMessage", "init"]
+            ["SystemMessage", "thinking_tokens"]
+            ["AssistantMessage", [["ThinkingBlock", "Hm."]]]
+            ["AssistantMessage", [["TextBlock", "Let me see."]]]
+            ["AssistantMessage", [["ToolUseBlock", {"file_path": "a.txt"}]]]
+            ["UserMessage", [["ToolResultBlock", "1\thi\n2\t"]]]
+            ["AssistantMessage", [["TextBlock", "It says hi."]]]
+            ["ResultMessage", "success", false, 2, "It says hi.", "completed"]
+        "#]],
     )
     .await
     else {

@@ -41,14 +41,15 @@ async fn query_answers_one_prompt() {
         [first, Step::text("It says hi.")],
         "one_shot",
         expect![[r#"
-        ["system","init"]
-        ["assistant",["Hm."],"main"]
-        ["assistant",["Let me see."],"main"]
-        ["assistant",[{"file_path":"a.txt"}],"main"]
-        ["user",["1\thi\n2\t"],"main"]
-        ["assistant",["It says hi."],"main"]
-        ["result","success",false,2,"It says hi."]
-    "#]],
+            ["system","init"]
+            ["system","thinking_tokens"]
+            ["assistant",["Hm."],"main"]
+            ["assistant",["Let me see."],"main"]
+            ["assistant",[{"file_path":"a.txt"}],"main"]
+            ["user",["1\thi\n2\t"],"main"]
+            ["assistant",["It says hi."],"main"]
+            ["result","success",false,2,"It says hi."]
+        "#]],
     )
     .await
     else {

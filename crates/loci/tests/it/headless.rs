@@ -58,6 +58,7 @@ async fn partial_messages_come_in_order() {
         system status requesting
         stream_event message_start
         stream_event content_block_start
+        system thinking_tokens
         stream_event content_block_delta thinking_delta
         stream_event content_block_delta signature_delta
         stream_event content_block_stop

@@ -150,6 +150,7 @@ async fn empty_answer_is_requested_again() {
         [thinking(), Step::text("Here.")],
         expect![[r#"
             system init
+            system thinking_tokens
             assistant (thinks Hm.; signed c2ln)
             assistant Here.
             result success completed
