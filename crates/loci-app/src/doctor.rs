@@ -56,11 +56,17 @@ pub struct DoctorReport {
 impl DoctorReport {
     /// Examines an installation; `build` says which build this is, for people and for programs.
     pub fn new(env: &Env, build: &BuildNames) -> Self {
+        Self::observed(env, build, &|_, _| {})
+    }
+
+    /// Does the same, and tells how many checks of how many are made.
+    pub fn observed(env: &Env, build: &BuildNames, progress: &dyn Fn(u64, u64)) -> Self {
         let context = SettingsContext::new(env);
         let plugins = context.plugins();
         let SettingsContext { home, places, loaded, .. } = context;
         let env = with_settings_vars(env, &loaded.settings());
-        Self { checks: checks::all(&Installation { env, home, places, loaded, plugins }, build) }
+        let installation = Installation { env, home, places, loaded, plugins };
+        Self { checks: checks::all(&installation, build, progress) }
     }
 
     /// Returns how many problems there are.

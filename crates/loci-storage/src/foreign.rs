@@ -6,5 +6,7 @@
 mod import;
 pub(crate) mod rollout;
 
-pub use import::{ImportError, ImportId, ImportOptions, ImportedSession, import_rollout};
+pub use import::{
+    ImportError, ImportId, ImportOptions, ImportedSession, import_rollout, import_rollout_observed,
+};
 pub use rollout::{RolloutError, find_rollout, load_rollout, rollout_text};

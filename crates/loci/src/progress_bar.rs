@@ -20,6 +20,7 @@ const PLAIN_STEP: u64 = 10;
 pub(crate) enum ProgressUnit {
     Bytes,
     Sessions,
+    Checks,
 }
 
 /// How far it is.
@@ -64,7 +65,7 @@ impl ProgressBar {
     fn amount(&self, n: u64) -> String {
         match self.unit {
             ProgressUnit::Bytes => format::size(n),
-            ProgressUnit::Sessions => n.to_string(),
+            ProgressUnit::Sessions | ProgressUnit::Checks => n.to_string(),
         }
     }
 

@@ -31,30 +31,37 @@ pub(super) struct Installation {
     pub(super) plugins: RunPlugins,
 }
 
-/// Makes every check.
-pub(super) fn all(it: &Installation, names: &BuildNames) -> Vec<Check> {
+/// Makes every check, and tells how many of how many are made.
+pub(super) fn all(it: &Installation, names: &BuildNames, progress: &dyn Fn(u64, u64)) -> Vec<Check> {
     let (credentials, exposed) = credentials(it);
-    vec![
-        version(),
-        build(names),
-        config_home(it),
-        settings_files(it),
-        diagnostics(it, exposed),
-        hooks(it),
-        unused_settings(it),
-        unknown_keys(it),
-        trust(it),
-        credentials,
-        mcp_servers(it),
-        sessions(it),
-        work_checks::agents(it),
-        work_checks::tasks(it),
-        work_checks::plans(it),
-        work_checks::worktrees(it),
-        file_history(it),
-        programs(it),
-        sandbox(it),
-    ]
+    let steps: Vec<Box<dyn FnOnce() -> Check + '_>> = vec![
+        Box::new(version),
+        Box::new(|| build(names)),
+        Box::new(|| config_home(it)),
+        Box::new(|| settings_files(it)),
+        Box::new(|| diagnostics(it, exposed)),
+        Box::new(|| hooks(it)),
+        Box::new(|| unused_settings(it)),
+        Box::new(|| unknown_keys(it)),
+        Box::new(|| trust(it)),
+        Box::new(|| credentials),
+        Box::new(|| mcp_servers(it)),
+        Box::new(|| sessions(it)),
+        Box::new(|| work_checks::agents(it)),
+        Box::new(|| work_checks::tasks(it)),
+        Box::new(|| work_checks::plans(it)),
+        Box::new(|| work_checks::worktrees(it)),
+        Box::new(|| file_history(it)),
+        Box::new(|| programs(it)),
+        Box::new(|| sandbox(it)),
+    ];
+    let n_steps = steps.len() as u64;
+    let done = (1..).zip(steps).map(|(n_done, step)| {
+        let check = step();
+        progress(n_done, n_steps);
+        check
+    });
+    done.collect()
 }
 
 /// Says what sandbox this machine can give, by trying; a problem where settings ask for more.

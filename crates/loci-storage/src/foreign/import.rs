@@ -12,7 +12,7 @@ use loci_core::entry::{BadEntry, Entry};
 use loci_core::ids::{EntryId, SessionId};
 use loci_stdx::{Env, WriteOptions, rfc3339_millis, write_atomic};
 
-use crate::foreign::rollout::{ConvertedSession, RolloutError, convert, read_rollout, titles};
+use crate::foreign::rollout::{ConvertedSession, RolloutError, convert, read_rollout_observed, titles};
 use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::find::{FindError, session_by_id};
 use crate::sessions::last_prompt_text;
@@ -98,7 +98,18 @@ pub fn import_rollout(
     place: &SessionPlace,
     options: ImportOptions<'_>,
 ) -> Result<ImportedSession, ImportError> {
-    let read = read_rollout(home, place.file())?;
+    import_rollout_observed(home, env, place, options, &|_, _| {})
+}
+
+/// Does the same, and tells how many bytes of how many are read.
+pub fn import_rollout_observed(
+    home: &ConfigHome,
+    env: &Env,
+    place: &SessionPlace,
+    options: ImportOptions<'_>,
+    progress: &dyn Fn(u64, u64),
+) -> Result<ImportedSession, ImportError> {
+    let read = read_rollout_observed(home, place.file(), progress)?;
     let path = || place.file().to_owned();
     let id = match options.under {
         ImportId::Same => place.id().clone(),

@@ -33,6 +33,6 @@ pub(crate) use compressed::{is_compressed, rollout_bytes};
 pub(crate) use convert::{ConvertedSession, convert};
 pub(crate) use item::entries_of;
 pub use load::{RolloutError, load_rollout, rollout_text};
-pub(crate) use load::{head_of, read_rollout};
+pub(crate) use load::{head_of, read_rollout_observed};
 pub use place::find_rollout;
 pub(crate) use place::{rollouts, titles};

@@ -3,12 +3,13 @@
 use loci_app::COMPATIBLE_VERSION;
 use loci_app::UserError;
 use loci_storage::foreign::{
-    ImportError, ImportId, ImportOptions, ImportedSession, find_rollout, import_rollout,
+    ImportError, ImportId, ImportOptions, ImportedSession, find_rollout, import_rollout_observed,
 };
 use loci_storage::sessions::FindError;
 use serde_json::json;
 
 use super::{SessionsContext, output, target};
+use crate::progress_bar::{ProgressBar, ProgressUnit};
 
 /// The arguments of `loci sessions import`.
 #[derive(Debug, clap::Args)]
@@ -37,7 +38,11 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ImportArgs) -> Result<(), Us
     })?;
     let under = if args.again { ImportId::New } else { ImportId::Same };
     let wish = ImportOptions { version: COMPATIBLE_VERSION, under };
-    let imported = import_rollout(&ctx.home, ctx.env, &place, wish).map_err(|error| to_user_error(&error))?;
+    let bar = ProgressBar::new("Reading the session", ProgressUnit::Bytes);
+    let progress = |n_done, n_total| bar.set(n_done, n_total);
+    let imported = import_rollout_observed(&ctx.home, ctx.env, &place, wish, &progress);
+    bar.finish();
+    let imported = imported.map_err(|error| to_user_error(&error))?;
     let resume = resume(ctx, &imported);
     if args.json {
         return output::print_json(&json!({

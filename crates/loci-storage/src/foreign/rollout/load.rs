@@ -103,12 +103,21 @@ pub(crate) struct Read {
 
 /// Reads a rollout as a whole.
 pub(crate) fn read_rollout(home: &ConfigHome, file: &Path) -> Result<Read, RolloutError> {
-    let mut read = read_up_to(file, u64::MAX)?;
+    read_rollout_observed(home, file, &|_, _| {})
+}
+
+/// Does the same, and tells how many bytes of how many of the file itself are read.
+pub(crate) fn read_rollout_observed(
+    home: &ConfigHome,
+    file: &Path,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Read, RolloutError> {
+    let mut read = read_up_to(file, u64::MAX, progress)?;
     let mut base = read.head.base.clone();
     for _ in 0..MOST_BASES {
         let Some((rollout, end)) = base.take() else { return Ok(read) };
         let file = file_of(home, &rollout).ok_or(RolloutError::NoBase { base: rollout })?;
-        let mut before = read_up_to(&file, end)?;
+        let mut before = read_up_to(&file, end, &|_, _| {})?;
         before.lines.append(&mut read.lines);
         (read.lines, base) = (before.lines, before.head.base);
         read.n_skipped += before.n_skipped;
@@ -116,12 +125,17 @@ pub(crate) fn read_rollout(home: &ConfigHome, file: &Path) -> Result<Read, Rollo
     Err(RolloutError::NoBase { base: "in a circle".to_owned() })
 }
 
-fn read_up_to(path: &Path, end: u64) -> Result<Read, RolloutError> {
+fn read_up_to(path: &Path, end: u64, progress: &dyn Fn(u64, u64)) -> Result<Read, RolloutError> {
     let failed = |source| RolloutError::Read { path: path.to_owned(), source };
     let mut read = Read::default();
     let mut head = None;
     let file = open(path).map_err(failed)?;
+    // What is compressed is longer than its file; the bar is full then, and waits.
+    let n_total = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut n_read: u64 = 0;
     each_line(&mut file.take(end), |line| {
+        n_read += line.bytes.len() as u64 + 1;
+        progress(n_read.min(n_total), n_total);
         if line.bytes.trim_ascii().is_empty() {
             return true;
         }
