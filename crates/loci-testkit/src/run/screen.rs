@@ -72,8 +72,9 @@ impl Screen {
             if is_it(&contents) {
                 return contents;
             }
+            // What goes on writing, as a spinner does, is no reason to go on waiting.
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.terminal.next_bytes(left) {
+            match self.terminal.next_bytes(left).filter(|_| !left.is_zero()) {
                 Some(bytes) => self.parser.process(&bytes),
                 None => panic!("waited for `{what}`; the screen is:\n{contents}"),
             }
