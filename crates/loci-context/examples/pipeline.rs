@@ -168,6 +168,7 @@ fn plan(conversation: &Conversation) {
         tasks: Vec::new(),
         to_do: Vec::new(),
         focus: None,
+        keep_from: None,
     };
     black_box(CompactionAttempt::new(input, KeepRecent::LastRound, None, None));
 }

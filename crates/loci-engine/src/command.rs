@@ -379,6 +379,8 @@ pub struct Prompt {
     pub is_verbatim: bool,
     /// Whether it is only recorded: the model hears of it with the next prompt.
     pub is_unasked: bool,
+    /// The message from which on everything is kept word for word, where it asks for a compaction.
+    pub keeps_from: Option<EntryId>,
 }
 
 impl Prompt {
@@ -393,6 +395,7 @@ impl Prompt {
             is_scheduled: false,
             is_verbatim: false,
             is_unasked: false,
+            keeps_from: None,
         }
     }
 

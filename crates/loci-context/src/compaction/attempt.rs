@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
+use loci_core::ids::EntryId;
 use loci_core::message::{Block, Message, Role};
 
 use super::carryover::{CompactionCarryover, prompt};
@@ -47,6 +48,8 @@ pub struct CompactionInput {
     pub to_do: Vec<String>,
     /// What the user wants to be kept above all.
     pub focus: Option<String>,
+    /// The entry from which on the user wants everything kept word for word, where they chose one.
+    pub keep_from: Option<EntryId>,
 }
 
 /// What to do next.
@@ -115,7 +118,8 @@ impl CompactionAttempt {
         so_far: Option<Notes>,
     ) -> Option<Self> {
         let carryover = CompactionCarryover::from_path(&input.path, input.tasks.clone(), input.to_do.clone());
-        let from_notes = notes.filter(|_| input.focus.is_none()).and_then(|notes| {
+        let is_usual = input.focus.is_none() && input.keep_from.is_none();
+        let from_notes = notes.filter(|_| is_usual).and_then(|notes| {
             let plan = plan_from_notes(&input.path, &input.replaced, notes, &input.room)?;
             fits_with(&input, &plan, &carryover, notes).then(|| (plan, Course::Notes(notes.text.clone())))
         });
@@ -233,6 +237,16 @@ fn fitting_plan(
     carryover: &CompactionCarryover,
 ) -> Option<CompactionPlan> {
     let CompactionInput { path, replaced, room, .. } = input;
+    if let Some(id) = &input.keep_from {
+        let cut =
+            path.iter().position(|entry| entry.head().uuid.as_ref() == Some(id)).filter(|cut| *cut > 0)?;
+        let plan = CompactionPlan { summarised: 0..cut, preserved: cut..path.len() };
+        let words = prose_tokens(&carryover_text(input, &plan, carryover));
+        let kept = estimate_path(&path[plan.preserved.clone()], replaced);
+        if words + kept + room.shares().summary <= room.shares().all {
+            return Some(plan);
+        }
+    }
     let rounds = rounds(path);
     let sizes: Vec<u64> = rounds.iter().map(|round| estimate_path(&path[round.clone()], replaced)).collect();
     let shares = room.shares();

@@ -211,6 +211,7 @@ impl Session {
             tasks: Vec::new(),
             to_do: Vec::new(),
             focus: None,
+            keep_from: None,
         };
         let keep = if refusal.is_some() { KeepRecent::NewerHalf } else { KeepRecent::LastRound };
         let Some(mut attempt) = CompactionAttempt::new(input, keep, None, self.so_far.take()) else {

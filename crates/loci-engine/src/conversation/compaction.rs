@@ -284,6 +284,7 @@ impl Conversation {
             tasks: running.chain(elsewhere).collect(),
             to_do: self.to_do(),
             focus: request.focus.clone(),
+            keep_from: self.run.keeps_from.clone(),
         }
     }
 

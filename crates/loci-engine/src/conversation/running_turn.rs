@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loci_core::hooks::ToolBatchCall;
-use loci_core::ids::ToolUseId;
+use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::permission::Classified;
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::{CallEffects, ToolOutcome};
@@ -77,6 +77,8 @@ pub(super) struct RunningTurn {
     pub(super) has_interrupted: bool,
     /// The compaction whose summary is being written.
     pub(super) pending: Option<PendingCompaction>,
+    /// The message from which on a compaction that the user wants keeps everything.
+    pub(super) keeps_from: Option<EntryId>,
     /// What a compaction made, for those who want to know.
     pub(super) compacted: Option<AfterCompaction>,
 }
@@ -165,6 +167,7 @@ impl RunningTurn {
             tally: Tally::begin(now),
             has_interrupted: false,
             pending: None,
+            keeps_from: None,
             compacted: None,
         }
     }

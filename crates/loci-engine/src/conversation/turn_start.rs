@@ -178,6 +178,7 @@ impl Conversation {
                 if !self.recorder.path().is_empty() {
                     self.recorder.command(&prompt.content.text());
                 }
+                self.run.keeps_from = prompt.keeps_from;
                 return Ok(Event::Compact { focus });
             }
             Some((

@@ -41,6 +41,7 @@ fn input(text: &str) -> CompactionInput {
         tasks: Vec::new(),
         to_do: Vec::new(),
         focus: None,
+        keep_from: None,
     }
 }
 
@@ -243,6 +244,19 @@ fn notes_are_taken_before_a_model_is_asked() {
     let focused = CompactionInput { focus: Some("ports".to_owned()), ..input(text) };
     let attempt = CompactionAttempt::new(focused, KeepRecent::LastRound, Some(&notes), None).unwrap();
     assert!(matches!(attempt.begin(), CompactionStep::Ask(_)));
+}
+
+#[test]
+fn all_from_a_chosen_prompt_on_is_kept() {
+    let text = "u a1 u a2 u a3 u a4";
+    let from = |id: &str| CompactionInput { keep_from: Some(id.into()), ..input(text) };
+    let notes = Notes { text: "Noted.".to_owned(), covers: "a3@5".into() };
+    let attempt = CompactionAttempt::new(from("u@2"), KeepRecent::LastRound, Some(&notes), None).unwrap();
+    assert_eq!(preserved_ids(&attempt), "u a2 u a3 u a4");
+    assert!(matches!(attempt.begin(), CompactionStep::Ask(_)), "notes know another end");
+    for id in ["u@0", "nobody"] {
+        assert!(CompactionAttempt::new(from(id), KeepRecent::LastRound, None, None).is_none(), "{id}");
+    }
 }
 
 /// The user's last message is behind the summary, or in what is kept, and never in both.
