@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use loci_context::Replaced;
 use loci_core::conversation::Conversation;
+use loci_core::entry::Entry;
+use loci_core::entry::draft::GOAL_STATE;
 use loci_core::file_history::{Snapshot, snapshots_of};
 use loci_core::ids::{EntryId, SessionId};
 use loci_core::permission::Mode;
@@ -210,6 +212,12 @@ fn fresh(env: &Env, home: &ConfigHome, options: &RunOptions) -> Result<SessionPl
     Ok(place)
 }
 
+/// Returns the goal that a session worked towards when it was left.
+fn last_goal(metadata: &[Arc<Entry>]) -> Option<String> {
+    let last = metadata.iter().rev().find(|entry| entry.head().type_name.as_ref() == GOAL_STATE)?;
+    last.fields().read::<Option<String>>("condition").flatten()
+}
+
 fn open(
     env: &Env,
     home: &ConfigHome,
@@ -236,6 +244,7 @@ fn open(
         path: conversation.into_path(),
         replaced: Replaced::from_metadata(metadata.iter().map(Arc::as_ref)),
         labels: LabelWatch::new(&labels).with_agent(agent.clone()),
+        goal: last_goal(&metadata).filter(|_| options.session.at.is_none()),
         ..LoadedHistory::default()
     };
     let warnings = skipped_warning(&skipped, &place).into_iter().collect();

@@ -259,6 +259,8 @@ pub struct LoadedHistory {
     pub title: Option<String>,
     /// The agent that the session runs as from now on, where that is news; written with the first prompt.
     pub agent: Option<String>,
+    /// The goal that the session worked towards when it was left.
+    pub goal: Option<String>,
     /// What the session was called so far.
     pub labels: LabelWatch,
     /// What the session used so far.

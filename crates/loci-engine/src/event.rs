@@ -83,6 +83,8 @@ pub enum EngineEvent {
         /// Why.
         reason: String,
     },
+    /// Another goal is worked towards, or none any more.
+    GoalChanged(Option<Goal>),
     /// A turn begins.
     TurnStarted(TurnStart),
     /// A prompt was recorded.

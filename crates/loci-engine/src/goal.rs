@@ -5,7 +5,8 @@
 //! the turn's end, like a hook's: the model goes on with the reason as its guidance. Whoever makes no call for a few checks
 //! in a row is let go, with the goal still set.
 //!
-//! It lives as long as the session; a goal is never restored. What hooks may not do, a goal may not either ([`refusal`]).
+//! The transcript says what is worked towards, so a session that goes on goes on with it, counted anew. What hooks may not
+//! do, a goal may not either ([`refusal`]).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -105,6 +106,13 @@ struct GoalState {
 }
 
 impl GoalKeeper {
+    /// Takes up what a session worked towards when it was left.
+    pub(crate) fn restored(condition: Option<&str>, now: Duration) -> Self {
+        let keeper = Self::default();
+        condition.into_iter().for_each(|condition| keeper.set(condition, now));
+        keeper
+    }
+
     /// Sets a goal in the place of another.
     pub(crate) fn set(&self, condition: &str, now: Duration) {
         let condition = truncate_chars(condition, MOST_CONDITION).to_owned();

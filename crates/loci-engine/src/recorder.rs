@@ -59,6 +59,8 @@ pub(crate) struct Recorder {
     inherited: Vec<Arc<Entry>>,
     title: Option<String>,
     agent: Option<String>,
+    /// The goal that the transcript tells.
+    goal: Option<String>,
     labels: LabelWatch,
     /// What was last said of the session's cost.
     told_cost: Map<String, Value>,
@@ -91,6 +93,7 @@ impl Recorder {
             inherited: past.inherited,
             title: past.title,
             agent: past.agent,
+            goal: past.goal,
             labels: past.labels,
             told_cost: Map::new(),
             calls: HashMap::new(),
@@ -328,6 +331,8 @@ impl Recorder {
         // An agent's transcript has one line of conversation and no names, so nothing points into it.
         if let Some(leaf) = self.tail.clone().filter(|_| self.stamp.agent.is_none()) {
             let mut lines = self.overdue_labels();
+            // Whoever goes on with the session reads the end of it alone.
+            lines.extend(self.goal.clone().map(|goal| Metadata::Goal { condition: Some(goal) }));
             lines.extend(cost.and_then(|cost| self.cost_line(cost)));
             lines.push(Metadata::LastPrompt { prompt: self.last_prompt.clone(), leaf });
             let entries: Vec<Arc<Entry>> = lines.iter().filter_map(|line| self.metadata(line)).collect();
@@ -381,6 +386,17 @@ impl Recorder {
         }
         let entry = self.metadata(&Metadata::CustomTitle { title });
         self.write(entry.as_slice());
+    }
+
+    /// Records the goal that the session works towards, where that is news; tells whether it is.
+    pub(crate) fn note_goal(&mut self, condition: Option<&str>) -> bool {
+        if self.goal.as_deref() == condition || self.tail.is_none() {
+            return false;
+        }
+        self.goal = condition.map(str::to_owned);
+        let entry = self.metadata(&Metadata::Goal { condition: self.goal.clone() });
+        self.write(entry.as_slice());
+        true
     }
 
     /// Records a name that nobody chose.

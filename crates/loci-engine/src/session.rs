@@ -142,6 +142,7 @@ impl Session {
         self.begin_hooks().await;
         self.conversation.tell_hooks_of_instructions("session_start");
         self.conversation.tell_tasks();
+        self.conversation.tell_goal();
         self.conversation.watch_files();
         if self.conversation.recorder.has_deferred() {
             self.queue.push_front(TurnInput::Deferred);
@@ -294,7 +295,9 @@ impl Session {
         (self.has_answered, self.is_told_idle) = (true, false);
         let input = self.take_goal(input);
         if let Some(call) = self.local_call(&input) {
-            return self.run_local(call).await;
+            self.run_local(call).await;
+            self.conversation.follow_goal();
+            return;
         }
         self.conversation.ctx.goal.begin_turn();
         let loop_prompt = self.begin_loop_round(&input);
@@ -302,6 +305,7 @@ impl Session {
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
+            self.conversation.follow_goal();
         }
         if let (Some(prompt), Some(TurnReport { outcome: Outcome::Completed, .. })) = (loop_prompt, &report) {
             self.end_loop_round(&prompt);
@@ -315,6 +319,7 @@ impl Session {
                 failure.message, goal.condition
             )));
         }
+        self.conversation.follow_goal();
         if let Some(TurnReport { outcome: Outcome::Deferred(_) | Outcome::DeferredUnavailable(_), .. }) =
             report
         {

@@ -151,6 +151,7 @@ impl Frames {
             | EngineEvent::DirectoryAdded { .. }
             | EngineEvent::McpAnswered { .. }
             | EngineEvent::SideAnswered { .. }
+            | EngineEvent::GoalChanged(_)
             | EngineEvent::Snapshot { .. }
             | EngineEvent::ModelChanged(_)
             | EngineEvent::SandboxStatus(_)

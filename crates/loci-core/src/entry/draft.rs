@@ -343,6 +343,9 @@ pub fn synthetic_message(id: &str, text: &str) -> Value {
 /// The type of the line that names the agent which a session runs as.
 pub const AGENT_SETTING: &str = "agent-setting";
 
+/// The type of the line that says what goal a session works towards; it is our own.
+pub const GOAL_STATE: &str = "loci-goal";
+
 /// Metadata lines: no place in the tree, `type` first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metadata {
@@ -413,6 +416,11 @@ pub enum Metadata {
         /// The title.
         title: String,
     },
+    /// The goal that the session works towards; none takes it away.
+    Goal {
+        /// What is to hold.
+        condition: Option<String>,
+    },
     /// A tag; an empty one removes it.
     Tag {
         /// The tag.
@@ -468,6 +476,9 @@ impl Metadata {
             }
             Self::CustomTitle { title } => {
                 json!({"type": "custom-title", "customTitle": title, "sessionId": session})
+            }
+            Self::Goal { condition } => {
+                json!({"type": GOAL_STATE, "condition": condition, "sessionId": session})
             }
             Self::Tag { tag } => json!({"type": "tag", "tag": tag, "sessionId": session}),
         };

@@ -113,6 +113,11 @@ fn metadata_begins_with_its_type() {
             Metadata::LastPrompt { prompt: Some("hi".to_owned()), leaf: "l".into() },
             r#"{"type":"last-prompt","lastPrompt":"hi","leafUuid":"l","#,
         ),
+        (
+            Metadata::Goal { condition: Some("c".to_owned()) },
+            r#"{"type":"loci-goal","condition":"c","sessionId":"#,
+        ),
+        (Metadata::Goal { condition: None }, r#"{"type":"loci-goal","condition":null,"#),
         (Metadata::Dequeue, r#"{"type":"queue-operation","operation":"dequeue","timestamp":"t","#),
     ] {
         let entry = metadata.seal(&session, "t").unwrap();

@@ -36,6 +36,21 @@ impl Conversation {
         }
     }
 
+    /// Records what goal is worked towards, and tells front ends, where that is news.
+    pub(crate) fn follow_goal(&mut self) {
+        let goal = self.ctx.goal.active();
+        if self.recorder.note_goal(goal.as_ref().map(|goal| goal.condition.as_str())) {
+            self.tell(EngineEvent::GoalChanged(goal));
+        }
+    }
+
+    /// Tells front ends what a session that goes on works towards.
+    pub(crate) fn tell_goal(&self) {
+        if let Some(goal) = self.ctx.goal.active() {
+            self.tell(EngineEvent::GoalChanged(Some(goal)));
+        }
+    }
+
     /// Lets later entries and requests know of the worktree that a call has entered or left.
     pub(super) fn follow_place(&mut self) {
         let project = self.host.workspace().project;

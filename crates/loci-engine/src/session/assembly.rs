@@ -26,7 +26,7 @@ use crate::conversation::{
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
 use crate::extension::RestoreSource;
 use crate::file_history::Checkpoints;
-use crate::goal::GoalKeeper;
+use crate::goal::{GoalKeeper, refusal};
 use crate::hooks::{HookAgents, HookService, HookWorld};
 use crate::mcp::{McpConfig, McpLink};
 use crate::memory::MemoryService;
@@ -70,6 +70,7 @@ impl Session {
         };
         let place = place(&who, &config.rulebook.dirs, &config.env);
         let state = Arc::new(connect(first_state(&mut config, &who), outside));
+        let goal = config.history.goal.clone().filter(|_| refusal(&state.get().settings).is_none());
         let memory = config.memory.take();
         let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
         let env_dir = Arc::new(OnceLock::new());
@@ -152,7 +153,7 @@ impl Session {
             turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
             max_objections: config.max_objections,
-            goal: GoalKeeper::default(),
+            goal: GoalKeeper::restored(goal.as_deref(), config.env.clock.monotonic()),
             timeline,
             asked: Mutex::default(),
             rate_limits: Mutex::default(),
