@@ -38,6 +38,7 @@ pub use reload_plugins::PluginReload;
 
 use crate::doctor::{BuildNames, DoctorReport};
 use crate::session_command::CommandContext;
+use crate::settings_editor::{SettingsContext, SettingsInputs};
 use crate::stats::statistics_text;
 use crate::user_error::UserError;
 
@@ -50,6 +51,8 @@ pub struct SessionCommands {
     pub home: ConfigHome,
     /// Which build this is, for people.
     pub build: String,
+    /// What counts beside the settings files of the directory.
+    pub settings: SettingsInputs,
     /// How plugins are read anew, in a running session.
     pub plugin_reload: Option<PluginReload>,
 }
@@ -57,7 +60,8 @@ pub struct SessionCommands {
 impl From<&CommandContext> for SessionCommands {
     fn from(ctx: &CommandContext) -> Self {
         let build = ctx.options.build.clone().unwrap_or_else(|| "unknown".to_owned());
-        Self { env: ctx.env.clone(), home: ctx.home.clone(), build, plugin_reload: None }
+        let settings = ctx.settings_inputs();
+        Self { env: ctx.env.clone(), home: ctx.home.clone(), build, settings, plugin_reload: None }
     }
 }
 
@@ -118,6 +122,11 @@ pub enum ReportTopic {
 }
 
 impl SessionCommands {
+    /// Reads the settings that count for the session.
+    pub fn settings_context(&self) -> SettingsContext {
+        SettingsContext::with_inputs(&self.env, &self.settings)
+    }
+
     /// Examines the installation.
     fn doctor(&self) -> String {
         let build = BuildNames { line: self.build.clone(), json: self.build.clone().into() };

@@ -45,8 +45,9 @@ use crate::plans::plan_config;
 use crate::providers::wait_beside;
 use crate::resume::{self, Resume};
 use crate::sandbox::{SandboxWorld, SessionSandbox, sandbox_maker};
-use crate::save_permission::save_to_settings;
+use crate::save_permission::{save_nothing, save_to_settings};
 use crate::settings::RunSettings;
+use crate::settings_editor::SettingsInputs;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::skills::SkillOptions;
 use crate::status_line::refused_commands;
@@ -407,6 +408,7 @@ fn assemble(
             env: env.clone(),
             home: home.clone(),
             build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
+            settings: SettingsInputs::from_options(&env, options),
             plugin_reload: Some(PluginReload { inherited, options: options.clone(), store: plugin_store }),
         })),
         output_style: String::new(),
@@ -415,7 +417,7 @@ fn assemble(
         grants: Grants {
             may_grant: !settings.permissions.managed_rules_only,
             may_bypass: may_bypass(&options.permissions, &settings.permissions),
-            save: Some(save_to_settings(env.clone())),
+            save: Some(if options.is_demo { save_nothing() } else { save_to_settings(env.clone()) }),
         },
         classifier: None,
         can_ask: options.can_ask,

@@ -81,6 +81,8 @@ pub struct RunOptions {
     pub editor: Option<Arc<dyn EditorHost>>,
     /// Which build this is, for people.
     pub build: Option<String>,
+    /// Whether it is the demo: nothing of the person's settings counts, and none is written.
+    pub is_demo: bool,
     /// What that client asked for before there was a session.
     pub initialize: Option<InitializeRequest>,
 }
@@ -147,6 +149,7 @@ impl Default for RunOptions {
             client_requests: ClientRequests::none(),
             editor: None,
             build: None,
+            is_demo: false,
             initialize: None,
         }
     }

@@ -12,6 +12,11 @@ use loci_storage::layout::ConfigHome;
 
 use crate::user_error::UserError;
 
+/// Returns what takes changes of permissions in the demo: they hold until it ends.
+pub(crate) fn save_nothing() -> SaveUpdate {
+    Box::new(|_| Ok(Some("The demo leaves your settings as they are: this holds until it ends".to_owned())))
+}
+
 /// Returns what saves changes of permissions for sessions in this directory.
 pub(crate) fn save_to_settings(env: Env) -> SaveUpdate {
     let mut has_told = false;

@@ -20,6 +20,7 @@ use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionPlace};
 
 use crate::options::RunOptions;
+use crate::settings_editor::{SettingsContext, SettingsInputs};
 use crate::start::StartedSession;
 
 pub use context_history::{ContextPart, ContextPoint, columns, condensed, context_history};
@@ -81,6 +82,16 @@ impl CommandContext {
         self.identity = runner.identity();
         self.earlier = runner.earlier_totals();
         self.commands = runner.slash_commands();
+    }
+
+    /// Returns what counts beside the settings files of the directory.
+    pub fn settings_inputs(&self) -> SettingsInputs {
+        SettingsInputs::from_options(&self.inherited, &self.options)
+    }
+
+    /// Reads the settings that count for the session.
+    pub fn settings(&self) -> SettingsContext {
+        SettingsContext::with_inputs(&self.env, &self.settings_inputs())
     }
 
     /// Returns where the session lies.

@@ -145,6 +145,9 @@ impl RunSettings {
     ///
     /// What a bare run starts is to be bare too.
     pub fn load(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
+        if options.is_demo {
+            return Ok(Self::none(env));
+        }
         let bare = options.is_bare.then(|| Env { vars: env.vars.clone().with(BARE, "1"), ..env.clone() });
         let env = bare.as_ref().unwrap_or(env);
         let home = ConfigHome::from_env(env);
@@ -298,7 +301,10 @@ pub(crate) fn is_bare(env: &Env, options: &RunOptions) -> bool {
 }
 
 /// Reads what `--settings` gives: a JSON object, or the name of a file that holds one.
-fn read_settings_flag(env: &Env, options: &RunOptions) -> Result<Option<GivenSettings>, UserError> {
+pub(crate) fn read_settings_flag(
+    env: &Env,
+    options: &RunOptions,
+) -> Result<Option<GivenSettings>, UserError> {
     let Some(argument) = options.settings.as_deref() else { return Ok(None) };
     let (text, name) = match argument.trim_start().starts_with('{') {
         true => (argument.to_owned(), "--settings".to_owned()),

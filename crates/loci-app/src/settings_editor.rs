@@ -9,13 +9,16 @@ use loci_settings::edit::{EditError, set, unset};
 use loci_settings::{Key, Kind, Layer, Origin, Role, Scope, Severity};
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::config::{
-    LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsPlaces, SettingsSources, edit_settings,
-    exclude_local_settings, load_settings,
+    GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsPlaces, SettingsSources,
+    edit_settings, exclude_local_settings, load_settings,
 };
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
+use crate::flag_settings::FlagSettings;
+use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins};
+use crate::settings::read_settings_flag;
 use crate::settings_reload::in_force;
 use crate::user_error::UserError;
 
@@ -29,15 +32,58 @@ pub struct SettingsContext {
     pub places: SettingsPlaces,
     /// What they say.
     pub loaded: LoadedSettings,
+    /// What else counts.
+    inputs: SettingsInputs,
+}
+
+/// What counts for a run beside all the files of its directory: which of them it reads, and what it was given.
+#[derive(Debug, Clone)]
+pub struct SettingsInputs {
+    sources: SettingsSources,
+    given: Option<GivenSettings>,
+    flags: FlagSettings,
+    /// Whether the files stay as they are.
+    is_demo: bool,
+}
+
+impl Default for SettingsInputs {
+    fn default() -> Self {
+        Self { sources: SettingsSources::ALL, given: None, flags: FlagSettings::default(), is_demo: false }
+    }
+}
+
+impl SettingsInputs {
+    /// Takes what a run was asked to be; what it was given was read when it began, so that it can be read.
+    pub fn from_options(env: &Env, options: &RunOptions) -> Self {
+        Self {
+            sources: options.setting_sources,
+            given: read_settings_flag(env, options).ok().flatten(),
+            flags: options.flag_settings.clone(),
+            is_demo: options.is_demo,
+        }
+    }
 }
 
 impl SettingsContext {
     /// Reads the files.
     pub fn new(env: &Env) -> Self {
+        Self::with_inputs(env, &SettingsInputs::default())
+    }
+
+    /// Reads the files that count for a run, and what it was given.
+    pub fn with_inputs(env: &Env, inputs: &SettingsInputs) -> Self {
         let home = ConfigHome::from_env(env);
-        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), SettingsSources::ALL);
-        let loaded = load_settings(&places, None);
-        Self { env: env.clone(), home, places, loaded }
+        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), inputs.sources);
+        let loaded = load_settings(&places, inputs.flags.over(inputs.given.clone()).as_ref());
+        Self { env: env.clone(), home, places, loaded, inputs: inputs.clone() }
+    }
+
+    /// Refuses to write in the demo.
+    fn refuse_in_demo(&self) -> Result<(), UserError> {
+        match self.inputs.is_demo {
+            true => Err(UserError::new("The demo leaves your settings as they are")),
+            false => Ok(()),
+        }
     }
 
     /// Returns what the files say, as sessions take it: commands that must not run are not in it.
@@ -52,7 +98,7 @@ impl SettingsContext {
             project: self.places.tree_root(),
             merged: &self.loaded.merged,
             is_trusted: self.loaded.trust.is_trusted,
-            sources: SettingsSources::ALL,
+            sources: self.inputs.sources,
             prefetch: None,
         };
         RunPlugins::load(&self.env, &self.home, query)
@@ -128,6 +174,7 @@ impl SettingsContext {
 
     /// Sets a key in the file of a scope; of a list, all of it. Nothing else in the file changes.
     pub fn set(&self, named: &NamedKey<'_>, value: &Value, scope: Scope) -> Result<SettingChange, UserError> {
+        self.refuse_in_demo()?;
         check_value(named, scope, value)?;
         let (path, options) = self.file(scope);
         let excluded = self.keep_private(scope, &path)?;
@@ -147,6 +194,7 @@ impl SettingsContext {
 
     /// Removes a key from the file of a scope; false where it is not there.
     pub fn unset(&self, path: &[&str], scope: Scope) -> Result<bool, UserError> {
+        self.refuse_in_demo()?;
         let (file, options) = self.file(scope);
         if !file.exists() {
             return Ok(false);
@@ -157,7 +205,7 @@ impl SettingsContext {
 
     /// Says why the value of a file is not the one in force, as the files are now.
     pub fn why_no_effect(&self, named: &NamedKey<'_>, scope: Scope) -> Option<String> {
-        let after = Self::new(&self.env).loaded.merged;
+        let after = Self::with_inputs(&self.env, &self.inputs).loaded.merged;
         let parts = after.get(named.key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
         let own = parts.iter().rev().find(|part| part.origin.scope == scope).map(|part| part.role);
         match own {

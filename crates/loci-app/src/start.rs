@@ -156,8 +156,6 @@ pub struct SessionStart {
     is_in_worktree: bool,
     /// What is traced, if anything is.
     trace: Option<TraceOptions>,
-    /// Whether nothing of the user's settings counts, and nothing is asked.
-    is_demo: bool,
     /// Whether nobody can be asked: the folder counts as far as it is trusted already.
     is_unattended: bool,
     /// Shows the end of a session that goes on before the rest of it is read.
@@ -181,7 +179,6 @@ impl SessionStart {
             is_viewing: false,
             is_in_worktree: false,
             trace: None,
-            is_demo: false,
             is_unattended: false,
             show_tail: None,
         }
@@ -206,7 +203,7 @@ impl SessionStart {
 
     /// Does without the user's settings and asks nothing: the folder is our own, and so is the model.
     pub fn demo(self) -> Self {
-        Self { is_demo: true, ..self }
+        Self { options: RunOptions { is_demo: true, ..self.options }, ..self }
     }
 
     /// Asks nothing of a person before there is a session, as a run without a terminal does: a folder that is not trusted
@@ -265,7 +262,7 @@ impl SessionStart {
     /// Shows the end of the session that was asked for, once, before anything else is looked at.
     fn show_tail_of_session(&mut self) {
         let is_named = self.options.session.source != SessionSource::Named(String::new());
-        if self.show_tail.is_none() || self.is_demo || !is_named {
+        if self.show_tail.is_none() || self.options.is_demo || !is_named {
             return;
         }
         let (env, home) = self.world();
@@ -279,7 +276,7 @@ impl SessionStart {
     }
 
     fn next_question(&self) -> Option<StartQuestion> {
-        if self.is_demo || self.is_unattended {
+        if self.options.is_demo || self.is_unattended {
             return None;
         }
         if !self.is_trusted
@@ -322,10 +319,7 @@ impl SessionStart {
         if self.options.is_interactive && is_key_rejected(&self.inherited) {
             self.inherited.vars = self.inherited.vars.clone().without("ANTHROPIC_API_KEY");
         }
-        let run = match self.is_demo {
-            true => RunSettings::none(&self.inherited),
-            false => RunSettings::load(&self.inherited, &self.options)?,
-        };
+        let run = RunSettings::load(&self.inherited, &self.options)?;
         let prefetch = Prefetch::start(&self.options, &run);
         let (env, home) = (run.env.clone(), run.home.clone());
         if self.is_viewing {

@@ -452,6 +452,8 @@ mod tests {
     use loci_core::usage::Usage;
     use loci_engine::EarlierTotals;
 
+    use loci_app::settings_editor::SettingsInputs;
+
     use super::*;
 
     fn context() -> ControlContext {
@@ -481,7 +483,8 @@ mod tests {
     fn session_commands() -> SessionCommands {
         let env = loci_stdx::Env::for_test("/home/dev", "/p");
         let home = loci_storage::layout::ConfigHome::from_env(&env);
-        SessionCommands { env, home, build: "test".to_owned(), plugin_reload: None }
+        let settings = SettingsInputs::default();
+        SessionCommands { env, home, build: "test".to_owned(), settings, plugin_reload: None }
     }
 
     /// A session that used one million tokens before this process and one in it.

@@ -75,6 +75,7 @@ fn options() -> RunOptions {
             ..PermissionOptions::default()
         },
         can_ask: is_person_there(),
+        is_demo: true,
         ..RunOptions::default()
     }
 }

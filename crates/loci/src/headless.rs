@@ -9,6 +9,7 @@ use loci_app::UserError;
 use loci_app::commands::SessionCommands;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
 use loci_app::settings::RunSettings;
+use loci_app::settings_editor::SettingsInputs;
 use loci_app::worktree::{enter_worktree, worktree_of_session};
 use loci_app::{
     COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
@@ -214,6 +215,7 @@ impl Run<'_> {
             client_requests: self.client_requests,
             flag_settings: self.options.flag_settings.clone(),
             session_commands: SessionCommands {
+                settings: SettingsInputs::from_options(self.env, &self.options),
                 plugin_reload: Some(composed.plugin_reload),
                 ..session_commands(self.env)
             },
@@ -286,6 +288,7 @@ fn session_commands(env: &Env) -> SessionCommands {
         env: env.clone(),
         home: ConfigHome::from_env(env),
         build: crate::build_info::describe(),
+        settings: SettingsInputs::default(),
         plugin_reload: None,
     }
 }

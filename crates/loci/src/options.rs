@@ -67,6 +67,7 @@ impl Args {
             client_requests: ClientRequests::none(),
             editor: None,
             build: Some(crate::build_info::describe()),
+            is_demo: false,
             initialize: None,
         })
     }

@@ -5,11 +5,10 @@ use loci_core::agent::AgentDefinition;
 use super::{SessionCommands, cell};
 use crate::agents::all_agents;
 use crate::settings::InstructionOptions;
-use crate::settings_editor::SettingsContext;
 
 /// Tells the definitions as they are on disk now.
 pub(super) fn to_markdown(commands: &SessionCommands) -> String {
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let options = InstructionOptions::new(&ctx.places, &ctx.loaded, &[]);
     let registry = all_agents(&ctx.env, &options.definition_places(&ctx.env, &ctx.home), &ctx.plugins());
     let mut text = "## Agents\n\n| Agent | What it is for | Model | From |\n|---|---|---|---|\n".to_owned();

@@ -4,7 +4,7 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
 
 use super::{SessionCommands, refused, short_tokens};
-use crate::settings_editor::{NamedKey, SettingsContext};
+use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
 
 const KEY: &str = "autoCompactWindow";
@@ -41,7 +41,7 @@ fn describe(session: &SessionSnapshot) -> String {
 }
 
 fn reset(commands: &SessionCommands) -> Result<LocalOutcome, UserError> {
-    SettingsContext::new(&commands.env).unset(&[KEY], Scope::User)?;
+    commands.settings_context().unset(&[KEY], Scope::User)?;
     let text = "The conversation is compacted by the model's own window from now on";
     Ok(LocalOutcome::text(text).with(LocalEffect::SetCompactWindow(None)))
 }
@@ -51,7 +51,7 @@ fn set(commands: &SessionCommands, argument: &str) -> Result<LocalOutcome, UserE
         UserError::new(format!("Not a number of tokens: `{argument}`"))
             .hint("Say `/autocompact 200k`, or `/autocompact auto`.")
     })?;
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let change = ctx.set(&NamedKey::parse(KEY)?, &tokens.into(), Scope::User)?;
     let no_effect = change.no_effect.map(|why| format!(". For later sessions: {why}")).unwrap_or_default();
     let text = format!(

@@ -139,7 +139,7 @@ pub fn change(
 
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let mut words: Vec<&str> = argument.split_whitespace().collect();
     let scope = take_scope(&mut words);
     let rest = words.join(" ");

@@ -4,7 +4,7 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
 
 use super::{SessionCommands, refused};
-use crate::settings_editor::{NamedKey, SettingsContext};
+use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
 
 /// The levels, the least first. The last is not kept beyond the session.
@@ -55,7 +55,7 @@ fn describe(session: &SessionSnapshot) -> String {
 
 /// Keeps the level in the user's settings, where it can be kept; returns what to say of that.
 fn save(commands: &SessionCommands, level: &str) -> Result<String, UserError> {
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     match level {
         "max" => Ok(" for this session; it is not kept beyond it".to_owned()),
         "auto" => {

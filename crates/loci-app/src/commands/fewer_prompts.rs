@@ -4,7 +4,11 @@
 use loci_core::permission::{Destination, LearnedRule, learn_rules};
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 
+use loci_settings::Scope;
+use serde_json::Value;
+
 use super::cell;
+use crate::settings_editor::SettingsContext;
 
 /// What was learned from the questions of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,6 +74,18 @@ impl LearnedRules {
     }
 }
 
+/// Returns the allow rules that the person's settings for the project have, whether they count or not.
+pub fn saved_rules(ctx: &SettingsContext) -> Vec<String> {
+    let setting = ctx.loaded.merged.get("permissions.allow");
+    let parts = setting.map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let own = parts.iter().filter(|part| part.origin.scope == Scope::Local);
+    let rules = own.flat_map(|part| match &part.value {
+        Value::Array(rules) => rules.as_slice(),
+        rule => std::slice::from_ref(rule),
+    });
+    rules.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// Carries the command out.
 pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     let learned = LearnedRules::new(session);
@@ -98,7 +114,8 @@ pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
         return LocalOutcome::error("There is no such rule to save");
     }
     let names: Vec<String> = chosen.iter().map(|rule| format!("`{}`", rule.text)).collect();
-    let said = LocalOutcome::text(format!("Saved in your settings for this project: {}", names.join(", ")));
+    // Whatever cannot be saved is told by whoever saves it.
+    let said = LocalOutcome::text(format!("For your settings for this project: {}", names.join(", ")));
     let save = |rule: &&LearnedRule| LocalEffect::Permission(rule.update(Destination::Local));
     chosen.iter().map(save).fold(said, LocalOutcome::with)
 }

@@ -4,7 +4,6 @@ use loci_core::hooks::{HookEntry, SettingsHooks};
 use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{SessionCommands, cell};
-use crate::settings_editor::SettingsContext;
 
 /// A hook, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +22,7 @@ pub struct HookRow {
 
 /// Returns the hooks of a session, in the order of files; then those that do not count.
 pub fn rows(commands: &SessionCommands, session: &SessionSnapshot) -> Vec<HookRow> {
-    let files = SettingsContext::new(&commands.env).loaded;
+    let files = commands.settings_context().loaded;
     let refused = SettingsHooks::parse(&files.merged, &commands.env.cwd).refused;
     let counting = session.hooks.entries().iter().map(|entry| row(entry, None));
     counting.chain(refused.iter().map(|(entry, why)| row(entry, Some(why.clone())))).collect()

@@ -9,7 +9,6 @@ use loci_storage::memory::{MemoryArea, MemoryText, memory_files};
 use super::{SessionCommands, cell, config, refused};
 use crate::memory_edit;
 use crate::memory_review::{self, MemoryContext};
-use crate::settings_editor::SettingsContext;
 use crate::user_error::UserError;
 
 /// The setting that switches memories on and off.
@@ -113,7 +112,7 @@ impl MemoryReport {
     /// Reads it.
     pub fn new(commands: &SessionCommands, session: &SessionSnapshot) -> Result<Self, UserError> {
         let ctx = MemoryContext::new(&commands.env)?;
-        let places = SettingsContext::new(&commands.env).places;
+        let places = commands.settings_context().places;
         let mut proposals = Vec::new();
         for it in ctx.journal.pending() {
             let replaces = ctx.text(MemoryArea::Memory, &it.file)?;
@@ -214,7 +213,7 @@ fn carry_out_in_words(commands: &SessionCommands, wish: &MemoryRequest) -> Resul
 
 /// Switches memories on or off, in the user's settings; it counts from the next session on.
 pub fn switch(commands: &SessionCommands, is_on: bool) -> Result<String, UserError> {
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let text = config::change(&ctx, SWITCH, if is_on { "true" } else { "false" }, None)?;
     Ok(format!("{text}\nIt counts from the next session on, or after /clear"))
 }

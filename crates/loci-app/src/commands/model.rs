@@ -5,7 +5,7 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, is_model_available
 use loci_settings::Scope;
 
 use super::{SessionCommands, cell, refused, short_tokens};
-use crate::settings_editor::{NamedKey, SettingsContext};
+use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
 
 /// A model that can be chosen.
@@ -111,7 +111,7 @@ fn choose(
             .hint("See `loci config explain availableModels`."));
     }
     let id = resolve_model(&commands.env.vars, name);
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let kept = match name.eq_ignore_ascii_case("default") {
         true => match ctx.unset(&["model"], Scope::User)? {
             true => "; your settings name none any more".to_owned(),

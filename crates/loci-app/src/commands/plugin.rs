@@ -177,7 +177,7 @@ fn source_text(source: &Value) -> String {
 
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
-    let ctx = SettingsContext::new(&commands.env);
+    let ctx = commands.settings_context();
     let (verb, name) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let is_on = match verb {
         "" | "list" => return LocalOutcome::text(PluginReport::new(&ctx).to_markdown()),

@@ -169,7 +169,7 @@ pub fn carry_out(ctx: &SettingsContext, wish: SandboxChange) -> Result<String, U
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str) -> LocalOutcome {
     match argument {
-        "" => LocalOutcome::text(SandboxReport::new(&SettingsContext::new(&commands.env)).to_markdown()),
+        "" => LocalOutcome::text(SandboxReport::new(&commands.settings_context()).to_markdown()),
         _ => LocalOutcome::error(
             "`/sandbox` shows how the sandbox stands; the panel at a terminal and `loci config set sandbox.enabled true` change it",
         ),

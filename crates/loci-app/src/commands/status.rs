@@ -4,7 +4,6 @@ use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{SessionCommands, cell, effort, mcp};
 use crate::COMPATIBLE_VERSION;
-use crate::settings_editor::SettingsContext;
 
 /// How a session stands, a row each: what it is, and its value. Rows of one topic stand together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub struct StatusReport {
 impl StatusReport {
     /// Gathers it.
     pub fn new(commands: &SessionCommands, session: &SessionSnapshot) -> Self {
-        let ctx = SettingsContext::new(&commands.env);
+        let ctx = commands.settings_context();
         let shown = |path: &std::path::Path| ctx.places.display_path(path);
         let row = |name: &str, value: String| (name.to_owned(), value);
         let (level, _) = effort::current(session);

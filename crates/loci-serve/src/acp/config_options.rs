@@ -164,12 +164,20 @@ mod tests {
     use loci_stdx::Env;
     use loci_storage::layout::ConfigHome;
 
+    use loci_app::settings_editor::SettingsInputs;
+
     use super::*;
 
     fn options(may_bypass: bool, model: &str, chosen: Option<&str>) -> ConfigOptions {
         let env = Env::for_test("/home/dev", "/p");
         let home = ConfigHome::from_env(&env);
-        let commands = SessionCommands { env, home, build: String::new(), plugin_reload: None };
+        let commands = SessionCommands {
+            env,
+            home,
+            build: String::new(),
+            settings: SettingsInputs::default(),
+            plugin_reload: None,
+        };
         let id = SessionId::parse("00000000-0000-4000-8000-000000000000").unwrap();
         ConfigOptions::new(&commands, &SessionSnapshot::empty(id, model), may_bypass, chosen)
     }

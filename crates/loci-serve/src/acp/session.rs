@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use loci_app::commands::SessionCommands;
 use loci_app::retention;
+use loci_app::settings_editor::SettingsInputs;
 use loci_app::start::StartedSession;
 use loci_engine::{
     ClientMessage, ClientRequest, ClientRequestError, Command, EngineEvent, Prompt, Question, RunnerEvent,
@@ -165,6 +166,7 @@ impl SessionTask {
             started: Remains {
                 mcp,
                 commands: SessionCommands {
+                    settings: SettingsInputs::from_options(&env, &options),
                     env,
                     home,
                     build: options.build.unwrap_or_else(|| "unknown".to_owned()),
