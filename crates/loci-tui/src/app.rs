@@ -29,6 +29,7 @@ mod recap;
 mod renderer;
 mod shell_mode;
 mod speech;
+mod spoken_menu;
 mod start;
 mod submission;
 mod suggestion;
@@ -73,7 +74,7 @@ use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
 use crate::render::RenderContext;
-use crate::status::{AgentRows, SPINNER_STEP, StatusLine, Work};
+use crate::status::{AgentRows, OptionalModes, SPINNER_STEP, StatusLine, Work};
 use crate::text::Row;
 use crate::theme::{Background, ColorDepth, Theme};
 use away::AwayClock;
@@ -150,6 +151,8 @@ pub struct App {
     /// What else than files can be mentioned.
     mentions: Vec<Mention>,
     interface: InterfaceSettings,
+    /// After how long without a key a question of the model goes on, whatever settings say.
+    answer_timeout: Option<Duration>,
     /// Whether the window has the focus, once the terminal has told.
     focus: Option<bool>,
     /// Whether everything that was said is to be shown once more.
@@ -196,6 +199,8 @@ pub struct App {
     dumped: Vec<Block>,
     /// How many questions were asked on the side.
     n_side_questions: u64,
+    /// The answer to a menu that is being typed, where somebody listens.
+    menu_answer: String,
     /// What was said lately.
     log: BlockLog,
     /// Work beside the conversation, oldest first.
@@ -252,11 +257,14 @@ struct SessionState {
     is_persistent: bool,
     model: String,
     mode: Mode,
-    may_bypass: bool,
+    /// Modes that are in the circle here.
+    optional_modes: OptionalModes,
     context: Option<Fullness>,
     /// How its sandbox stands, in words.
     sandbox: Option<String>,
     commands: Arc<CommandRegistry>,
+    /// What is worked towards, and since when it is known here.
+    goal: Option<(String, Duration)>,
     /// Agents that work beside the conversation, by id.
     agents: Vec<String>,
 }
@@ -272,6 +280,7 @@ impl App {
             completion: Completion::default(),
             mentions: Vec::new(),
             interface: InterfaceSettings::default(),
+            answer_timeout: None,
             focus: None,
             replays: false,
             kill_armed: None,
@@ -301,6 +310,7 @@ impl App {
             transcript: None,
             dumped: Vec::new(),
             n_side_questions: 0,
+            menu_answer: String::new(),
             log: BlockLog::default(),
             background: Vec::new(),
             agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
@@ -465,7 +475,7 @@ impl App {
             News::Tail { blocks, entries } => self.show_tail(blocks, entries),
             News::Viewing(blocks) => self.view_only(blocks),
             News::StartFailed(problem) => return self.start_failed(&problem),
-            News::Ended { troubles, has_failed } => {
+            News::Ended { troubles, has_failed, .. } => {
                 troubles.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
                 let reason = if has_failed { ExitReason::Failed } else { ExitReason::Asked };
                 return self.exit(reason);
@@ -509,6 +519,7 @@ impl App {
             now: self.now,
             is_motion_reduced: self.is_still(),
             is_verbose: self.view_mode() == ViewMode::Verbose,
+            highlighter: self.conversation.highlighter(),
             ..match self.is_spoken() {
                 true => RenderContext::screen_reader(),
                 false => RenderContext::new(usize::from(width.max(1)), self.options.theme),

@@ -33,6 +33,9 @@ use crate::layout::{faint, line};
 use crate::render::RenderContext;
 use crate::text::Row;
 
+/// How far a step of the wheel scrolls.
+const WHEEL_ROWS: usize = 3;
+
 /// A question that waits for an answer.
 pub(crate) trait Dialog: std::fmt::Debug + Send {
     /// Takes what was typed, and what the keymap binds it to in the contexts of the dialog.
@@ -71,6 +74,14 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
         None
     }
 
+    /// Returns what whoever listens is told first.
+    fn label(&self) -> &'static str {
+        "question: "
+    }
+
+    /// Takes a text back that the person's editor was open for.
+    fn edited(&mut self, _text: String) {}
+
     /// Takes up what a call would change, once that is known.
     fn set_diff(&mut self, _diff: FileDiff) {}
 }
@@ -80,6 +91,8 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
 pub(crate) enum DialogStep {
     /// It is still open.
     Open,
+    /// It is still open, and something is to be done.
+    Act(Vec<Action>),
     /// It is answered.
     Answered(Vec<Action>),
 }
@@ -162,13 +175,23 @@ fn width_of(ctx: &RenderContext) -> u16 {
     u16::try_from(ctx.width).unwrap_or(u16::MAX)
 }
 
+/// Has a text edited in the person's editor; it comes back to the dialog of the question.
+fn edit_elsewhere(question: &str, text: &str) -> DialogStep {
+    DialogStep::Act(vec![Action::EditText { name: question.to_owned(), text: text.to_owned() }])
+}
+
 /// Takes a key that scrolls; tells whether it was one.
 fn handle_scroll(event: &InputEvent, scroll: &mut usize) -> bool {
-    use crate::key::KeyCode;
-    let InputEvent::Key(key) = event else { return false };
-    match key.code {
-        KeyCode::PageDown => *scroll = scroll.saturating_add(8),
-        KeyCode::PageUp => *scroll = scroll.saturating_sub(8),
+    use crate::key::{KeyCode, MouseAction};
+    match event {
+        InputEvent::Key(key) if key.code == KeyCode::PageDown => *scroll = scroll.saturating_add(8),
+        InputEvent::Key(key) if key.code == KeyCode::PageUp => *scroll = scroll.saturating_sub(8),
+        InputEvent::Mouse(mouse) if mouse.action == MouseAction::WheelDown => {
+            *scroll = scroll.saturating_add(WHEEL_ROWS);
+        }
+        InputEvent::Mouse(mouse) if mouse.action == MouseAction::WheelUp => {
+            *scroll = scroll.saturating_sub(WHEEL_ROWS);
+        }
         _ => return false,
     }
     true

@@ -22,9 +22,10 @@ mod words;
 pub(crate) use bounded_command::{CommandLimits, run as run_bounded};
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
+pub(crate) use completion::MENU_MARK;
 pub use completion::{
     CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, IgnoredFiles, Mention, Menu,
-    MenuItem, MenuStyles, Token, TokenKind, match_commands,
+    MenuItem, MenuStyles, Token, TokenKind, match_commands, match_emoji, whole_name,
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]

@@ -93,6 +93,8 @@ pub struct InterfaceSettings {
     pub is_screen_reader: bool,
     /// The person's own status line (`statusLine`).
     pub status_line: Option<StatusLineConfig>,
+    /// Whether names of emoji become pictures (`emojiCompletionEnabled`).
+    pub has_emoji: bool,
     /// Whether the model is asked what may come next (`promptSuggestionEnabled`).
     pub has_suggestions: bool,
     /// Whether somebody who was away is told what the session is about (`awaySummaryEnabled`).
@@ -144,6 +146,7 @@ impl InterfaceSettings {
             spinner_words: SpinnerWords::from_settings(settings),
             is_screen_reader: flag("axScreenReader", false),
             status_line: StatusLineConfig::from_settings(settings),
+            has_emoji: flag("emojiCompletionEnabled", true),
             has_suggestions: flag("promptSuggestionEnabled", false),
             has_recap: flag("awaySummaryEnabled", true),
             question_timeout: answer_timeout(text("askUserQuestionTimeout"), None),
@@ -225,7 +228,7 @@ mod tests {
             "editorMode": "vim", "theme": "light", "spinnerTipsEnabled": false,
             "vimInsertModeRemaps": {"jj": "<Esc>", "jkl": "<Esc>", "k": "<Esc>", "kk": "x", "öl": "<Esc>"},
             "statusLine": {"type": "command", "command": "date"},
-            "awaySummaryEnabled": false, "promptSuggestionEnabled": true,
+            "awaySummaryEnabled": false, "promptSuggestionEnabled": true, "emojiCompletionEnabled": false,
             "askUserQuestionTimeout": "5m",
             "tui": "fullscreen", "viewMode": "focus", "verbose": true, "autoScrollEnabled": false,
             "wheelScrollAccelerationEnabled": false, "env": {"CLAUDE_CODE_SCROLL_SPEED": "2.5"},
@@ -251,6 +254,7 @@ mod tests {
                 refresh: None,
                 hides_vim_mode: false,
             }),
+            has_emoji: false,
             has_suggestions: true,
             has_recap: false,
             question_timeout: Some(Duration::from_secs(300)),

@@ -3,6 +3,16 @@
 use crate::text::{Color, Row, Span, Style, sanitize_line, truncate, width, wrap};
 use crate::theme::ThemeToken;
 
+/// What stands before the row, of an answer or of a list, that the keys act on.
+pub(crate) const MARK: &str = "❯ ";
+/// What stands before the others.
+pub(crate) const NO_MARK: &str = "  ";
+
+/// Returns what stands before a row.
+pub(crate) fn mark_of(is_marked: bool) -> &'static str {
+    if is_marked { MARK } else { NO_MARK }
+}
+
 /// The look of what is meant to be read second.
 pub(crate) fn faint() -> Style {
     Style { fg: Color::Themed(ThemeToken::Inactive), is_dim: true, ..Style::default() }

@@ -50,7 +50,7 @@ pub(crate) use effort::EffortPanel;
 pub(crate) use fewer_prompts::FewerPromptsPanel;
 pub(crate) use help::HelpPanel;
 pub(crate) use hooks::HooksPanel;
-pub(crate) use items::{ItemList, ItemStep, ListItem};
+pub(crate) use items::{ItemList, ListItem};
 pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};
 pub(crate) use mcp::McpPanel;
 pub(crate) use memory::MemoryPanel;

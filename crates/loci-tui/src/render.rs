@@ -41,6 +41,8 @@ pub struct RenderContext {
     pub is_motion_reduced: bool,
     /// The time, from any start: things that move move with it.
     pub now: Duration,
+    /// Who remembers the colours of code that was rendered before.
+    pub highlighter: Option<Highlighter>,
 }
 
 impl RenderContext {
@@ -54,6 +56,7 @@ impl RenderContext {
             has_hyperlinks: true,
             is_motion_reduced: false,
             now: Duration::ZERO,
+            highlighter: None,
         }
     }
 

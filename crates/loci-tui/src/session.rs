@@ -97,7 +97,7 @@ fn run(mut start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mail
     let mut waiting = VecDeque::new();
     let client = ClientRequestTable { requests: start.connect_client(), waiters: HashMap::new() };
     let Some(started) = find_session(start, &mut receiver, &mut waiting, mailbox) else {
-        return mailbox.put(News::Ended { troubles: Vec::new(), has_failed: false });
+        return mailbox.put(News::Ended { troubles: Vec::new(), has_failed: false, cost_usd: 0.0 });
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = match runtime {
@@ -169,9 +169,7 @@ fn find_session(
 
 /// Returns what settings, and variables that win over them, say about the interface.
 fn interface_settings(env: &Env, settings: &Value) -> InterfaceSettings {
-    let timeout = settings.get("askUserQuestionTimeout").and_then(Value::as_str);
     InterfaceSettings {
-        question_timeout: answer_timeout(timeout, env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
         // Variables of settings are marks in what is handed on; here they are in force.
         scroll_speed: env.vars.non_empty("CLAUDE_CODE_SCROLL_SPEED").and_then(parse_scroll_speed),
         ..InterfaceSettings::from_value(settings)
@@ -204,6 +202,7 @@ async fn drive(
         commands: runner.slash_commands().get(),
         idle_notice: started.idle_notice,
         interface: interface_settings(&started.env, &started.settings),
+        answer_timeout: answer_timeout(None, started.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
         initial_prompt: started.initial_prompt,
         themes: started.themes,
     })));
@@ -271,7 +270,11 @@ async fn drive(
         true => tokio::time::timeout(LAST_PATIENCE, end).await.unwrap_or_default(),
         false => end.await,
     };
-    mailbox.put(News::Ended { troubles, has_failed });
+    mailbox.put(News::Ended {
+        troubles,
+        has_failed,
+        cost_usd: ctx.identity.get().process_totals().cost_usd(),
+    });
 }
 
 /// What the session asks of its client, which here is whoever sits at the terminal, and who waits for the answers.

@@ -142,12 +142,22 @@ pub(crate) fn mode_name(mode: Mode) -> Option<&'static str> {
     }
 }
 
+/// Modes that are in the circle only where the session may have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OptionalModes {
+    /// Everything runs unasked.
+    pub(crate) bypass: bool,
+    /// A classifier decides; without one the mode is there for those who began in it.
+    pub(crate) auto: bool,
+}
+
 /// Returns the mode that follows in the circle.
-pub(crate) fn next_mode(mode: Mode, may_bypass: bool) -> Mode {
+pub(crate) fn next_mode(mode: Mode, optional: OptionalModes) -> Mode {
     match mode {
         Mode::Default => Mode::AcceptEdits,
         Mode::AcceptEdits => Mode::Plan,
-        Mode::Plan if may_bypass => Mode::BypassPermissions,
+        Mode::Plan if optional.bypass => Mode::BypassPermissions,
+        Mode::Plan | Mode::BypassPermissions if optional.auto => Mode::Auto,
         Mode::Plan | Mode::Auto | Mode::DontAsk | Mode::BypassPermissions => Mode::Default,
     }
 }
@@ -163,6 +173,8 @@ pub(crate) struct Footer<'a> {
     /// The keys of a chord that has begun.
     pub(crate) chord: Option<String>,
     pub(crate) context: Option<Fullness>,
+    /// For how long a goal has been worked towards.
+    pub(crate) goal: Option<Duration>,
     /// Agents and commands that work beside the conversation.
     pub(crate) n_background: usize,
     /// How the sandbox stands, where there is one.
@@ -204,6 +216,9 @@ impl Footer<'_> {
         if let Some((text, style)) = self.context.as_ref().and_then(context_text) {
             add(text, style);
         }
+        if let Some(time) = self.goal {
+            add(format!("◎ /goal active ({})", spent(time)), Style::default());
+        }
         if self.n_background > 0 {
             add(format!("{} in the background", self.n_background), faint());
         }
@@ -236,16 +251,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_go_round_and_bypass_only_where_it_may() {
-        let circle = |may_bypass| {
-            let mut modes = vec![Mode::Default];
-            while modes.len() < 5 {
-                modes.push(next_mode(modes[modes.len() - 1], may_bypass));
+    fn modes_go_round_and_optional_ones_come_after_plan() {
+        use Mode::{AcceptEdits, Auto, BypassPermissions, Default, Plan};
+        for (bypass, auto, expected) in [
+            (false, false, vec![Default, AcceptEdits, Plan, Default]),
+            (true, false, vec![Default, AcceptEdits, Plan, BypassPermissions, Default]),
+            (false, true, vec![Auto, Default, AcceptEdits, Plan, Auto]),
+            (true, true, vec![Auto, Default, AcceptEdits, Plan, BypassPermissions, Auto]),
+        ] {
+            let mut modes = vec![expected[0]];
+            while modes.len() < expected.len() {
+                modes.push(next_mode(modes[modes.len() - 1], OptionalModes { bypass, auto }));
             }
-            modes
-        };
-        assert_eq!(circle(false)[3], Mode::Default);
-        assert_eq!(circle(true)[3..], [Mode::BypassPermissions, Mode::Default]);
+            assert_eq!(modes, expected);
+        }
     }
 
     #[test]

@@ -117,7 +117,8 @@ pub(crate) fn show(
             ..FullscreenOptions::from_vars(&env.vars)
         },
     };
-    let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone() }, start)
+    let program = std::env::current_exe().unwrap_or_else(|_| "loci".into());
+    let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone(), program }, start)
         .map_err(|error| UserError::from_error(&error))?;
     let mut stderr = std::io::stderr();
     for text in &end.farewell {

@@ -125,7 +125,7 @@ pub(super) const KEYS: &[Key] = &[
     key("terminalProgressBarEnabled", Bool, "show progress in the terminal's own bar").free().used(),
     key("terminalTitleFromRename", Bool, "name the terminal after the session").free().used(),
     key("promptSuggestionEnabled", Bool, "suggest prompts").free().used(),
-    key("emojiCompletionEnabled", Bool, "complete emoji names").free(),
+    key("emojiCompletionEnabled", Bool, "complete emoji names").free().used(),
     key("autoScrollEnabled", Bool, "follow the newest output").free().used(),
     key("wheelScrollAccelerationEnabled", Bool, "scroll faster with a fast wheel").free().used(),
     key("spinnerVerbs", Object, "words beside the spinner").free().used(),

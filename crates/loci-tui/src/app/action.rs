@@ -61,6 +61,8 @@ pub enum News {
         troubles: Vec<String>,
         /// Whether it failed or lost lines of its transcript.
         has_failed: bool,
+        /// What this process has cost, in US dollars.
+        cost_usd: f64,
     },
     /// What a call would change in a file.
     Preview {
@@ -154,6 +156,8 @@ pub struct SessionFacts {
     pub idle_notice: Duration,
     /// What settings say about the interface.
     pub interface: InterfaceSettings,
+    /// After how long without a key a question of the model goes on, where a variable says so (`CLAUDE_AFK_TIMEOUT_MS`).
+    pub answer_timeout: Option<Duration>,
     /// What the agent that it runs as begins with.
     pub initial_prompt: Option<String>,
     /// The colour themes of its plugins.
@@ -174,6 +178,15 @@ pub enum Action {
         /// The answer.
         answer: serde_json::Value,
     },
+    /// Have a summary take the place of all that was said before a prompt.
+    Compact {
+        /// The prompt; it and what came after it stay as they are.
+        keeps_from: String,
+        /// What the summary is to pay attention to.
+        focus: Option<String>,
+    },
+    /// Run a verb of loci beside everything else; the answer is [`PanelData::VerbEnded`](crate::panel::PanelData::VerbEnded).
+    RunVerb(Vec<String>),
     /// Go on with the start.
     Answer(StartAnswer),
     /// Open a page in a browser, where there is one.

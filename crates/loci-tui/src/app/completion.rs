@@ -10,7 +10,7 @@ use loci_engine::{CommandAction, CommandRegistry};
 use super::{Action, App};
 use crate::input::{
     CommandItem, FileAnswer, FileSource, Mention, Menu, MenuItem, MenuStyles, Token, TokenKind,
-    match_commands,
+    match_commands, match_emoji,
 };
 use crate::layout::{faint, marked};
 use crate::text::{Row, Style};
@@ -102,6 +102,20 @@ impl App {
         match token.kind {
             TokenKind::Command => {
                 self.list_commands(token);
+                Vec::new()
+            }
+            TokenKind::Emoji => {
+                let found = match_emoji(&token.query).into_iter().filter(|_| self.interface.has_emoji);
+                let item = |(name, picture): (&str, &str)| MenuItem {
+                    label: format!(":{name}:"),
+                    detail: picture.to_owned(),
+                    value: picture.to_owned(),
+                };
+                let items: Vec<MenuItem> = found.map(item).collect();
+                match items.is_empty() {
+                    true => self.completion.close(),
+                    false => self.completion.show(token, items, true),
+                }
                 Vec::new()
             }
             TokenKind::Mention | TokenKind::ShellPath => self.ask_files(token),
@@ -263,11 +277,18 @@ impl App {
                 self.prompt.replace_in_line(token.range, &format!("/{value}"));
                 None
             }
-            TokenKind::Mention => Some(self.accept_completion()),
+            TokenKind::Mention | TokenKind::Emoji => Some(self.accept_completion()),
             TokenKind::ShellPath | TokenKind::Argument if self.completion.is_moved => {
                 Some(self.accept_completion())
             }
             TokenKind::ShellPath | TokenKind::Argument => None,
+        }
+    }
+
+    /// Puts a picture in the place of an emoji's whole name that was just typed.
+    pub(super) fn replace_emoji_name(&mut self) {
+        if let Some((range, picture)) = self.prompt.emoji_name().filter(|_| self.interface.has_emoji) {
+            self.prompt.replace_in_line(range, picture);
         }
     }
 

@@ -93,6 +93,11 @@ impl Conversation {
         }
     }
 
+    /// Returns who colours code.
+    pub(crate) fn highlighter(&self) -> Option<Highlighter> {
+        self.highlighter.clone()
+    }
+
     /// Returns how many calls at the front only looked and have their results: they are told in one line.
     pub(crate) fn n_grouped(&self) -> usize {
         let is_grouped = |item: &&Item| matches!(item, Item::Final(Block::Call(call)) if is_groupable(call));

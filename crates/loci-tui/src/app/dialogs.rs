@@ -10,7 +10,7 @@ use crate::app::Action;
 use crate::app::away::Waiting;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
-use crate::key::InputEvent;
+use crate::key::{InputEvent, Mouse};
 use crate::keymap::Keymap;
 use crate::render::RenderContext;
 
@@ -99,7 +99,7 @@ impl Dialogs {
         (self.drawn_at, self.last_answer) = (None, None);
         match step? {
             DialogStep::Answered(actions) => Some(actions),
-            DialogStep::Open => None,
+            DialogStep::Open | DialogStep::Act(_) => None,
         }
     }
 
@@ -146,6 +146,35 @@ impl Dialogs {
         if let Some(dialog) = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question)) {
             dialog.set_diff(diff);
         }
+    }
+
+    /// Hands a text that was edited to the dialog of a question; tells whether there is one.
+    pub(super) fn edited(&mut self, question: &str, text: String) -> bool {
+        let dialog = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question));
+        dialog.map(|dialog| dialog.edited(text)).is_some()
+    }
+
+    /// Scrolls what the first of them shows.
+    pub(super) fn wheel(&mut self, mouse: Mouse) {
+        if let Some(dialog) = self.waiting.front_mut() {
+            // The wheel answers nothing.
+            drop(dialog.handle(&InputEvent::Mouse(mouse), None));
+        }
+    }
+
+    /// Tells whether characters are typed into a field of the first of them.
+    pub(super) fn is_typing(&self) -> bool {
+        self.waiting.front().is_some_and(|dialog| dialog.is_typing())
+    }
+
+    /// Returns what whoever listens is told first of the one that is shown.
+    pub(super) fn label(&self) -> &'static str {
+        self.waiting.front().map_or("", |dialog| dialog.label())
+    }
+
+    /// Tells whether a question waits.
+    pub(super) fn has(&self, question: &str) -> bool {
+        self.waiting.iter().any(|dialog| dialog.question() == Some(question))
     }
 
     /// Returns what is seen of the first.

@@ -51,6 +51,8 @@ impl App {
             RunnerEvent::Session(event) => self.engine_event(event),
             RunnerEvent::Renewed(id) => {
                 self.status_line.trigger(self.now);
+                // The one that takes its place tells what it works towards.
+                self.session.goal = None;
                 self.renewed(id.to_string())
             }
             RunnerEvent::RenewalFailed(problem) => {
@@ -185,6 +187,7 @@ impl App {
             EngineEvent::AgentMessaged { outcome, .. } => {
                 return self.panel_data(PanelData::AgentMessaged(outcome));
             }
+            EngineEvent::GoalChanged(goal) => self.goal_changed(goal.map(|goal| goal.condition)),
             EngineEvent::GoalChecked { goal, verdict, reason } => self.goal_checked(&goal, &verdict, &reason),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
@@ -366,6 +369,13 @@ impl App {
     }
 
     /// Tells what was said of the goal.
+    fn goal_changed(&mut self, condition: Option<String>) {
+        let is_known = self.session.goal.as_ref().map(|(known, _)| known) == condition.as_ref();
+        if !is_known {
+            self.session.goal = condition.map(|condition| (condition, self.now));
+        }
+    }
+
     fn goal_checked(&mut self, goal: &Goal, verdict: &GoalVerdict, reason: &str) {
         let (level, text) = match verdict {
             GoalVerdict::Reached => (NoticeLevel::Info, format!("◎ The goal is reached: {}", goal.condition)),

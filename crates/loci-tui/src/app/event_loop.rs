@@ -9,6 +9,7 @@ mod reader_pace;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -53,6 +54,8 @@ pub struct InterfaceOptions {
     pub app: AppOptions,
     /// The ambient world.
     pub env: Env,
+    /// The program that this is, for verbs that are run beside it.
+    pub program: PathBuf,
 }
 
 /// How a run ended.
@@ -85,6 +88,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         pace,
         app: App::new(options.app),
         env: options.env,
+        program: options.program,
         writer: match plain {
             Some(_) => Surface::Plain(PlainWriter::default()),
             None => Surface::Inline(Writer::new(size, writer_options)),
@@ -129,11 +133,21 @@ fn size_of(terminal: &Terminal) -> Size {
     Size { width, height }
 }
 
+/// What is known of the screen that the conversation is on, once it is shown again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OwnScreen {
+    /// Where its live region is.
+    AsItWas,
+    /// The terminal has yet to say where the cursor went.
+    Unknown,
+}
+
 struct EventLoop {
     /// When something may be written for a screen reader.
     pace: ReaderPace,
     app: App,
     env: Env,
+    program: PathBuf,
     writer: Surface,
     output: File,
     terminal: Terminal,
@@ -180,7 +194,7 @@ impl EventLoop {
         while self.exit.is_none() {
             let (has_input, has_news) = self.take_letters(is_dirty);
             is_dirty |= has_news;
-            is_dirty |= has_input && self.resized_at.is_some();
+            is_dirty |= self.resized_at.is_some();
             if self.resized_at.is_some_and(|resized| resized.elapsed() < RESIZE_PATIENCE) {
                 continue;
             }
@@ -319,7 +333,9 @@ impl EventLoop {
         if let Some(view) = self.app.full_screen(self.size) {
             return self.draw_full_screen(&view);
         }
-        self.leave_full_screen()?;
+        if self.leave_full_screen()? == OwnScreen::Unknown {
+            return Ok(());
+        }
         let mut frame = self.app.view(self.size);
         if self.pace.is_quiet() {
             frame.live.clear();
@@ -382,17 +398,28 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Goes back to the screen that the conversation is on; what it shows is as it was, unless the window has changed.
-    fn leave_full_screen(&mut self) -> io::Result<()> {
-        let Some((_, size)) = self.full_screen.take() else { return Ok(()) };
+    /// Goes back to the screen that the conversation is on; what it shows is as it was, unless the window has changed or
+    /// somebody else had the terminal.
+    fn leave_full_screen(&mut self) -> io::Result<OwnScreen> {
+        let Some((_, size)) = self.full_screen.take() else { return Ok(OwnScreen::AsItWas) };
         self.terminal.set_mouse(false)?;
         self.terminal.set_alternate_screen(false)?;
-        if size != self.size || std::mem::take(&mut self.was_lent) {
+        self.size = size_of(&self.terminal);
+        if std::mem::take(&mut self.was_lent) {
             let bytes = self.writer.leave();
             self.output.write_all(&bytes)?;
             self.start_below()?;
+        } else if size != self.size {
+            if size.height > self.size.height && !self.writer.options().reflows {
+                // Such a terminal cuts rows off and pushes the cursor up, onto whatever stands there.
+                self.output.write_all(b"\n")?;
+            }
+            // The window changed while another screen was shown: as after any other change, the terminal is asked first.
+            self.output.write_all(CURSOR_POSITION_QUERY)?;
+            self.resized_at = Some(Instant::now());
+            return Ok(OwnScreen::Unknown);
         }
-        Ok(())
+        Ok(OwnScreen::AsItWas)
     }
 
     fn facts(&self) -> TerminalFacts {
@@ -447,8 +474,9 @@ impl EventLoop {
             loop {
                 let left = deadline.saturating_duration_since(Instant::now());
                 match self.mailbox.take(Some(left)) {
-                    Letter::News(News::Ended { troubles, has_failed: failed }) => {
+                    Letter::News(News::Ended { troubles, has_failed: failed, cost_usd }) => {
                         farewell.extend(troubles);
+                        farewell.extend(self.app.cost_farewell(cost_usd));
                         has_failed |= failed;
                         session.join();
                         break;
@@ -464,8 +492,9 @@ impl EventLoop {
             }
         }
         if reason != ExitReason::HungUp {
-            // Nobody is left to see it when this fails.
+            // Nobody is left to see it when this fails. The size may have changed since it was last told.
             drop(self.leave_full_screen());
+            self.size = size_of(&self.terminal);
             let frame = self.app.last_view(self.size);
             // Nobody is left to see it when this fails.
             let mut bytes = self.writer.draw(&frame, self.size);

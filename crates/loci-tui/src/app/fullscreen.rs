@@ -3,12 +3,14 @@
 //! The conversation is a virtual list; the mouse scrolls it, selects in it, and expands what is shown in part. What was said
 //! here is written to the terminal's own screen when it is left. Whether it is used is decided in `renderer`.
 
+mod lower_mouse;
 mod mouse;
 mod scrolling;
 mod selection;
 mod source;
 mod wheel;
 
+pub(super) use lower_mouse::{number_at, steps};
 pub(crate) use source::log_rows;
 
 use std::collections::HashSet;
@@ -53,6 +55,9 @@ pub(super) struct Fullscreen {
     wheel: Wheel,
     /// The places of the rows that are seen.
     seen: Vec<Position>,
+    /// The rows below the conversation, and where the caret stands in them.
+    lower: Vec<Row>,
+    lower_caret: Option<(usize, u16)>,
     /// The columns in the last of those rows that lead to the end.
     pill: Option<Range<usize>>,
     /// The number behind the last block when the end was last in sight.
@@ -76,6 +81,8 @@ impl Fullscreen {
             press: None,
             wheel: Wheel::default(),
             seen: Vec::new(),
+            lower: Vec::new(),
+            lower_caret: None,
             pill: None,
             n_seen: first_unwritten,
             first_unwritten,
@@ -105,6 +112,9 @@ impl App {
         let follows = self.interface.follows_output;
         let key = self.keymap.keys_of(Context::Scroll, KeyAction::ScrollBottom).into_iter().next();
         let n_logged = self.log.numbers().end;
+        if let Some(screen) = &mut self.fullscreen {
+            (screen.lower, screen.lower_caret) = (lower.clone(), caret);
+        }
         let Fullscreen { list, expanded, selection, seen, pill, n_seen, width, n_focused, .. } =
             self.fullscreen.as_deref_mut()?;
         *width = size.width;

@@ -10,13 +10,24 @@ use crate::keymap::{Action as KeyAction, Context, KILL_AGENTS_TIME, Resolution};
 use crate::panel::ModelPanel;
 use crate::status::next_mode;
 
+/// More keys do not stand for one click.
+const MOST_KEYS: usize = 200;
+
 impl App {
     pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Action> {
         if let Some(actions) = self.leave_dump() {
             return actions;
         }
+        match self.typed_answer(&event) {
+            Some(actions) => actions,
+            None => self.typed_directly(event),
+        }
+    }
+
+    /// Takes what was typed where no answer is being typed.
+    fn typed_directly(&mut self, event: InputEvent) -> Vec<Action> {
         match self.dialogs.handle(&event, &mut self.keymap, self.now) {
-            Some(DialogStep::Answered(actions)) => return self.keep_own(actions),
+            Some(DialogStep::Answered(actions) | DialogStep::Act(actions)) => return self.keep_own(actions),
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
         }
@@ -40,6 +51,16 @@ impl App {
             return self.search_key(action, key);
         }
         self.chat_key(key)
+    }
+
+    /// Presses keys that stand for something else: a click, or the number of an answer.
+    pub(super) fn press_keys(&mut self, keys: impl IntoIterator<Item = KeyCode>) -> Vec<Action> {
+        let keys: Vec<KeyCode> = keys.into_iter().take(MOST_KEYS).collect();
+        let press = |code| InputEvent::Key(Key::plain(code));
+        let pressed = keys.into_iter().flat_map(|code| self.typed_directly(press(code)));
+        let mut actions: Vec<Action> = pressed.collect();
+        actions.extend(self.refresh_completion());
+        actions
     }
 
     /// Takes a key that is for the prompt, or for what is around it.
@@ -85,6 +106,9 @@ impl App {
                 _ => {}
             }
             self.prompt.edit(key);
+            if key.code == KeyCode::Char(':') {
+                self.replace_emoji_name();
+            }
             if !self.prompt.is_empty() {
                 self.prompt.suggest(None);
             }
@@ -174,7 +198,7 @@ impl App {
     }
 
     fn cycle_mode(&mut self) -> Vec<Action> {
-        self.set_mode(next_mode(self.session.mode, self.session.may_bypass))
+        self.set_mode(next_mode(self.session.mode, self.session.optional_modes))
     }
 
     /// Ctrl+L: draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.

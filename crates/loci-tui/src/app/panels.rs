@@ -97,9 +97,23 @@ impl App {
                 }
                 Vec::new()
             }
+            PanelData::EditedText { name, text } if self.dialogs.has(&name) => {
+                match text {
+                    Ok(text) => drop(self.dialogs.edited(&name, text)),
+                    Err(why) => self.notice(NoticeLevel::Warning, why),
+                }
+                Vec::new()
+            }
             PanelData::MoveTarget(cwd) => self.move_to(cwd),
             PanelData::Transcript(blocks) => {
                 self.show_whole_transcript(blocks);
+                Vec::new()
+            }
+            PanelData::VerbEnded { output } if self.panel.is_none() => {
+                match output {
+                    Ok(text) => self.notice(NoticeLevel::Info, text.trim()),
+                    Err(why) => self.notice(NoticeLevel::Warning, why.trim()),
+                }
                 Vec::new()
             }
             PanelData::Failed(problem) if self.panel.is_none() => {
@@ -205,6 +219,7 @@ impl App {
                 Action::Exit(reason) => rest.extend(self.exit(reason)),
                 Action::AskForKey => self.ask_for_key(),
                 Action::Submit(text) => rest.extend(self.submit(text)),
+                Action::Compact { keeps_from, focus } => rest.extend(self.compact_before(&keeps_from, focus)),
                 Action::RunInSession(text) => {
                     let draft = Draft::plain(InputMode::Prompt, &text);
                     rest.extend(self.dispatch_to_session(draft));
@@ -231,7 +246,10 @@ impl App {
         let (part, whole) = MOST_OF_SCREEN;
         let most = (size.height / whole * part).max(LEAST_ROWS).min(size.height.saturating_sub(1)).max(1);
         let space = Size { width: size.width, height: most };
-        let (rows, caret) = panel.view(&self.render_context(size.width), space).fit(space);
+        let (mut rows, mut caret) = panel.view(&self.render_context(size.width), space).fit(space);
+        if self.is_spoken() {
+            self.number_list(&mut rows, &mut caret);
+        }
         let height = usize::from(size.height).max(1);
         let room = height.saturating_sub(rows.len() + 2).min(height / 3);
         live.drain(..live.len().saturating_sub(room));

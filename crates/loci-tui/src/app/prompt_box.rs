@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::input::{
     Draft, EditCommand, EditOutcome, Editor, EnterOutcome, Flavor, InputMode, InputStyles, PastedImage,
-    Token, Vim, VimMode, VimRemap, VimStep, edit_command,
+    Token, Vim, VimMode, VimRemap, VimStep, edit_command, whole_name,
 };
 use crate::key::Key;
 use crate::layout::{bold, cells};
@@ -158,6 +158,13 @@ impl PromptBox {
         if is_long { None } else { Token::argument_at_caret(&self.editor, takes_arguments) }
     }
 
+    /// Returns the whole name of an emoji that stands before the caret: its bytes, and the picture.
+    pub(super) fn emoji_name(&self) -> Option<(Range<usize>, &'static str)> {
+        let before = self.editor.before_caret();
+        let (start, picture) = whole_name(before).filter(|_| !self.is_shell())?;
+        Some((start..before.len(), picture))
+    }
+
     /// Replaces bytes of the caret's line.
     pub(super) fn replace_in_line(&mut self, bytes: Range<usize>, text: &str) {
         self.editor.replace_in_line(bytes, text);
@@ -229,6 +236,14 @@ impl PromptBox {
     /// Takes a key that edits; tells what it did.
     pub(super) fn edit(&mut self, key: Key) -> EditOutcome {
         edit_command(key).map_or(EditOutcome::Nothing, |command| self.apply(command))
+    }
+
+    /// Puts the caret where somebody clicked: so many rows below that of the caret, in this column of the screen. Tells whether
+    /// the prompt has such a row.
+    pub(super) fn click(&mut self, n_rows: isize, column: u16) -> bool {
+        let is_hit = self.editor.click(n_rows, usize::from(column.saturating_sub(cells("> "))));
+        self.settle();
+        is_hit
     }
 
     /// Returns its rows, at most so many, and where the caret stands.

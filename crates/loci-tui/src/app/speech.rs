@@ -1,5 +1,7 @@
 //! What a screen reader is told that others see: modes, hints, deleted text, and where turns begin and end.
 
+use loci_app::display::dollars;
+
 use super::{Action, App};
 use crate::block::NoticeLevel;
 use crate::input::{EditCommand, edit_command};
@@ -38,6 +40,11 @@ impl App {
             TurnMark::Question | TurnMark::LongCall => "\x07",
         };
         vec![Action::Write(sequence.to_owned())]
+    }
+
+    /// Returns what whoever listens is told of the cost at the end.
+    pub(super) fn cost_farewell(&self, cost_usd: f64) -> Option<String> {
+        (self.is_spoken() && cost_usd > 0.0).then(|| format!("cost: {}", dollars(cost_usd)))
     }
 
     /// Returns the prompt as it is before a key that deletes, where somebody listens.

@@ -2,11 +2,13 @@
 
 use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
+use loci_core::permission::Mode;
 
 use super::{Action, App, ExitReason, SessionFacts};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{ChoiceDialog, KeyEntry, ServerApprovalDialog};
 use crate::interface_settings::InterfaceSettings;
+use crate::status::OptionalModes;
 
 impl App {
     /// Puts a question of the start.
@@ -100,11 +102,13 @@ impl App {
         self.session.id = Some(facts.id);
         self.session.model = facts.model;
         self.session.mode = facts.mode;
-        self.session.may_bypass = facts.may_bypass;
+        self.session.optional_modes =
+            OptionalModes { bypass: facts.may_bypass, auto: facts.mode == Mode::Auto };
         self.session.is_persistent = facts.is_persistent;
         self.session.commands = facts.commands;
         self.away.set_prompt_patience(facts.idle_notice);
         self.take_plugin_themes(facts.themes);
+        self.answer_timeout = facts.answer_timeout;
         self.take_interface_settings(facts.interface);
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         let is_idle = self.held.is_empty() && self.sent.is_empty() && self.work.is_none();
@@ -122,7 +126,7 @@ impl App {
         self.prompt.set_flavor(settings.flavor);
         self.prompt.set_vim(settings.vim_remaps.as_deref());
         self.conversation.color_code(!settings.is_plain_code);
-        self.dialogs.patience = settings.question_timeout;
+        self.dialogs.patience = self.answer_timeout.or(settings.question_timeout);
         let before = std::mem::replace(&mut self.interface, settings);
         if before.status_line != self.interface.status_line {
             self.status_line.configure(self.interface.status_line.clone(), self.now);

@@ -93,6 +93,20 @@ impl App {
         vec![Action::Send(Command::Prompt(prompt))]
     }
 
+    /// Has a summary take the place of all that was said before a prompt.
+    pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Vec<Action> {
+        if self.work.is_some() || self.switching.is_some() {
+            self.notice(NoticeLevel::Warning, "Not while something is under way: try again when it is over");
+            return Vec::new();
+        }
+        let text = format!("/compact {}", focus.unwrap_or_default());
+        let draft = Draft::plain(InputMode::Prompt, text.trim_end());
+        let mut request = Prompt::new(draft.content(), None);
+        request.keeps_from = Some(prompt.into());
+        self.sent.push_back(draft);
+        vec![Action::Send(Command::Prompt(request))]
+    }
+
     /// Has words wait in the session that were said elsewhere than in the prompt.
     pub(crate) fn queue_prompt(&mut self, prompt: &Prompt) -> Command {
         self.queue(Draft::plain(InputMode::Prompt, &prompt.content.text()))

@@ -15,6 +15,7 @@ use serde_json::json;
 mod fullscreen;
 mod input;
 mod keyboard;
+mod lower_mouse;
 mod own_keys;
 mod panels;
 mod plain;
@@ -382,6 +383,7 @@ fn facts() -> SessionFacts {
         model: "m".into(),
         mode: Mode::Default,
         may_bypass: false,
+        answer_timeout: None,
         warnings: Vec::new(),
         is_persistent: true,
         commands: Arc::new(CommandRegistry::builtin()),

@@ -77,6 +77,9 @@ impl App {
         self.push_tasks(&mut live, size.width);
         let is_waiting = self.dialogs.is_waiting(self.now);
         if let Some(view) = self.dialogs.view(&self.render_context(size.width)) {
+            if self.is_spoken() {
+                return self.spoken_dialog(committed, view, self.dialogs.label());
+            }
             return self.dialog_frame(committed, live, view, is_waiting, size);
         }
         if self.panel.is_some() {
@@ -409,6 +412,7 @@ impl App {
             flash: armed.or(self.flash.as_ref().map(|(text, _)| text.as_str())),
             chord: self.keymap.pending(),
             context: self.session.context,
+            goal: self.session.goal.as_ref().map(|(_, since)| self.now.saturating_sub(*since)),
             n_background: self.session.agents.len(),
             sandbox: self.session.sandbox.as_deref(),
             model: &self.session.model,

@@ -2,7 +2,7 @@
 
 use crate::key::{Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
-use crate::layout::{marked, paragraph};
+use crate::layout::{mark_of, marked, paragraph};
 use crate::text::{Row, Style};
 
 /// Answers, one of which is marked.
@@ -71,7 +71,7 @@ impl Choices {
                 first = rows.len();
             }
             let style = if is_marked { marked() } else { Style::default() };
-            let lead = format!("{}{}. ", if is_marked { "❯ " } else { "  " }, idx + 1);
+            let lead = format!("{}{}. ", mark_of(is_marked), idx + 1);
             rows.extend(paragraph(&lead, label, style, width));
         }
         (rows, first)

@@ -12,7 +12,7 @@ use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, is_cancel, w
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
-use crate::layout::{bold, cells, code, faint, line, marked, paragraph, warning};
+use crate::layout::{bold, cells, code, faint, line, mark_of, marked, paragraph, warning};
 use crate::render::RenderContext;
 use crate::text::{Row, Style};
 use fields::{Entry, Field, content, fields};
@@ -207,7 +207,7 @@ impl Form {
         for (idx, row) in self.rows.iter().enumerate() {
             let is_marked = idx == self.marked;
             let style = if is_marked { marked() } else { Style::default() };
-            let mark = if is_marked { "❯ " } else { "  " };
+            let mark = mark_of(is_marked);
             if let FormRow::Choice { field, choice: 0 } = row
                 && let Some(field) = self.fields.get(*field)
             {

@@ -9,11 +9,11 @@ use loci_engine::{Answer, Command, Prompt, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Choices, Dialog, DialogStep, DialogView, TextField, handle_scroll, width_of};
+use super::{Choices, Dialog, DialogStep, DialogView, TextField, edit_elsewhere, handle_scroll, width_of};
 use crate::app::{Action, asked_diff, short_path};
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
-use crate::keymap::{Action as KeyAction, is_letter};
+use crate::keymap::{Action as KeyAction, Context, is_letter};
 use crate::layout::{bold, cells, code, faint, line, paragraph, warning};
 use crate::render::{RenderContext, render_diff, render_markdown};
 use crate::text::{Row, Style};
@@ -38,6 +38,8 @@ pub(crate) struct PermissionDialog {
     answers: Vec<Answered>,
     choices: Choices,
     comment: Option<TextField>,
+    /// The plan as the person has changed it.
+    plan: Option<String>,
     is_explained: bool,
     scroll: usize,
 }
@@ -67,6 +69,7 @@ impl PermissionDialog {
             answers,
             choices: Choices::new(labels),
             comment: None,
+            plan: None,
             is_explained: false,
             scroll: 0,
         }
@@ -89,7 +92,7 @@ impl PermissionDialog {
             (Answered::No, Some(comment)) => {
                 Answer::Deny { message: format!("The user said no to this call: {comment}"), stops: false }
             }
-            (Answered::Yes | Answered::Always, _) => Answer::Allow { input: None, updates },
+            (Answered::Yes | Answered::Always, _) => Answer::Allow { input: self.edited_input(), updates },
         };
         let question = self.question.id.clone();
         let mut actions = vec![Action::Send(Command::Answer { question, answer })];
@@ -99,9 +102,32 @@ impl PermissionDialog {
         DialogStep::Answered(actions)
     }
 
+    /// Returns the input of the call with the plan as it was changed.
+    fn edited_input(&self) -> Option<Value> {
+        let plan = self.plan.clone()?;
+        let mut input = self.question.input.clone();
+        input["plan"] = Value::from(plan);
+        Some(input)
+    }
+
+    fn plan_text(&self) -> Option<&str> {
+        let asked = self.question.input.get("plan").and_then(Value::as_str);
+        self.plan.as_deref().or(asked).filter(|_| self.is_plan())
+    }
+
+    /// Has the comment edited, or the plan; nothing else is a text of the person's.
+    fn edit(&self) -> DialogStep {
+        match (&self.comment, self.plan_text()) {
+            (Some(field), _) => edit_elsewhere(&self.question.id, field.text()),
+            (None, Some(plan)) => edit_elsewhere(&self.question.id, plan),
+            (None, None) => DialogStep::Open,
+        }
+    }
+
     fn handle_key(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
         let is_open = self.comment.is_some();
         match action {
+            Some(KeyAction::ChatExternalEditor) => return self.edit(),
             Some(KeyAction::AppInterrupt) => return self.answer(Answered::No),
             Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) if is_open => self.comment = None,
             Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) => return self.answer(Answered::No),
@@ -159,8 +185,7 @@ impl PermissionDialog {
     fn body(&self, ctx: &RenderContext) -> Vec<Row> {
         let width = width_of(ctx);
         let mut rows = Vec::new();
-        let plan = self.question.input.get("plan").and_then(Value::as_str);
-        match (&self.diff, plan.filter(|_| self.is_plan())) {
+        match (&self.diff, self.plan_text()) {
             (Some(diff), _) => rows.extend(render_diff(diff, ctx)),
             (None, Some(plan)) => rows.extend(render_markdown(plan, ctx)),
             (None, None) => {
@@ -219,6 +244,10 @@ impl PermissionDialog {
 }
 
 impl Dialog for PermissionDialog {
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Confirmation, Context::Select, Context::Global, Context::Chat]
+    }
+
     fn is_typing(&self) -> bool {
         self.comment.is_some()
     }
@@ -251,13 +280,15 @@ impl Dialog for PermissionDialog {
         if let Some(field) = &self.comment {
             let lead = "Tell loci: ";
             focus = foot.len();
-            let column = cells(lead) + cells(field.before_caret());
+            let (text, before) = field.shown();
+            let column = cells(lead) + cells(&before);
             caret = Some((focus, column.min(width.saturating_sub(1))));
-            foot.push(line(&format!("{lead}{}", visible(field.text())), Style::default()));
+            foot.push(line(&format!("{lead}{}", visible(&text)), Style::default()));
         }
-        let hint = match self.comment.is_some() {
-            true => "Enter to answer · Tab or Esc to leave the comment",
-            false => "Esc no · Tab comment · Ctrl+E explain",
+        let hint = match (self.comment.is_some(), self.is_plan()) {
+            (true, _) => "Enter to answer · Tab or Esc to leave the comment · Ctrl+G editor",
+            (false, true) => "Esc no · Tab comment · Ctrl+G edit the plan · Ctrl+E explain",
+            (false, false) => "Esc no · Tab comment · Ctrl+E explain",
         };
         DialogView {
             head: self.head(width),
@@ -281,8 +312,21 @@ impl Dialog for PermissionDialog {
         }
     }
 
+    fn label(&self) -> &'static str {
+        if self.is_plan() { "question: " } else { "permission required: " }
+    }
+
     fn set_diff(&mut self, diff: FileDiff) {
         self.diff = Some(diff);
+    }
+
+    fn edited(&mut self, text: String) {
+        let is_plan = self.is_plan() && !text.trim().is_empty();
+        match &mut self.comment {
+            Some(field) => field.set(&text),
+            None if is_plan => self.plan = Some(text),
+            None => {}
+        }
     }
 }
 

@@ -27,6 +27,18 @@ impl TextField {
         self.caret == self.text.len()
     }
 
+    /// Puts another text in the place of all of it, with its line ends.
+    pub(crate) fn set(&mut self, text: &str) {
+        text.trim_end().clone_into(&mut self.text);
+        self.caret = self.text.len();
+    }
+
+    /// Returns the text, and what of it stands before the caret, with line ends as marks.
+    pub(crate) fn shown(&self) -> (String, String) {
+        let marked = |text: &str| text.replace('\n', "⏎");
+        (marked(&self.text), marked(self.before_caret()))
+    }
+
     /// Adds text at the caret; line ends become blanks.
     pub(crate) fn insert(&mut self, text: &str) {
         let line: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).collect();

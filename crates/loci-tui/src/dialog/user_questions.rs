@@ -7,11 +7,11 @@ use loci_engine::{Answer, Command, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Dialog, DialogStep, DialogView, TextField, handle_scroll, is_cancel, width_of};
+use super::{Dialog, DialogStep, DialogView, TextField, edit_elsewhere, handle_scroll, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
-use crate::layout::{bold, cells, faint, line, marked, paragraph};
+use crate::layout::{bold, cells, faint, line, mark_of, marked, paragraph};
 use crate::render::RenderContext;
 use crate::text::{Row, Span, Style};
 
@@ -121,6 +121,10 @@ impl UserQuestionsDialog {
                 self.tab = (self.tab + n_tabs - 1) % n_tabs;
             }
             Some(KeyAction::ConfirmYes | KeyAction::SelectAccept) if !is_letter(key) => return self.enter(),
+            Some(KeyAction::ChatExternalEditor) => {
+                tab.marked = n_rows - 1;
+                return edit_elsewhere(&self.id, tab.other.text());
+            }
             _ if tab.is_other() => drop(tab.other.handle(key)),
             Some(KeyAction::TabsPrevious) => self.tab = (self.tab + n_tabs - 1) % n_tabs,
             Some(KeyAction::TabsNext) => self.tab = (self.tab + 1) % n_tabs,
@@ -189,7 +193,7 @@ impl UserQuestionsDialog {
 
 impl Dialog for UserQuestionsDialog {
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Confirmation, Context::Tabs, Context::Select, Context::Global]
+        &[Context::Confirmation, Context::Tabs, Context::Select, Context::Global, Context::Chat]
     }
 
     fn is_typing(&self) -> bool {
@@ -229,28 +233,24 @@ impl Dialog for UserQuestionsDialog {
                 (true, _) => "[ ] ",
                 (false, _) => "",
             };
-            let lead = format!("{}{}. {check}", if is_marked { "❯ " } else { "  " }, idx + 1);
+            let lead = format!("{}{}. {check}", mark_of(is_marked), idx + 1);
             let style = if is_marked { marked() } else { Style::default() };
             foot.extend(paragraph(&lead, &visible(&option.label), style, width));
             if !option.description.is_empty() {
                 foot.extend(paragraph("     ", &visible(&option.description), faint(), width));
             }
         }
-        let lead = format!(
-            "{}{}. Other: ",
-            if tab.is_other() { "❯ " } else { "  " },
-            tab.question.options.len() + 1
-        );
+        let lead = format!("{}{}. Other: ", mark_of(tab.is_other()), tab.question.options.len() + 1);
         if tab.is_other() {
             focus = foot.len();
-            let column = cells(&lead) + cells(tab.other.before_caret());
+            let column = cells(&lead) + cells(&tab.other.shown().1);
             caret = Some((focus, column.min(width.saturating_sub(1))));
         }
         let style = if tab.is_other() { marked() } else { Style::default() };
-        foot.push(line(&format!("{lead}{}", visible(tab.other.text())), style));
+        foot.push(line(&format!("{lead}{}", visible(&tab.other.shown().0)), style));
         let hint = match tab.question.multi_select {
-            true => "Space to choose · Enter to go on · Tab other questions · Esc not now",
-            false => "Enter to choose · Tab other questions · Esc not now",
+            true => "Space to choose · Enter to go on · Tab other questions · Ctrl+G own words · Esc not now",
+            false => "Enter to choose · Tab other questions · Ctrl+G own words · Esc not now",
         };
         let hint = match self.patience {
             Some(patience) => format!("{hint} · goes on after {} s without a key", patience.as_secs()),
@@ -265,6 +265,12 @@ impl Dialog for UserQuestionsDialog {
 
     fn question(&self) -> Option<&str> {
         Some(&self.id)
+    }
+
+    fn edited(&mut self, text: String) {
+        if let Some(tab) = self.tabs.get_mut(self.tab) {
+            tab.other.set(&text);
+        }
     }
 
     fn expire(&self, waited: Duration) -> Option<DialogStep> {
@@ -317,6 +323,19 @@ mod tests {
             panic!()
         };
         assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"Which?": "a"}), &json!(60_000)));
+    }
+
+    #[test]
+    fn own_words_are_written_in_an_editor() {
+        let mut dialog = dialog();
+        let ctrl_g = Key { ctrl: true, ..Key::plain(KeyCode::Char('g')) };
+        let edit = Action::EditText { name: "q".into(), text: String::new() };
+        assert_eq!(press(&mut dialog, ctrl_g), DialogStep::Act(vec![edit]));
+        dialog.edited("two\nlines\n".into());
+        let ctx = RenderContext::new(60, crate::app::AppOptions::default().theme);
+        let rows: Vec<String> = dialog.view(&ctx).foot.iter().map(Row::text).collect();
+        assert!(rows.iter().any(|row| row.contains("❯ 3. Other: two⏎lines")), "{rows:?}");
+        assert_eq!(dialog.tabs[0].answer().other.as_deref(), Some("two\nlines"));
     }
 
     /// Types keys: `v` is down, `\r` Enter, `\x1b` Escape, other characters are themselves; returns the answers.

@@ -1,7 +1,7 @@
 //! Completion: what is being typed, what it could become, and the menu of that.
 //!
-//! [`Token::at_caret`] says what the caret is in: the name of a command, a mention (`@`), or a path of a shell command. Commands
-//! are matched at once, on the thread that draws, so that the menu never shows an answer to an older question; files are
+//! [`Token::at_caret`] says what the caret is in: the name of a command, a mention (`@`), the name of an emoji, or a path of a
+//! shell command. Commands and emoji are matched at once, on the thread that draws, so that the menu never shows an answer to an older question; files are
 //! searched by [`FileCompleter`] on threads of their own, and an answer names the query it belongs to.
 
 use std::ops::Range;
@@ -10,6 +10,7 @@ use super::chip::InputMode;
 use super::editor::Editor;
 
 mod commands;
+mod emoji;
 mod file_completer;
 mod file_index;
 mod fuzzy;
@@ -20,8 +21,10 @@ mod suggestion_command;
 mod tests;
 
 pub use commands::{CommandItem, CommandMatches, match_commands};
+pub use emoji::{match_emoji, whole_name};
 pub use file_completer::{FileAnswer, FileCompleter, FileSource, Mention};
 pub use file_index::IgnoredFiles;
+pub(crate) use menu::MENU_MARK;
 pub use menu::{Menu, MenuItem, MenuStyles};
 
 /// What is being typed at the caret.
@@ -46,6 +49,8 @@ pub enum TokenKind {
     Mention,
     /// A path in a command of the shell.
     ShellPath,
+    /// The name of an emoji, behind its colon.
+    Emoji,
     /// An argument of a command whose arguments somebody else knows; the query is all that stands behind the name.
     Argument,
 }
@@ -59,7 +64,7 @@ impl Token {
             InputMode::Prompt => {
                 let command =
                     if editor.is_in_first_line() { command(before, behind, is_skill) } else { None };
-                command.or_else(|| mention(before, behind))
+                command.or_else(|| mention(before, behind)).or_else(|| emoji_name(before, behind))
             }
         }
     }
@@ -93,6 +98,7 @@ impl Token {
     pub fn replacement(&self, chosen: &str) -> String {
         match self.kind {
             TokenKind::Command => format!("/{chosen} "),
+            TokenKind::Emoji => chosen.to_owned(),
             TokenKind::Argument if chosen.contains(char::is_whitespace) => format!("\"{chosen}\" "),
             TokenKind::Argument => format!("{chosen} "),
             TokenKind::Mention => {
@@ -145,9 +151,7 @@ fn mention(before: &str, behind: &str) -> Option<Token> {
     let start = match quoted {
         Some(at) => at,
         None => {
-            let word = before
-                .rfind(char::is_whitespace)
-                .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+            let word = word_start(before);
             word + before[word..].rfind('@')?
         }
     };
@@ -167,6 +171,19 @@ fn mention(before: &str, behind: &str) -> Option<Token> {
         range: start..before.len() + rest.len(),
         suffix: suffix.to_owned(),
     })
+}
+
+/// The name of an emoji begins with a colon at the beginning of a word.
+fn emoji_name(before: &str, behind: &str) -> Option<Token> {
+    let (start, letters) = emoji::begun_name(before).filter(|_| word_length(behind) == 0)?;
+    let (kind, query) = (TokenKind::Emoji, letters.to_owned());
+    Some(Token { kind, query, range: start..before.len(), suffix: String::new() })
+}
+
+/// Returns where the word begins that a text ends with.
+fn word_start(before: &str) -> usize {
+    let blank = before.rfind(char::is_whitespace);
+    blank.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
 }
 
 /// In a command of the shell a word with a slash is a path.

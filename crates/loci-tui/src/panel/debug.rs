@@ -9,7 +9,7 @@ use loci_engine::{SessionSnapshot, SpanKind, TimelineSpan, TurnTimeline};
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll, ask_snapshot};
 use crate::app::Action;
-use crate::key::{InputEvent, KeyCode};
+use crate::key::InputEvent;
 use crate::keymap::Context;
 use crate::layout::{faint, line, paragraph, warning};
 use crate::render::RenderContext;
@@ -52,16 +52,7 @@ impl DebugPanel {
 
 impl Panel for DebugPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        if ctx.is_cancel() {
-            return PanelStep::Close;
-        }
-        if self.scroll.handle(event) {
-            return PanelStep::Stay;
-        }
-        match event {
-            InputEvent::Key(key) if key.code == KeyCode::Char('r') => PanelStep::Act(vec![ask_snapshot()]),
-            _ => PanelStep::Stay,
-        }
+        self.scroll.handle_panel(event, ctx)
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
@@ -134,6 +125,7 @@ fn kind_style(kind: SpanKind) -> Style {
 mod tests {
     use super::super::testing::{Shown, snapshot};
     use super::*;
+    use crate::key::KeyCode;
 
     #[test]
     fn timeline_is_drawn_at_any_width() {

@@ -4,7 +4,9 @@ use loci_app::commands::fewer_prompts::LearnedRules;
 use loci_core::permission::Destination;
 use loci_engine::Command;
 
-use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, list_rows, mark_row};
+use super::{
+    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot, list_rows, mark_row,
+};
 use crate::app::Action;
 use crate::block::NoticeLevel;
 use crate::key::{InputEvent, KeyCode};
@@ -21,21 +23,37 @@ pub(crate) struct FewerPromptsPanel {
     chosen: Vec<bool>,
     marked: usize,
     problem: Option<String>,
+    /// The rules that are being saved.
+    saving: Vec<String>,
 }
 
 impl FewerPromptsPanel {
-    fn save(&self) -> PanelStep {
+    /// Has the session take up what is chosen, and save it; whether it is saved is looked at afterwards.
+    fn save(&mut self) -> PanelStep {
         let Some(learned) = &self.learned else { return PanelStep::Stay };
         let chosen = learned.rules.iter().zip(&self.chosen).filter(|(_, is_chosen)| **is_chosen);
         let rules: Vec<_> = chosen.map(|((rule, _), _)| rule).collect();
         if rules.is_empty() {
             return PanelStep::Stay;
         }
-        let names: Vec<&str> = rules.iter().map(|rule| rule.text.as_str()).collect();
-        let text = format!("Saved in your settings for this project: {}", names.join(", "));
         let save =
             rules.iter().map(|rule| Action::Send(Command::ChangePermission(rule.update(Destination::Local))));
-        PanelStep::CloseWith(save.chain([Action::Notice(NoticeLevel::Info, text)]).collect())
+        // It is answered once the session has made the changes.
+        let actions = save.chain([ask_snapshot()]).collect();
+        self.saving = rules.iter().map(|rule| rule.text.clone()).collect();
+        PanelStep::Act(actions)
+    }
+
+    /// Says what has become of the rules.
+    fn told(saved: &[String], missing: &[String]) -> Vec<Action> {
+        let said = [
+            (saved, NoticeLevel::Info, "Saved in your settings for this project"),
+            (missing, NoticeLevel::Warning, "Not saved; it holds for this session at most"),
+        ];
+        let notices = said.into_iter().filter(|(rules, ..)| !rules.is_empty());
+        let notices = notices
+            .map(|(rules, level, text)| Action::Notice(level, format!("{text}: {}", rules.join(", "))));
+        std::iter::once(Action::ClosePanel).chain(notices).collect()
     }
 
     fn row(&self, learned: &LearnedRules, idx: usize) -> Row {
@@ -53,6 +71,9 @@ impl Panel for FewerPromptsPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         if ctx.is_cancel() {
             return PanelStep::Close;
+        }
+        if !self.saving.is_empty() {
+            return PanelStep::Stay;
         }
         let last = self.chosen.len().saturating_sub(1);
         match (ctx.action, event) {
@@ -76,6 +97,10 @@ impl Panel for FewerPromptsPanel {
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
+            PanelData::Snapshot(_) if !self.saving.is_empty() => {
+                let rules = self.saving.clone();
+                return vec![Action::AskPanel(PanelRequest::SavedRules { rules })];
+            }
             PanelData::Snapshot(snapshot) => {
                 return vec![Action::AskPanel(PanelRequest::LearnedRules { snapshot })];
             }
@@ -83,6 +108,7 @@ impl Panel for FewerPromptsPanel {
                 self.chosen = vec![false; learned.rules.len()];
                 self.learned = Some(learned);
             }
+            PanelData::SavedRules { saved, missing } => return Self::told(&saved, &missing),
             PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
         }
@@ -158,8 +184,23 @@ mod tests {
             assert_eq!(shown.key(KeyCode::Char('s'), None), PanelStep::Stay, "nothing is chosen yet");
             shown.key(KeyCode::Char(' '), None);
             assert!(shown.text().contains("[x] Bash(gh"), "{}", shown.text());
-            let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('s'), None) else { panic!() };
+            let PanelStep::Act(actions) = shown.key(KeyCode::Char('s'), None) else { panic!() };
             assert_eq!(actions.len(), 2, "{actions:?}");
+            assert_eq!(shown.key(KeyCode::Char('s'), None), PanelStep::Stay, "once is enough");
+            let rules = vec!["Bash(gh pr *)".to_owned()];
+            let look = PanelRequest::SavedRules { rules: rules.clone() };
+            let stands = PanelData::Snapshot(super::super::testing::snapshot());
+            assert_eq!(shown.receive(stands), [Action::AskPanel(look)], "whether it is saved is looked at");
+            for (saved, missing, level) in [
+                (rules.clone(), Vec::new(), NoticeLevel::Info),
+                (Vec::new(), rules.clone(), NoticeLevel::Warning),
+            ] {
+                let told = shown.receive(PanelData::SavedRules { saved, missing });
+                assert!(
+                    matches!(&told[..], [Action::ClosePanel, Action::Notice(told, _)] if *told == level),
+                    "{told:?}"
+                );
+            }
         }
     }
 }

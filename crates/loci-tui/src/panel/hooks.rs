@@ -2,9 +2,7 @@
 
 use loci_app::commands::hooks::HookRow;
 
-use super::{
-    ItemList, ItemStep, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView,
-};
+use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView};
 use crate::app::Action;
 use crate::key::InputEvent;
 use crate::keymap::Context;
@@ -40,10 +38,7 @@ impl HooksPanel {
 
 impl Panel for HooksPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        match self.list.handle(event, ctx) {
-            ItemStep::Close => PanelStep::Close,
-            ItemStep::Stay | ItemStep::Unknown => PanelStep::Stay,
-        }
+        self.list.handle_panel(event, ctx)
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {

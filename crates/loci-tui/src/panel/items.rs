@@ -3,7 +3,7 @@
 //! The panel says what a thing looks like in the list ([`ListItem`]) and what is seen of it when it is looked at; the list keeps
 //! its place when what it shows is read anew.
 
-use super::{FilteredList, ListStep, PanelContext, PanelView, Scroll};
+use super::{FilteredList, ListStep, PanelContext, PanelStep, PanelView, Scroll};
 use crate::key::InputEvent;
 use crate::layout::{faint, line, warning};
 use crate::screen::Size;
@@ -72,6 +72,14 @@ impl ItemList {
     /// Returns the place of the one that is looked at.
     pub(crate) fn opened(&self) -> Option<usize> {
         self.open.as_ref().and_then(|_| self.marked())
+    }
+
+    /// Takes what was typed into a panel that is this list and nothing else.
+    pub(crate) fn handle_panel(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        match self.handle(event, ctx) {
+            ItemStep::Close => PanelStep::Close,
+            ItemStep::Stay | ItemStep::Unknown => PanelStep::Stay,
+        }
     }
 
     /// Takes what was typed.

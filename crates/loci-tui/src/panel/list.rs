@@ -6,7 +6,7 @@
 use crate::dialog::TextField;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::Action as KeyAction;
-use crate::layout::marked;
+use crate::layout::{mark_of, marked};
 use crate::text::{Row, Span};
 
 use super::PanelContext;
@@ -153,7 +153,7 @@ pub(crate) fn list_rows(
 
 /// Puts the mark before a row.
 pub(crate) fn mark_row(row: Row, is_marked: bool) -> Row {
-    let mut spans = vec![Span::styled(if is_marked { "❯ " } else { "  " }, marked())];
+    let mut spans = vec![Span::styled(mark_of(is_marked), marked())];
     spans.extend(row.spans.into_iter().map(|span| match is_marked {
         true => Span { style: marked(), ..span },
         false => span,

@@ -2,19 +2,20 @@
 
 use loci_app::commands::plugin::{MarketplaceRow, OfferedPlugin, PluginReport, PluginRow};
 
-use super::{
-    ItemList, ItemStep, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Tabs,
-};
+use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Tabs};
 use crate::app::Action;
+use crate::block::NoticeLevel;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
-use crate::layout::{code, faint, paragraph, warning};
+use crate::layout::{faint, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Style};
 
 const TITLES: &[&str] = &["Discover", "Installed", "Marketplaces", "Errors"];
+const DISCOVER: usize = 0;
 const INSTALLED: usize = 1;
+const MARKETPLACES: usize = 2;
 
 /// The plugins.
 #[derive(Debug)]
@@ -23,12 +24,51 @@ pub(crate) struct PluginPanel {
     note: Option<String>,
     tabs: Tabs,
     list: ItemList,
+    /// What is done when its key is pressed once more.
+    asked: Option<PluginVerb>,
+    /// What is being done.
+    running: Option<PluginVerb>,
+}
+
+/// Something that `loci plugin` does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PluginVerb {
+    key: char,
+    args: Vec<String>,
+    /// What it is, for people.
+    about: String,
+}
+
+impl PluginVerb {
+    /// Returns what a key does to the thing that is marked in a tab.
+    fn of(key: char, tab: usize, name: &str) -> Option<Self> {
+        let (args, about): (&[&str], String) = match (key, tab) {
+            ('i', DISCOVER) => (
+                &["install"],
+                format!("install {name}: it is fetched, turned on for you, and says what it may run"),
+            ),
+            ('u', INSTALLED) => (&["update"], format!("bring {name} up to date")),
+            ('x', INSTALLED) => (&["uninstall"], format!("remove {name}")),
+            ('u', MARKETPLACES) => (&["marketplace", "update"], format!("look at {name} again")),
+            ('x', MARKETPLACES) => (&["marketplace", "remove"], format!("forget {name}")),
+            _ => return None,
+        };
+        let args = ["plugin"].iter().chain(args).map(|word| (*word).to_owned()).chain([name.to_owned()]);
+        Some(Self { key, args: args.collect(), about })
+    }
 }
 
 impl PluginPanel {
     /// Shows those that are installed, once they are read.
     pub(crate) fn new() -> Self {
-        Self { report: None, note: None, tabs: Tabs::at(TITLES, INSTALLED), list: ItemList::default() }
+        Self {
+            report: None,
+            note: None,
+            tabs: Tabs::at(TITLES, INSTALLED),
+            list: ItemList::default(),
+            asked: None,
+            running: None,
+        }
     }
 
     /// Returns what it asks for when it is opened.
@@ -62,6 +102,45 @@ impl PluginPanel {
         PanelStep::Act(vec![Action::AskPanel(PanelRequest::TogglePlugin { id, is_on })])
     }
 
+    /// Returns what is marked, or looked at, by its name.
+    fn marked_name(&self) -> Option<&str> {
+        let (report, idx) = (self.report.as_ref()?, self.list.opened().or_else(|| self.list.marked())?);
+        match self.tabs.shown() {
+            DISCOVER => report.offered.get(idx).map(|plugin| plugin.id.as_str()),
+            INSTALLED => report.installed.get(idx).map(|plugin| plugin.id.as_str()),
+            MARKETPLACES => report.marketplaces.get(idx).map(|market| market.name.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Asks before something is done with what is marked, and does it when the key comes again.
+    fn run_verb(&mut self, key: char) -> Option<PanelStep> {
+        let verb = PluginVerb::of(key, self.tabs.shown(), self.marked_name()?)?;
+        if self.running.is_some() {
+            return Some(PanelStep::Stay);
+        }
+        if self.asked.as_ref() != Some(&verb) {
+            self.note = Some(format!("Press {key} again to {}", verb.about));
+            self.asked = Some(verb);
+            return Some(PanelStep::Stay);
+        }
+        self.asked = None;
+        self.note = Some("It is being done…".to_owned());
+        let args = verb.args.clone();
+        self.running = Some(verb);
+        Some(PanelStep::Act(vec![Action::RunVerb(args)]))
+    }
+
+    /// Says what can be done with what is looked at.
+    fn keys(&self) -> &'static str {
+        match self.tabs.shown() {
+            DISCOVER => "i install · ",
+            INSTALLED => "Space on or off · u update · x remove · ",
+            MARKETPLACES => "u update · x forget · ",
+            _ => "",
+        }
+    }
+
     fn detail(&self, size: Size) -> Option<(String, Vec<Row>)> {
         let (report, idx) = (self.report.as_ref()?, self.list.opened()?);
         let width = size.width;
@@ -69,14 +148,8 @@ impl PluginPanel {
             0 => {
                 let plugin = report.offered.get(idx)?;
                 let mut rows = paragraph("", &plugin.description, Style::default(), width);
-                let install = format!("loci plugin install {}", plugin.id);
-                rows.extend(paragraph(
-                    "",
-                    "Install it in a shell, where it says what it may run:",
-                    faint(),
-                    width,
-                ));
-                rows.extend(paragraph("", &install, code(), width));
+                let install = format!("i, twice, installs it, as `loci plugin install {}` does", plugin.id);
+                rows.extend(paragraph("", &install, faint(), width));
                 (plugin.id.clone(), rows)
             }
             1 => {
@@ -99,9 +172,7 @@ impl PluginPanel {
             2 => {
                 let market = report.marketplaces.get(idx)?;
                 let mut rows = paragraph("", &format!("From {}", market.source), Style::default(), width);
-                let update = format!("loci plugin marketplace update {}", market.name);
                 rows.extend(paragraph("", &format!("Last looked at: {}", market.updated), faint(), width));
-                rows.extend(paragraph("", &update, code(), width));
                 (market.name.clone(), rows)
             }
             _ => ("What is wrong".to_owned(), paragraph("", report.problems.get(idx)?, warning(), width)),
@@ -116,21 +187,47 @@ impl Panel for PluginPanel {
             self.show();
             return PanelStep::Stay;
         }
-        if matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char(' ')) {
-            return self.toggle();
+        let asked = self.asked.take();
+        if let InputEvent::Key(key) = event
+            && let KeyCode::Char(letter) = key.code
+        {
+            if letter == ' ' {
+                return self.toggle();
+            }
+            // In the list letters narrow it down.
+            self.asked = asked.filter(|_| !self.is_typing());
+            if !self.is_typing()
+                && let Some(step) = self.run_verb(letter)
+            {
+                return step;
+            }
+            self.asked = None;
         }
-        match self.list.handle(event, ctx) {
-            ItemStep::Close => PanelStep::Close,
-            ItemStep::Stay | ItemStep::Unknown => PanelStep::Stay,
-        }
+        self.list.handle_panel(event, ctx)
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Plugins { report, note } => {
                 self.report = Some(report);
-                self.note = note;
+                self.note = note.or(self.note.take());
                 self.show();
+            }
+            PanelData::VerbEnded { output } => {
+                let done = self.running.take();
+                let (is_done, text) = match &output {
+                    Ok(text) => (true, text.trim().to_owned()),
+                    Err(why) => (false, why.trim().to_owned()),
+                };
+                let reload = if is_done { "\n`/reload-plugins` has the session take it up" } else { "" };
+                let level = if is_done { NoticeLevel::Info } else { NoticeLevel::Warning };
+                self.note = done.map(|verb| match is_done {
+                    true => format!("Done: {}", verb.about),
+                    false => format!("Not done: {}", verb.about),
+                });
+                // All that was said, what it may run above all, is to be read after the panel is closed, too.
+                let told = Action::Notice(level, format!("{text}{reload}"));
+                return [told].into_iter().chain(Self::begin()).collect();
             }
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
@@ -139,13 +236,13 @@ impl Panel for PluginPanel {
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
-        let toggle = if self.tabs.shown() == INSTALLED { "Space on or off · " } else { "" };
         if let Some((title, rows)) = self.detail(size) {
-            let mut view = PanelView::new(&title, &format!("{toggle}Esc back"));
+            let mut view = PanelView::new(&title, &format!("{}Esc back", self.keys()));
             view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
             self.list.detail_view(&mut view, size, rows);
             return view;
         }
+        let toggle = if self.tabs.shown() == INSTALLED { "Space on or off · " } else { "" };
         let mut view = PanelView::new("Plugins", &format!("{toggle}Enter look · Tab more · Esc close"));
         view.head.push(self.tabs.row());
         view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
@@ -228,6 +325,40 @@ mod tests {
     }
 
     #[test]
+    fn plugin_is_installed_after_a_second_key_and_what_it_says_is_told() {
+        let mut shown = Shown::new(PluginPanel::new(), 80, 14);
+        shown.receive(PanelData::Plugins { report: report(), note: None });
+        for (tab, key, args) in [
+            (DISCOVER, 'i', vec!["plugin", "install", "new@market"]),
+            (INSTALLED, 'x', vec!["plugin", "uninstall", "kit@market"]),
+            (MARKETPLACES, 'u', vec!["plugin", "marketplace", "update", "market"]),
+        ] {
+            while shown.panel.tabs.shown() != tab {
+                shown.action(KeyAction::TabsNext);
+            }
+            shown.action(KeyAction::SelectAccept);
+            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay);
+            assert!(shown.text().contains("again to"), "{}", shown.text());
+            shown.key(KeyCode::Char('q'), None);
+            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "another key came between");
+            let run = Action::RunVerb(args.into_iter().map(str::to_owned).collect());
+            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Act(vec![run]));
+            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "once at a time");
+            let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x\u{1b}[2J".into()) });
+            assert!(matches!(&told[0], Action::Notice(NoticeLevel::Info, text) if text.contains("./x")));
+            shown.receive(PanelData::Plugins { report: report(), note: None });
+            shown.assert_clean();
+            shown.action(KeyAction::SelectCancel);
+        }
+        shown.action(KeyAction::SelectAccept);
+        shown.key(KeyCode::Char('u'), None);
+        shown.key(KeyCode::Char('u'), None);
+        let told = shown.receive(PanelData::VerbEnded { output: Err("no network".into()) });
+        assert!(matches!(&told[0], Action::Notice(NoticeLevel::Warning, _)), "{told:?}");
+        assert!(shown.text().contains("Not done"), "{}", shown.text());
+    }
+
+    #[test]
     fn tabs_show_what_is_offered_installed_listed_and_wrong() {
         for (width, height) in [(20, 8), (50, 12), (80, 14), (120, 20)] {
             let mut shown = Shown::new(PluginPanel::new(), width, height);
@@ -246,7 +377,7 @@ mod tests {
             shown.action(KeyAction::SelectAccept);
             shown.assert_clean();
             let joined = shown.text().split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(joined.contains("plugin install") || width == 20, "{joined}");
+            assert!(joined.contains("plugin install") || width == 20 || height < 12, "{joined}");
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay);
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
         }

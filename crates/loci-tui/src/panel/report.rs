@@ -2,9 +2,9 @@
 
 use loci_app::commands::ReportTopic;
 
-use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, ask_snapshot};
+use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll};
 use crate::app::Action;
-use crate::key::{InputEvent, KeyCode};
+use crate::key::InputEvent;
 use crate::keymap::Context;
 use crate::layout::{faint, line};
 use crate::render::{RenderContext, render_markdown};
@@ -28,16 +28,7 @@ impl ReportPanel {
 
 impl Panel for ReportPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        if ctx.is_cancel() {
-            return PanelStep::Close;
-        }
-        if self.scroll.handle(event) {
-            return PanelStep::Stay;
-        }
-        match event {
-            InputEvent::Key(key) if key.code == KeyCode::Char('r') => PanelStep::Act(vec![ask_snapshot()]),
-            _ => PanelStep::Stay,
-        }
+        self.scroll.handle_panel(event, ctx)
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {

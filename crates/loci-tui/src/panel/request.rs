@@ -7,7 +7,7 @@ use loci_app::UserError;
 use loci_app::commands::config::{self, SettingRow};
 use loci_app::commands::context;
 use loci_app::commands::diff::{self, ChangedFile};
-use loci_app::commands::fewer_prompts::LearnedRules;
+use loci_app::commands::fewer_prompts::{self, LearnedRules};
 use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::mcp::{self, ServerRow, server_log};
 use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryRequest};
@@ -23,7 +23,6 @@ use loci_app::session_picker::{
     BranchChoice, FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries,
     recent_choices, rename_choice, session_branches,
 };
-use loci_app::settings_editor::SettingsContext;
 use loci_app::stats::{UsagePlots, usage_plots};
 use loci_core::skill::SkillOverride;
 use loci_engine::{BackgroundTask, SessionSnapshot};
@@ -187,6 +186,11 @@ pub enum PanelRequest {
     },
     /// Count what all sessions have used.
     Statistics,
+    /// Find out which rules the person's settings for the project have.
+    SavedRules {
+        /// Those that were to be saved there.
+        rules: Vec<String>,
+    },
     /// Learn rules from what was asked and answered.
     LearnedRules {
         /// How the session stands.
@@ -284,6 +288,11 @@ pub enum PanelData {
         /// What became of a change, if one was asked for.
         note: Option<String>,
     },
+    /// A verb of `loci` has run: what it printed, or what it complained of.
+    VerbEnded {
+        /// What came of it.
+        output: Result<String, String>,
+    },
     /// Plugins and marketplaces.
     Plugins {
         /// All of them.
@@ -297,6 +306,13 @@ pub enum PanelData {
     Statistics(UsagePlots),
     /// Rules that would have answered questions.
     LearnedRules(LearnedRules),
+    /// Rules that were to be saved.
+    SavedRules {
+        /// Those that are.
+        saved: Vec<String>,
+        /// Those that are not.
+        missing: Vec<String>,
+    },
     /// Servers have changed: whoever shows them asks again. There may be a page to log in at.
     ServersChanged(Result<Option<String>, String>),
     /// What is said about the session.
@@ -385,12 +401,12 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Diff => Ok(PanelData::Diff(diff::changed_files(&SessionCommands::from(ctx)))),
         PanelRequest::Settings => Ok(settings_data(ctx, None)),
         PanelRequest::ChangeSetting { key, value } => {
-            let changed = config::change(&SettingsContext::new(&ctx.env), &key, &value, None);
+            let changed = config::change(&ctx.settings(), &key, &value, None);
             Ok(settings_data(ctx, Some(changed.unwrap_or_else(|error| error.to_string()))))
         }
         PanelRequest::Skills { snapshot } => Ok(PanelData::Skills(skills::rows(&snapshot))),
         PanelRequest::SetSkillVisibility { name, visibility } => {
-            let changed = skills::set_visibility(&SettingsContext::new(&ctx.env), &name, visibility);
+            let changed = skills::set_visibility(&ctx.settings(), &name, visibility);
             Ok(PanelData::SkillChanged(changed.map_err(|error| error.to_string())))
         }
         PanelRequest::Hooks { snapshot } => {
@@ -402,18 +418,23 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         }
         PanelRequest::Sandbox => Ok(sandbox_data(ctx, None)),
         PanelRequest::ChangeSandbox(wish) => {
-            let said = sandbox::carry_out(&SettingsContext::new(&ctx.env), wish);
+            let said = sandbox::carry_out(&ctx.settings(), wish);
             Ok(sandbox_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
         }
         PanelRequest::Plugins => Ok(plugin_data(ctx, None)),
         PanelRequest::TogglePlugin { id, is_on } => {
-            let said = plugin::set_enabled(&SettingsContext::new(&ctx.env), &id, is_on);
+            let said = plugin::set_enabled(&ctx.settings(), &id, is_on);
             Ok(plugin_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
         }
         PanelRequest::ContextHistory { snapshot } => {
             context::history(&snapshot).map(PanelData::ContextHistory)
         }
         PanelRequest::Statistics => usage_plots(&ctx.env, &ctx.home).map(PanelData::Statistics),
+        PanelRequest::SavedRules { rules } => {
+            let known = fewer_prompts::saved_rules(&ctx.settings());
+            let (saved, missing) = rules.into_iter().partition(|rule| known.contains(rule));
+            Ok(PanelData::SavedRules { saved, missing })
+        }
         PanelRequest::LearnedRules { snapshot } => Ok(PanelData::LearnedRules(LearnedRules::new(&snapshot))),
         PanelRequest::Models { snapshot } => {
             Ok(PanelData::Models(model::rows(&SessionCommands::from(ctx), &snapshot)))
@@ -480,6 +501,7 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::TogglePlugin { .. }
         | PanelRequest::ContextHistory { .. }
         | PanelRequest::Statistics
+        | PanelRequest::SavedRules { .. }
         | PanelRequest::LearnedRules { .. }
         | PanelRequest::Models { .. } => Err(UserError::new("There is no session yet")),
     };
@@ -487,15 +509,15 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
 }
 
 fn sandbox_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
-    PanelData::Sandbox { report: SandboxReport::new(&SettingsContext::new(&ctx.env)), note }
+    PanelData::Sandbox { report: SandboxReport::new(&ctx.settings()), note }
 }
 
 fn plugin_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
-    PanelData::Plugins { report: PluginReport::new(&SettingsContext::new(&ctx.env)), note }
+    PanelData::Plugins { report: PluginReport::new(&ctx.settings()), note }
 }
 
 fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
-    let settings = SettingsContext::new(&ctx.env);
+    let settings = ctx.settings();
     let interface = Box::new(InterfaceSettings::from_value(&settings.in_force()));
     PanelData::Settings { rows: config::rows(&settings), note, interface }
 }

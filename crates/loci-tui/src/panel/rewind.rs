@@ -1,4 +1,5 @@
-//! `/rewind`: back to a prompt, with the conversation, the code, or both; or a summary in the place of all that came after it.
+//! `/rewind`: back to a prompt, with the conversation, the code, or both; or a summary in the place of all that came after it,
+//! or before it.
 //! What would change is shown first, and it can be undone.
 
 use loci_app::renewal::SwitchTarget;
@@ -44,9 +45,10 @@ enum RewindView {
         overwrites: bool,
         scroll: Scroll,
     },
-    /// A summary is to take the place of what came after; what it is to be about is typed.
+    /// A summary is to take the place of what came after, or before; what it is to be about is typed.
     Focus {
         point: RewindPoint,
+        part: SummarisedPart,
         focus: TextField,
     },
     /// The model writes it.
@@ -55,10 +57,25 @@ enum RewindView {
     },
 }
 
+/// What of the conversation a summary takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SummarisedPart {
+    /// The prompt and all that came after it.
+    After,
+    /// All that came before it.
+    Before,
+}
+
 /// What can go back, in the order of the answers.
-const WHAT: [&str; 4] = ["Conversation and code", "Conversation only", "Code only", "Summarise from here"];
-/// The answer that puts a summary in the place of what came after.
-const SUMMARISE: usize = 3;
+const WHAT: [&str; 5] = [
+    "Conversation and code",
+    "Conversation only",
+    "Code only",
+    "Summarise from here",
+    "Summarise up to here",
+];
+/// The answers that put a summary in the place of something.
+const SUMMARIES: [(usize, SummarisedPart); 2] = [(3, SummarisedPart::After), (4, SummarisedPart::Before)];
 /// What the summary is asked for by.
 pub(crate) const SUMMARY_REQUEST: &str = "summary";
 /// The most letters of the prompt that the model is told.
@@ -156,8 +173,10 @@ impl RewindPanel {
             KeyCode::PageDown | KeyCode::PageUp => drop(scroll.handle(event)),
             _ => {
                 let Some(idx) = choices.handle(*key) else { return PanelStep::Stay };
-                if let Some(point) = point.take_if(|_| idx == SUMMARISE) {
-                    self.stage = RewindView::Focus { point, focus: TextField::default() };
+                if let Some((_, part)) = SUMMARIES.into_iter().find(|(at, _)| *at == idx)
+                    && let Some(point) = point.take()
+                {
+                    self.stage = RewindView::Focus { point, part, focus: TextField::default() };
                     return PanelStep::Stay;
                 }
                 return PanelStep::CloseWith(rewind_actions(session, point.as_ref(), idx, *overwrites));
@@ -167,10 +186,14 @@ impl RewindPanel {
     }
 
     fn handle_focus(&mut self, event: &InputEvent) -> PanelStep {
-        let RewindView::Focus { point, focus } = &mut self.stage else { return PanelStep::Stay };
+        let RewindView::Focus { point, part, focus } = &mut self.stage else { return PanelStep::Stay };
         match event {
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
                 let focus = Some(focus.text().trim().to_owned()).filter(|text| !text.is_empty());
+                if *part == SummarisedPart::Before {
+                    let keeps_from = point.prompt.clone();
+                    return PanelStep::CloseWith(vec![Action::Compact { keeps_from, focus }]);
+                }
                 let prompt = loci_stdx::truncate_chars(&point.text, MOST_QUOTED).to_owned();
                 let task = SideTask::SummaryFrom { prompt, focus };
                 self.stage = RewindView::Summarising { point: point.clone() };
@@ -192,7 +215,8 @@ impl RewindPanel {
             Ok(text) => text,
             Err(why) => {
                 self.problem = Some(format!("There is no summary: {why}"));
-                self.stage = RewindView::Focus { point: point.clone(), focus: TextField::default() };
+                let (point, part) = (point.clone(), SummarisedPart::After);
+                self.stage = RewindView::Focus { point, part, focus: TextField::default() };
                 return Vec::new();
             }
         };
@@ -206,20 +230,34 @@ impl RewindPanel {
         vec![Action::ClosePanel, Action::SetPrompt(point.text.clone()), Action::Switch(target)]
     }
 
-    fn summary_view(&self, point: &RewindPoint, focus: Option<&TextField>, size: Size) -> PanelView {
+    fn summary_view(
+        &self,
+        point: &RewindPoint,
+        part: SummarisedPart,
+        focus: Option<&TextField>,
+        size: Size,
+    ) -> PanelView {
         let hint = match focus {
             Some(_) => "Enter summarise · Esc back",
             None => "Esc stop waiting",
         };
-        let mut view = PanelView::new(&format!("Summarise from: {}", point.line), hint);
+        let (title, about) = match part {
+            SummarisedPart::After => (
+                "Summarise from",
+                "The messages from this prompt on give way to a summary; those before it and all files stay as they are",
+            ),
+            SummarisedPart::Before => (
+                "Summarise up to",
+                "The messages before this prompt give way to a summary; it, those after it and all files stay as they are",
+            ),
+        };
+        let mut view = PanelView::new(&format!("{title}: {}", point.line), hint);
         if let Some(focus) = focus {
             view.push_field("Above all (optional): ", focus);
         }
         let text = match (&self.problem, focus) {
             (Some(problem), _) => problem,
-            (None, Some(_)) => {
-                "The messages from this prompt on give way to a summary; those before it and all files stay as they are"
-            }
+            (None, Some(_)) => about,
             (None, None) => "The model writes the summary…",
         };
         let style = if self.problem.is_some() { warning() } else { faint() };
@@ -382,8 +420,12 @@ impl Panel for RewindPanel {
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
         let (point, choices, overwrites, scroll) = match &self.stage {
             RewindView::List => return self.list_view(size),
-            RewindView::Focus { point, focus } => return self.summary_view(point, Some(focus), size),
-            RewindView::Summarising { point } => return self.summary_view(point, None, size),
+            RewindView::Focus { point, part, focus } => {
+                return self.summary_view(point, *part, Some(focus), size);
+            }
+            RewindView::Summarising { point } => {
+                return self.summary_view(point, SummarisedPart::After, None, size);
+            }
             RewindView::Choose { point, choices, overwrites, scroll } => (point, choices, overwrites, scroll),
         };
         let title = match point {
@@ -562,6 +604,21 @@ mod tests {
             let expected =
                 [Action::ClosePanel, Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)];
             assert_eq!(shown.receive(answer(Ok("short"))), expected);
+        }
+    }
+
+    #[test]
+    fn summary_takes_the_place_of_what_came_before() {
+        for (width, height) in [(20, 6), (80, 16)] {
+            let mut shown = shown(width, height, false);
+            shown.action(KeyAction::SelectAccept);
+            assert_eq!(shown.key(KeyCode::Char('5'), None), PanelStep::Stay);
+            assert!(height < 10 || shown.text().contains("Summarise up to: "), "{}", shown.text());
+            shown.type_text("the port");
+            shown.assert_clean();
+            let (keeps_from, focus) = ("p2".to_owned(), Some("the port".to_owned()));
+            let compact = PanelStep::CloseWith(vec![Action::Compact { keeps_from, focus }]);
+            assert_eq!(shown.key(KeyCode::Enter, None), compact);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A text that is longer than its room: arrows and pages move it.
 
+use super::{PanelContext, PanelStep, ask_snapshot};
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{faint, line};
 use crate::text::Row;
@@ -27,6 +28,18 @@ impl Scroll {
             _ => return false,
         };
         true
+    }
+
+    /// Takes what was typed into a panel that is a text and nothing else: it scrolls, is read again, or is closed.
+    pub(crate) fn handle_panel(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        if ctx.is_cancel() {
+            return PanelStep::Close;
+        }
+        match event {
+            _ if self.handle(event) => PanelStep::Stay,
+            InputEvent::Key(key) if key.code == KeyCode::Char('r') => PanelStep::Act(vec![ask_snapshot()]),
+            _ => PanelStep::Stay,
+        }
     }
 
     /// Returns the rows that are seen, and says how many are not; a scroll beyond the end shows the end.

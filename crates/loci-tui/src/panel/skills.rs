@@ -5,8 +5,7 @@ use loci_app::commands::skills::{SkillRow, next_visibility, visibility_word};
 use loci_core::skill::SkillOverride;
 
 use super::{
-    ItemList, ItemStep, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView,
-    ask_snapshot,
+    ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot,
 };
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
@@ -82,10 +81,7 @@ impl Panel for SkillsPanel {
             }
             _ => {}
         }
-        match self.list.handle(event, ctx) {
-            ItemStep::Close => PanelStep::Close,
-            ItemStep::Stay | ItemStep::Unknown => PanelStep::Stay,
-        }
+        self.list.handle_panel(event, ctx)
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {

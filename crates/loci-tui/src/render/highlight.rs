@@ -1,9 +1,11 @@
 //! Colours of code, from a worker: drawing never waits for them.
 //!
 //! The worker starts, and loads its grammars, with the first line that asks. A line that has its colours when it is to
-//! become final gets them; one that has waited [`PATIENCE`] is final without.
+//! become final gets them; one that has waited [`PATIENCE`] is final without. Lines that were coloured lately are remembered, so
+//! that a text that is rendered again, for another width, has its colours at once.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +25,27 @@ pub(super) type LineKey = (u64, usize);
 /// A line in parts, each with what it is.
 pub(super) type CodeParts = Vec<(String, Role)>;
 
+/// So many coloured lines are remembered.
+const MOST_REMEMBERED: usize = 4_000;
+
+/// Stands for a line of code and all lines before it in its block: its colours depend on these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct LineDigest(u64);
+
+impl LineDigest {
+    /// Begins with a language.
+    pub(super) fn new(language: &str) -> Self {
+        Self::default().then(language)
+    }
+
+    /// Goes on with the next line.
+    pub(super) fn then(self, line: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (self.0, line).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
 /// Colours code on a thread of its own. Clones are the same worker; it ends with the last of them.
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
@@ -34,7 +57,36 @@ struct Shared {
     /// Guards what is below; held to look a line up or to send one.
     state: Mutex<State>,
     /// Guards the lines that are done; held to put one in or to take it.
-    done: Arc<Mutex<HashMap<LineKey, CodeParts>>>,
+    done: Arc<Mutex<ColoredLines>>,
+}
+
+/// Lines that have their colours.
+#[derive(Debug, Default)]
+struct ColoredLines {
+    /// Those that nobody has fetched yet.
+    fresh: HashMap<LineKey, CodeParts>,
+    /// Those of lately, for whoever renders them again.
+    remembered: HashMap<LineDigest, CodeParts>,
+}
+
+impl ColoredLines {
+    fn insert(&mut self, key: LineKey, digest: LineDigest, parts: CodeParts) {
+        // Lines that became final without their colours are never fetched.
+        if self.fresh.len() > 10_000 {
+            self.fresh.clear();
+        }
+        if self.remembered.len() >= MOST_REMEMBERED {
+            self.remembered.clear();
+        }
+        self.remembered.insert(digest, parts.clone());
+        self.fresh.insert(key, parts);
+    }
+}
+
+impl PartialEq for Highlighter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +99,7 @@ struct State {
 #[derive(Debug)]
 struct Request {
     key: LineKey,
+    digest: LineDigest,
     language: String,
     text: String,
 }
@@ -60,7 +113,7 @@ impl Highlighter {
     }
 
     /// Asks for the colours of a line; lines of a block are asked for in order.
-    pub(super) fn request(&self, key: LineKey, language: &str, text: &str) {
+    pub(super) fn request(&self, key: LineKey, digest: LineDigest, language: &str, text: &str) {
         let mut state = lock(&self.shared.state);
         if state.has_failed {
             return;
@@ -75,14 +128,19 @@ impl Highlighter {
                 Err(_) => state.has_failed = true,
             }
         }
-        let request = Request { key, language: language.to_owned(), text: text.to_owned() };
+        let request = Request { key, digest, language: language.to_owned(), text: text.to_owned() };
         let is_sent = state.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok());
         state.has_failed |= !is_sent;
     }
 
     /// Takes the parts of a line, if they are there.
     pub(super) fn take(&self, key: LineKey) -> Option<CodeParts> {
-        lock(&self.shared.done).remove(&key)
+        lock(&self.shared.done).fresh.remove(&key)
+    }
+
+    /// Returns the parts of a line that was coloured lately.
+    pub(super) fn remembered(&self, digest: LineDigest) -> Option<CodeParts> {
+        lock(&self.shared.done).remembered.get(&digest).cloned()
     }
 }
 
@@ -90,20 +148,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn color_lines(requests: &Receiver<Request>, done: &Mutex<HashMap<LineKey, CodeParts>>) {
+fn color_lines(requests: &Receiver<Request>, done: &Mutex<ColoredLines>) {
     let syntaxes = two_face::syntax::extra_newlines();
     let mut block = None;
-    while let Ok(Request { key, language, text }) = requests.recv() {
+    while let Ok(Request { key, digest, language, text }) = requests.recv() {
         if block.as_ref().is_none_or(|open: &OpenBlock| open.number != key.0) {
             block = Some(OpenBlock::new(key.0, &language, &syntaxes));
         }
         let parts = block.as_mut().and_then(|block| block.color(&text, &syntaxes));
-        let mut done = lock(done);
-        // Lines that became final without their colours are never fetched.
-        if done.len() > 10_000 {
-            done.clear();
-        }
-        done.insert(key, parts.unwrap_or_else(|| vec![(text, Role::Text)]));
+        lock(done).insert(key, digest, parts.unwrap_or_else(|| vec![(text, Role::Text)]));
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use blocks::{BlockParser, LONGEST_PARAGRAPH, Mark, Piece, PieceKind};
 
 use super::RenderContext;
-use super::highlight::{CodeParts, Highlighter, LineKey, PATIENCE};
+use super::highlight::{CodeParts, Highlighter, LineDigest, LineKey, PATIENCE};
 use crate::text::{Row, Span, Style, expand_tabs, sanitize, wrap};
 use crate::theme::Role;
 
@@ -35,8 +35,21 @@ pub struct StreamingMarkdown {
     n_taken_chars: usize,
     is_finished: bool,
     highlighter: Option<Highlighter>,
-    /// The block of code that lines belong to: its number here, its number there, and the next line.
-    code_block: (usize, u64, usize),
+    /// The block of code that lines belong to.
+    code_block: CodeBlock,
+}
+
+/// A block of code whose lines come.
+#[derive(Debug, Clone, Default)]
+struct CodeBlock {
+    /// Its number in the document; none yet, where it is zero.
+    number: usize,
+    /// What the highlighter calls it.
+    key: u64,
+    /// How many of its lines came.
+    n_lines: usize,
+    /// Stands for these.
+    digest: LineDigest,
 }
 
 /// A piece that was not taken, with the line whose colours it waits for, and since when.
@@ -44,6 +57,8 @@ pub struct StreamingMarkdown {
 struct FinalPiece {
     piece: Piece,
     line: Option<LineKey>,
+    /// What its colours are remembered by.
+    digest: Option<LineDigest>,
     since: Option<Duration>,
 }
 
@@ -56,7 +71,7 @@ impl Default for StreamingMarkdown {
             n_taken_chars: 0,
             is_finished: false,
             highlighter: None,
-            code_block: (0, 0, 0),
+            code_block: CodeBlock::default(),
         }
     }
 }
@@ -108,8 +123,9 @@ impl StreamingMarkdown {
         for waiting in &mut self.pieces {
             waiting.since.get_or_insert(ctx.now);
         }
-        while let Some(FinalPiece { piece, line, since }) = self.pieces.front() {
-            let colors = line.and_then(|line| self.highlighter.as_ref()?.take(line));
+        while let Some(FinalPiece { piece, line, digest, since }) = self.pieces.front() {
+            let remembered = || ctx.highlighter.as_ref()?.remembered((*digest)?);
+            let colors = line.and_then(|line| self.highlighter.as_ref()?.take(line)).or_else(remembered);
             if line.is_some() && colors.is_none() && !self.is_finished {
                 let waited = ctx.now.saturating_sub(since.unwrap_or_default());
                 if waited < PATIENCE {
@@ -192,21 +208,26 @@ impl StreamingMarkdown {
     /// Takes pieces from the parser, and asks for the colours of code.
     fn enqueue_pieces(&mut self) {
         for piece in self.parser.take_pieces() {
-            let line = match (&piece.kind, &self.highlighter) {
-                (PieceKind::CodeLine { block, language, text }, Some(highlighter))
-                    if !language.is_empty() =>
-                {
-                    if self.code_block.0 != *block {
-                        self.code_block = (*block, highlighter.begin_block(), 0);
-                    }
-                    let key = (self.code_block.1, self.code_block.2);
-                    self.code_block.2 += 1;
-                    highlighter.request(key, language, text);
-                    Some(key)
+            let (mut line, mut digest) = (None, None);
+            if let PieceKind::CodeLine { block, language, text } = &piece.kind
+                && !language.is_empty()
+            {
+                if self.code_block.number != *block {
+                    let key = self.highlighter.as_ref().map_or(0, Highlighter::begin_block);
+                    let digest = LineDigest::new(language);
+                    self.code_block = CodeBlock { number: *block, key, n_lines: 0, digest };
                 }
-                _ => None,
-            };
-            self.pieces.push_back(FinalPiece { piece, line, since: None });
+                let open = &mut self.code_block;
+                open.digest = open.digest.then(text);
+                digest = Some(open.digest);
+                if let Some(highlighter) = &self.highlighter {
+                    let key = (open.key, open.n_lines);
+                    open.n_lines += 1;
+                    highlighter.request(key, open.digest, language, text);
+                    line = Some(key);
+                }
+            }
+            self.pieces.push_back(FinalPiece { piece, line, digest, since: None });
         }
     }
 

@@ -109,18 +109,8 @@ impl FullScreen {
     }
 
     fn finish_frame(&mut self, pen: Pen, is_cursor_visible: bool) -> Vec<u8> {
-        let has_moved_rows = pen.has_moved_rows;
-        let mut bytes = pen.finish();
-        let hides = self.is_cursor_visible
-            && (!is_cursor_visible || (has_moved_rows && !self.options.is_synchronized));
-        if hides {
-            bytes.splice(0..0, *b"\x1b[?25l");
-        }
-        if is_cursor_visible && (hides || !self.is_cursor_visible) {
-            bytes.extend_from_slice(b"\x1b[?25h");
-        }
-        self.is_cursor_visible = is_cursor_visible;
-        super::writer::synchronized(bytes, self.options.is_synchronized)
+        let was_visible = std::mem::replace(&mut self.is_cursor_visible, is_cursor_visible);
+        pen.finish_frame(was_visible, is_cursor_visible, self.options.is_synchronized)
     }
 }
 

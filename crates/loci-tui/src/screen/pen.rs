@@ -44,6 +44,24 @@ impl Pen {
         self.out
     }
 
+    /// Returns the bytes of a whole frame. The cursor, which was visible or not before it, is hidden while rows move, unless the
+    /// terminal paints the frame at once.
+    pub(super) fn finish_frame(self, was_visible: bool, is_visible: bool, is_synchronized: bool) -> Vec<u8> {
+        let hides = was_visible && (!is_visible || (self.has_moved_rows && !is_synchronized));
+        let mut bytes = self.finish();
+        if hides {
+            bytes.splice(0..0, *b"\x1b[?25l");
+        }
+        if is_visible && (hides || !was_visible) {
+            bytes.extend_from_slice(b"\x1b[?25h");
+        }
+        if is_synchronized && !bytes.is_empty() {
+            bytes.splice(0..0, *b"\x1b[?2026h");
+            bytes.extend_from_slice(b"\x1b[?2026l");
+        }
+        bytes
+    }
+
     /// Moves to a row that is on the screen.
     pub(super) fn move_to_row(&mut self, row: usize) {
         match row.cmp(&self.row) {

@@ -276,18 +276,8 @@ impl Writer {
     }
 
     fn finish_frame(&mut self, pen: Pen, is_cursor_visible: bool) -> Vec<u8> {
-        let has_moved_rows = pen.has_moved_rows;
-        let mut bytes = pen.finish();
-        let hides = self.is_cursor_visible
-            && (!is_cursor_visible || (has_moved_rows && !self.options.is_synchronized));
-        if hides {
-            bytes.splice(0..0, *b"\x1b[?25l");
-        }
-        if is_cursor_visible && (hides || !self.is_cursor_visible) {
-            bytes.extend_from_slice(b"\x1b[?25h");
-        }
-        self.is_cursor_visible = is_cursor_visible;
-        synchronized(bytes, self.options.is_synchronized)
+        let was_visible = std::mem::replace(&mut self.is_cursor_visible, is_cursor_visible);
+        pen.finish_frame(was_visible, is_cursor_visible, self.options.is_synchronized)
     }
 }
 
@@ -335,15 +325,6 @@ fn go_to(pen: &mut Pen, at: usize, n_existing: &mut usize) {
         pen.feed_row();
         *n_existing = at + 1;
     }
-}
-
-/// Puts a frame between the marks of synchronized output.
-pub(super) fn synchronized(mut bytes: Vec<u8>, is_synchronized: bool) -> Vec<u8> {
-    if is_synchronized && !bytes.is_empty() {
-        bytes.splice(0..0, *b"\x1b[?2026h");
-        bytes.extend_from_slice(b"\x1b[?2026l");
-    }
-    bytes
 }
 
 /// What is to be shown from the top of the old live region on.

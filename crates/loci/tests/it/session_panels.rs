@@ -231,8 +231,13 @@ async fn demo_plays_in_the_interface_and_the_person_may_go_on() {
     let demo = loci().args(["demo", "--fast"]).env("TMPDIR", scratch.display().to_string());
     let mut screen = demo.start_screen(&world.home, world.model.base_url(), SIZE);
     screen.wait_until("the end", |seen| seen.contains("Fixed: ") && !seen.contains("esc to interrupt"));
+    screen.type_text("/scroll-speed 4\r");
+    screen.wait_for("The demo leaves your settings as they are");
+    screen.type_text("/focus\r");
+    screen.wait_for("Prompt, a line about the calls");
     leave(screen);
     assert_eq!(world.requests().len(), 0, "the model is scripted");
+    assert!(!world.home.config_home().join("settings.json").exists(), "settings are left alone");
 }
 
 #[tokio::test]

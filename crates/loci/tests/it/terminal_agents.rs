@@ -104,6 +104,28 @@ async fn goal_lets_the_work_go_on_until_it_holds() {
 }
 
 #[tokio::test]
+async fn goal_of_a_session_is_restored_until_it_holds() {
+    let script = Script::new([Step::text("I have begun."), Step::text("All pass.")]).route(
+        Script::new([Step::text("who knows"), Step::text(r#"{"ok": true, "reason": "it is shown"}"#)])
+            .every_request(),
+        is_goal_check,
+    );
+    let world = World::new(script).await;
+    assert_fine(&world.run(&print(["/goal the tests pass"])));
+    let mut screen = world.start_interface(["-c"], SIZE);
+    screen.wait_for("◎ /goal active");
+    screen.type_text("go on\r");
+    screen.wait_for("The goal is reached: the tests pass");
+    screen.wait_gone("/goal active");
+    leave(screen);
+    let mut screen = world.start_interface(["-c"], SIZE);
+    screen.wait_for("All pass.");
+    let seen = screen.wait_for("for shortcuts");
+    assert!(!seen.contains("/goal active"), "{seen}");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn goal_is_refused_where_hooks_are_and_cleared_by_a_word() {
     let world = World::new([]).await;
     let output = world.run(&print(["/goal x", "--settings", r#"{"disableAllHooks": true}"#]));

@@ -103,6 +103,49 @@ async fn summary_takes_the_place_of_what_came_after_a_prompt() {
 }
 
 #[tokio::test]
+async fn summary_takes_the_place_of_what_came_before_a_prompt() {
+    let world = World::new([
+        Step::text("Alpha said."),
+        Step::text("Beta said."),
+        Step::text("Delta said."),
+        Step::text("<summary>SUMMARY: alpha was tried.</summary>"),
+        Step::text("Gamma said."),
+    ])
+    .await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "about alpha", "Alpha said.");
+    ask(&mut screen, "about beta", "Beta said.");
+    ask(&mut screen, "about delta", "Delta said.");
+    screen.type_text("/rewind\r");
+    screen.wait_until("the prompts", |seen| seen.lines().any(|line| line.starts_with('❯')));
+    screen.type_text("\x1b[B");
+    screen.wait_until("the second prompt is marked", |seen| {
+        seen.lines().any(|line| line.contains('❯') && line.contains("about beta"))
+    });
+    screen.type_text("\r");
+    screen.wait_for("5. Summarise up to here");
+    screen.type_text("5");
+    screen.wait_for("Above all (optional):");
+    screen.type_text("the port\r");
+    screen.wait_for("Compacted");
+    ask(&mut screen, "about gamma", "Gamma said.");
+    leave(screen);
+    let asked = world.requests()[3].json["messages"].to_string();
+    assert!(asked.contains("the port") && !asked.contains("Beta said."), "{asked}");
+    let messages = world.last_request().json["messages"].to_string();
+    for (text, is_there) in [
+        ("SUMMARY: alpha was tried.", true),
+        ("Alpha said.", false),
+        ("Beta said.", true),
+        ("Delta said.", true),
+        ("about gamma", true),
+    ] {
+        assert_eq!(messages.contains(text), is_there, "{text}: {messages}");
+    }
+}
+
+#[tokio::test]
 async fn changes_are_shown_by_turn() {
     let world = World::with_git([write("a.txt", "one\n"), Step::text("Made.")]).await;
     let mut screen = world.start_interface(["--permission-mode", "acceptEdits"], SIZE);

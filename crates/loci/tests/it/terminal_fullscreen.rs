@@ -97,8 +97,6 @@ async fn editor_and_window_get_the_terminal_and_fullscreen_comes_back() {
     screen.wait_until("a smaller screen", |contents| {
         contents.lines().count() == 12 && contents.contains("> edited text")
     });
-    screen.resize(SIZE.0, SIZE.1);
-    screen.wait_until("the screen as it was", |contents| contents.contains("> edited text"));
     screen.type_text("\r");
     screen.wait_until("the end of the turn", |contents| {
         contents.contains("Seen.") && contents.lines().any(|line| line.trim_start().starts_with("0s · "))
@@ -113,6 +111,30 @@ async fn editor_and_window_get_the_terminal_and_fullscreen_comes_back() {
     let end = screen.finish();
     check_given_back(&end);
     assert!(end.contents.contains("Seen."), "{}", end.contents);
+}
+
+#[tokio::test]
+async fn end_is_written_for_the_window_as_it_is_then() {
+    for keys in ["", "\x0f"] {
+        let world = World::new(Step::text("word ".repeat(20).trim_end())).await;
+        let mut screen = world.start_interface_with([], FULLSCREEN, SIZE);
+        ask(&mut screen);
+        screen.type_text(keys);
+        if !keys.is_empty() {
+            screen.wait_for("transcript ·");
+        }
+        // Nothing is waited for: whatever is heard of it first, the end has the new width.
+        screen.resize(32, 12);
+        match keys {
+            "" => screen.type_text("\x04\x04"),
+            _ => screen.signal(Signal::TERM),
+        }
+        let end = screen.finish();
+        check_given_back(&end);
+        let rows: Vec<&str> = end.contents.lines().filter(|line| line.contains("word")).collect();
+        let full = ["word"; 6].join(" ");
+        assert_eq!(rows, [full.as_str(), &full, &full, "word word"], "{keys:?}: {}", end.contents);
+    }
 }
 
 #[tokio::test]

@@ -92,6 +92,19 @@ async fn vim_and_a_theme_of_ones_own_are_there_from_the_start() {
 }
 
 #[tokio::test]
+async fn settings_of_the_command_line_stay_when_another_setting_is_changed() {
+    let world = World::new(Step::text("x")).await;
+    let settings = r#"{"editorMode": "vim"}"#;
+    let mut screen = world.start_interface(["--settings", settings], SIZE);
+    screen.wait_for("-- INSERT --");
+    screen.type_text("/theme dark\r");
+    screen.wait_for("Set `theme` in");
+    let seen = screen.wait_for("for shortcuts");
+    assert!(seen.contains("-- INSERT --"), "{seen}");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn screen_reader_gets_lines_with_labels_and_no_moves_of_the_cursor() {
     let world = World::new(Step::text("Hello to you.")).await;
     let mut screen = world.start_interface(["--ax-screen-reader"], SIZE);
@@ -108,6 +121,7 @@ async fn screen_reader_gets_lines_with_labels_and_no_moves_of_the_cursor() {
         assert!(!written.contains(moves), "{moves:?} in {written:?}");
     }
     assert!(written.contains("\x1b]133;C\x07") && written.contains("\x1b]133;D\x07"), "turns are marked");
+    assert!(written.contains("cost: $"), "{written:?}");
 }
 
 #[tokio::test]

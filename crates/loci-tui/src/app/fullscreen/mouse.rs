@@ -1,4 +1,4 @@
-//! What the mouse does: the wheel scrolls, a click expands, a drag selects and copies.
+//! What the mouse does in the conversation: the wheel scrolls, a click expands, a drag selects and copies.
 
 use std::time::Duration;
 
@@ -27,14 +27,20 @@ impl App {
         if self.fullscreen.is_none() {
             return Vec::new();
         }
+        let hears_clicks = self.options.fullscreen.mouse == MouseCapture::All;
+        let is_wheel = matches!(mouse.action, MouseAction::WheelUp | MouseAction::WheelDown);
+        if self.transcript.is_none()
+            && (hears_clicks || is_wheel)
+            && let Some(actions) = self.mouse_below(mouse)
+        {
+            return actions;
+        }
         match mouse.action {
             MouseAction::WheelUp | MouseAction::WheelDown => {
                 self.turn_wheel(mouse.action);
                 Vec::new()
             }
-            _ if self.transcript.is_some() || self.options.fullscreen.mouse != MouseCapture::All => {
-                Vec::new()
-            }
+            _ if self.transcript.is_some() || !hears_clicks => Vec::new(),
             MouseAction::Press(0) => {
                 self.press(mouse);
                 Vec::new()

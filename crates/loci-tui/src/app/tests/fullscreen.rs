@@ -22,7 +22,7 @@ fn options(mouse: MouseCapture) -> AppOptions {
 
 impl Playing {
     /// A fullscreen application, with the mouse but without a word about it.
-    fn fullscreen(width: u16, height: u16) -> Self {
+    pub(super) fn fullscreen(width: u16, height: u16) -> Self {
         let mut it = Self::with(options(MouseCapture::Off), width, height);
         it.app.options.fullscreen.mouse = MouseCapture::All;
         it.draw();
@@ -33,7 +33,7 @@ impl Playing {
         self.event(Event::News(News::Output(blocks)))
     }
 
-    fn turns(&mut self, numbers: std::ops::Range<usize>) -> &mut Self {
+    pub(super) fn turns(&mut self, numbers: std::ops::Range<usize>) -> &mut Self {
         for n in numbers {
             let prompt = Block::Prompt { text: format!("prompt {n}"), attachments: Vec::new() };
             self.blocks(vec![prompt, Block::Answer { markdown: format!("answer {n}\n\nsecond {n}") }]);
@@ -45,16 +45,16 @@ impl Playing {
         self.event(Event::Input(InputEvent::Key(key)))
     }
 
-    fn mouse(&mut self, action: MouseAction, column: u16, row: u16) -> &mut Self {
+    pub(super) fn mouse(&mut self, action: MouseAction, column: u16, row: u16) -> &mut Self {
         self.event(Event::Input(InputEvent::Mouse(Mouse { action, column, row })))
     }
 
-    fn click(&mut self, column: u16, row: u16) -> &mut Self {
+    pub(super) fn click(&mut self, column: u16, row: u16) -> &mut Self {
         self.mouse(MouseAction::Press(0), column, row).mouse(MouseAction::Release(0), column, row)
     }
 
     /// Returns the row and the column at which a text is seen.
-    fn place(&self, text: &str) -> (u16, u16) {
+    pub(super) fn place(&self, text: &str) -> (u16, u16) {
         let seen = self.seen();
         let (row, line) = seen
             .lines()
@@ -337,6 +337,30 @@ fn streamed_answer_keeps_its_colours_and_is_seen_once() {
     let first = it.seen();
     it.resize(40, 30).resize(60, 30);
     assert_eq!(it.seen(), first, "and the same after the width came back");
+}
+
+#[test]
+fn code_keeps_its_colours_when_the_window_changes() {
+    let mut it = Playing::fullscreen(60, 14);
+    let is_coloured = |it: &Playing| {
+        let (row, column) = it.place("let a");
+        let (_, screen, _) = it.full.as_ref().unwrap();
+        let cell = screen.screen().cell(row, column).unwrap();
+        cell.fgcolor() != vt100::Color::Default
+    };
+    it.begin_turn().answer(&["```rust\nlet a = 1;\n```\n"]);
+    // Whoever is first to ask may have to wait for the grammars; then nothing is coloured twice.
+    let colored = (0..20_000).any(|n| {
+        std::thread::yield_now();
+        it.resize(50 + n % 2, 20);
+        is_coloured(&it)
+    });
+    assert!(colored, "{}", it.seen());
+    it.end_turn();
+    for (width, height) in [(40, 22), (30, 26), (60, 20)] {
+        it.resize(width, height);
+        assert!(is_coloured(&it), "{width}: {}", it.seen());
+    }
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
 use loci_engine::{EngineEvent, TurnStart};
 
-use super::{Playing, delta};
-use crate::app::{Action, App, AppOptions, Event, PlainMode};
+use super::{Playing, delta, facts};
+use crate::app::{Action, App, AppOptions, Event, News, PlainMode};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::screen::{PlainWriter, Size};
 use loci_core::stream::StreamEvent;
@@ -40,6 +41,12 @@ impl Listening {
 
     fn key(&mut self, key: Key) -> &mut Self {
         self.event(Event::Input(InputEvent::Key(key)))
+    }
+
+    fn text_keys(&mut self, text: &str) {
+        for letter in text.chars() {
+            self.key(Key::plain(KeyCode::Char(letter)));
+        }
     }
 
     fn news(&mut self, event: EngineEvent) -> &mut Self {
@@ -79,4 +86,40 @@ fn screen_reader_hears_labels_modes_and_deletions_and_no_escape_sequence() {
     }
     assert!(!text.contains('\x1b') && !text.contains("Waiting") && !text.contains("shortcuts"), "{text:?}");
     assert_eq!(it.app.session.mode, Mode::Default, "the turn says which mode it is");
+}
+
+#[test]
+fn menu_is_answered_by_a_typed_number() {
+    let ask = || StartQuestion::ExternalImports(vec!["~/a.md".into()]);
+    for (answer, expected) in [("2", false), ("1", true), ("yes", true), ("no", false)] {
+        let mut it = Listening::new();
+        it.event(Event::News(News::Asked(ask())));
+        let text = it.text();
+        assert!(
+            text.contains("question: ") && text.contains("\n1. Yes") && text.contains("1 to 2"),
+            "{text:?}"
+        );
+        assert!(!text.contains('❯'), "{text:?}");
+        for wrong in ["7", ""] {
+            it.text_keys(wrong);
+            it.key(Key::plain(KeyCode::Enter));
+            assert_eq!(it.actions, [], "nothing is answered");
+            assert!(it.text().contains("Type a number from 1 to 2"), "{:?}", it.text());
+        }
+        it.text_keys(answer);
+        assert_eq!(it.actions, [], "not before Enter");
+        it.key(Key::plain(KeyCode::Enter));
+        assert_eq!(it.actions, [Action::Answer(StartAnswer::ExternalImports(expected))], "{answer}");
+    }
+}
+
+#[test]
+fn list_of_a_panel_has_numbers_that_choose() {
+    let mut it = Listening::new();
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text_keys("/help");
+    it.key(Key::plain(KeyCode::Enter));
+    assert!(it.text().contains("❯ 1. /clear"), "{:?}", it.text());
+    it.key(Key::plain(KeyCode::Char('2'))).key(Key::plain(KeyCode::Enter));
+    assert!(it.app.panel.is_none() && it.app.prompt.marked_text().starts_with("/compact"), "{:?}", it.text());
 }

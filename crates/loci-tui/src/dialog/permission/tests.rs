@@ -159,3 +159,27 @@ fn edit_shows_what_changes_and_the_preview_takes_its_place() {
     dialog.set_diff(diff);
     assert!(screen_text(&dialog, 80, 40).contains('x'));
 }
+
+#[test]
+fn plan_is_edited_and_approved_as_it_is_then() {
+    let mut asked = question("ExitPlanMode", json!({"plan": "1. Build", "planFilePath": "/p/plan.md"}));
+    asked.kind = loci_engine::QuestionKind::PlanApproval;
+    let mut dialog = PermissionDialog::new(asked, Path::new("/p"));
+    let ctrl_g = Key { ctrl: true, ..Key::plain(KeyCode::Char('g')) };
+    let edit = |text: &str| Action::EditText { name: "q".into(), text: text.into() };
+    assert_eq!(press(&mut dialog, ctrl_g), DialogStep::Act(vec![edit("1. Build")]));
+    dialog.edited("1. Build\n2. Test".into());
+    let ctx = RenderContext::new(60, Theme::new(ColorDepth::None, Background::Dark));
+    let text: Vec<String> = dialog.view(&ctx).body.iter().map(Row::text).collect();
+    assert!(text.iter().any(|row| row.contains("2. Test")), "{text:?}");
+    dialog.edited(" \n".into());
+    let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Enter)) else {
+        panic!("open")
+    };
+    let [Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })] =
+        &actions[..]
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(input["plan"], "1. Build\n2. Test", "an empty text is no plan");
+}

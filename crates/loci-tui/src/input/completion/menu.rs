@@ -1,6 +1,10 @@
 //! The menu under the input: what can be chosen, what is, and the rows of that.
 
+use crate::layout::NO_MARK;
 use crate::text::{Row, Span, Style, sanitize_line, truncate, truncate_text, width};
+
+/// What stands before the item that is chosen.
+pub(crate) const MENU_MARK: &str = "> ";
 
 /// Something that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +99,8 @@ impl Menu {
         let has_details = seen.iter().any(|item| !item.detail.is_empty());
         let row = |(place, (item, label)): (usize, (&MenuItem, String))| {
             let is_selected = self.selected == Some(self.top + place);
-            let (mark, style) = if is_selected { ("> ", styles.selected) } else { ("  ", styles.label) };
+            let (mark, style) =
+                if is_selected { (MENU_MARK, styles.selected) } else { (NO_MARK, styles.label) };
             let mut spans = vec![Span::styled(mark, style)];
             if has_details {
                 let label = truncate_text(&label, widest);

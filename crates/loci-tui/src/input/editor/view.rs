@@ -178,6 +178,20 @@ impl Editor {
         (place, column)
     }
 
+    /// Puts the caret into a row so many below its own, or above, near a column; false where there is no such row.
+    pub fn click(&mut self, n_rows: isize, column: usize) -> bool {
+        let (mut place, _) = self.caret_cell();
+        for _ in 0..n_rows.unsigned_abs() {
+            let next = if n_rows < 0 { self.row_above(place) } else { self.row_below(place) };
+            match next {
+                Some(next) => place = next,
+                None => return false,
+            }
+        }
+        self.caret = self.position_in_row(place, column);
+        true
+    }
+
     /// The place in a row that is nearest to a column, not behind it.
     pub(super) fn position_in_row(&mut self, place: RowPlace, column: usize) -> Position {
         let start = self.row_start(place).unwrap_or(0);

@@ -356,7 +356,7 @@ fn code_waits_for_its_colours_and_not_longer() {
 #[test]
 fn code_has_the_colours_that_are_ready() {
     let highlighter = Highlighter::default();
-    let mut markdown = StreamingMarkdown::with_highlighter(highlighter);
+    let mut markdown = StreamingMarkdown::with_highlighter(highlighter.clone());
     markdown.push("```rust\nlet a = 1;\n");
     // Time stands still here, so the line waits for the worker.
     let rows = std::iter::repeat_with(|| {
@@ -365,6 +365,14 @@ fn code_has_the_colours_that_are_ready() {
     });
     let rows = rows.take(20_000_000).find(|rows| !rows.is_empty()).unwrap();
     assert_eq!(looks_of(&rows), "  {5:let} a = {3:1};\n");
+    let source = "```rust\nlet a = 1;\n```\n```rust\nlet b = 1;\n```\n";
+    let again = RenderContext { highlighter: Some(highlighter), ..ctx(30) };
+    let rows = render_markdown(source, &again);
+    assert_eq!(
+        looks_of(&rows),
+        "  {5:let} a = {3:1};\n  let b = 1;\n",
+        "what was coloured before is, at any width"
+    );
 }
 
 fn fragment() -> impl Strategy<Value = String> {

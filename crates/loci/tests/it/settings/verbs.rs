@@ -194,9 +194,9 @@ async fn invalid_setting_is_refused_with_a_hint() {
                 [1]"#]],
         ),
         (
-            "config set emojiCompletionEnabled true",
+            "config set voiceEnabled true",
             expect![[r#"
-                Set `emojiCompletionEnabled` in ~/.claude/settings.json
+                Set `voiceEnabled` in ~/.claude/settings.json
                 It is kept, but this version does not act upon it yet
                 [0]"#]],
         ),
@@ -327,7 +327,7 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
     trust(&world);
     let healthy = run(&world, "doctor");
     assert_eq!(healthy.code, Some(0), "{healthy:?}");
-    world.home.write_config("settings.json", "{\"model\": 1, \"mine\": 2, \"emojiCompletionEnabled\": true}");
+    world.home.write_config("settings.json", "{\"model\": 1, \"mine\": 2, \"voiceEnabled\": true}");
     world.home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "secret"}}}"#);
     let text = run(&world, "doctor");
     assert_eq!(text.code, Some(1));
@@ -353,7 +353,7 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
           ~/.claude/settings.json:1: `mine`: no such setting (it is kept)
 
         Kept, not acted upon yet:
-          emojiCompletionEnabled
+          voiceEnabled
 
         Trust: <project> is trusted
         Credentials: ANTHROPIC_API_KEY
@@ -369,10 +369,7 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
     .assert_eq(&shown.join("\n"));
     assert!(!text.stdout.contains("sk-ant-test"));
     let json: serde_json::Value = serde_json::from_str(&run(&world, "doctor --json").stdout).unwrap();
-    assert_eq!(
-        (&json["isWrong"], &json["notActedUpon"][0]),
-        (&true.into(), &"emojiCompletionEnabled".into())
-    );
+    assert_eq!((&json["isWrong"], &json["notActedUpon"][0]), (&true.into(), &"voiceEnabled".into()));
 }
 
 #[tokio::test]

@@ -1,0 +1,161 @@
+//! Menus for whoever listens: a numbered list, and an answer that is typed and ended with Enter.
+//!
+//! What a dialog or a list marks with `❯` and moves with the arrows is chosen here by its number: the keys between are pressed,
+//! so that no dialog has to know that somebody listens. `yes` and `no` mean the first answer and the last.
+
+use super::fullscreen::{number_at, steps};
+use super::{Action, App};
+use crate::dialog::DialogView;
+use crate::key::{InputEvent, KeyCode};
+use crate::layout::{MARK, NO_MARK};
+use crate::screen::{Frame, Size};
+use crate::text::Row;
+
+/// A menu that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SpokenMenu {
+    /// How many there are to choose from.
+    n: usize,
+    /// Which of them is marked, from one.
+    marked: usize,
+    kind: MenuKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MenuKind {
+    /// One answer, by its number or in a word.
+    Answer,
+    /// Several may be chosen; Enter alone goes on.
+    Several,
+    /// A list of a panel, which letters narrow down.
+    List,
+}
+
+impl App {
+    /// Takes a key of an answer that is typed; none where it means something else.
+    pub(super) fn typed_answer(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+        let InputEvent::Key(key) = event else { return None };
+        if !self.is_spoken() || key.ctrl || key.alt || key.sup {
+            return None;
+        }
+        let menu = self.spoken_menu()?;
+        match key.code {
+            KeyCode::Char(c)
+                if c.is_ascii_digit() || menu.kind == MenuKind::Answer && c.is_ascii_alphabetic() =>
+            {
+                self.menu_answer.push(c);
+            }
+            KeyCode::Backspace if !self.menu_answer.is_empty() => drop(self.menu_answer.pop()),
+            KeyCode::Enter if !self.menu_answer.is_empty() => return Some(self.choose_typed(menu)),
+            KeyCode::Enter if menu.kind == MenuKind::Answer => self.speak(range(menu.n)),
+            _ => {
+                self.menu_answer.clear();
+                return None;
+            }
+        }
+        Some(Vec::new())
+    }
+
+    fn choose_typed(&mut self, menu: SpokenMenu) -> Vec<Action> {
+        let answer = std::mem::take(&mut self.menu_answer).to_lowercase();
+        let number = match (answer.as_str(), menu.kind) {
+            ("y" | "yes", MenuKind::Answer) => Some(1),
+            ("n" | "no", MenuKind::Answer) => Some(menu.n),
+            (number, _) => number.parse().ok().filter(|number| (1..=menu.n).contains(number)),
+        };
+        let Some(number) = number else {
+            self.speak(range(menu.n));
+            return Vec::new();
+        };
+        let chooses = match menu.kind {
+            MenuKind::Answer | MenuKind::List => KeyCode::Enter,
+            MenuKind::Several => KeyCode::Char(' '),
+        };
+        let keys: Vec<KeyCode> = steps(menu.marked, number).chain([chooses]).collect();
+        self.press_keys(keys)
+    }
+
+    fn spoken_menu(&self) -> Option<SpokenMenu> {
+        let size = Size { width: u16::MAX, height: u16::MAX };
+        if !self.dialogs.is_empty() {
+            if !self.dialogs.is_armed(self.now) || self.dialogs.is_typing() {
+                return None;
+            }
+            return dialog_menu(&self.dialogs.view(&self.render_context(size.width))?);
+        }
+        let panel = self.panel.as_ref()?;
+        let rows = panel.view(&self.render_context(80), Size { width: 80, height: 24 });
+        let (rows, _) = rows.fit(Size { width: 80, height: 24 });
+        let (first, marked, n) = list_rows(&rows)?;
+        Some(SpokenMenu { n, marked: marked - first + 1, kind: MenuKind::List })
+    }
+
+    /// Returns a dialog as whoever listens hears it: what is asked, the answers by their numbers, and what is typed.
+    pub(super) fn spoken_dialog(&self, committed: Vec<Row>, view: DialogView, label: &str) -> Frame {
+        let menu = dialog_menu(&view).filter(|_| view.caret.is_none());
+        let DialogView { mut head, body, foot, caret, .. } = view;
+        if let Some(row) = head.iter_mut().find(|row| !row.spans.is_empty()) {
+            row.spans.insert(0, crate::text::Span::plain(label));
+        }
+        let mut live: Vec<Row> = head.into_iter().chain(body).collect();
+        let top = live.len();
+        live.extend(foot.into_iter().map(without_mark));
+        let mut caret = caret.map(|(row, column)| (top + row, column.saturating_sub(2)));
+        if let Some(menu) = menu {
+            let several = if menu.kind == MenuKind::Several { ", Enter alone to go on" } else { "" };
+            let text = format!(
+                "Enter selection, 1 to {}{several}, or Escape to cancel: {}",
+                menu.n, self.menu_answer
+            );
+            caret = Some((live.len(), crate::layout::cells(&text)));
+            live.push(Row::plain(text));
+        }
+        Frame { committed, live, caret, is_caret_visible: true, is_tall: true, ..Frame::default() }
+    }
+
+    /// Puts numbers to the rows of a list, and what is typed below it.
+    pub(super) fn number_list(&self, rows: &mut Vec<Row>, caret: &mut Option<(usize, u16)>) {
+        if let Some((first, _, n)) = list_rows(rows) {
+            for (idx, row) in rows.iter_mut().skip(first).take(n).enumerate() {
+                let text = row.text();
+                let mark = if text.starts_with(MARK) { MARK } else { NO_MARK };
+                let rest = text.strip_prefix(mark).unwrap_or(&text);
+                *row = Row::plain(format!("{mark}{}. {rest}", idx + 1));
+            }
+        }
+        if !self.menu_answer.is_empty() {
+            let text = format!("Selection: {}", self.menu_answer);
+            *caret = Some((rows.len(), crate::layout::cells(&text)));
+            rows.push(Row::plain(text));
+        }
+    }
+}
+
+fn range(n: usize) -> String {
+    format!("Type a number from 1 to {n}, then Enter")
+}
+
+fn dialog_menu(view: &DialogView) -> Option<SpokenMenu> {
+    let is_several = |row: &Row| row.text().contains(". [ ] ") || row.text().contains(". [x] ");
+    let kind = if view.foot.iter().any(is_several) { MenuKind::Several } else { MenuKind::Answer };
+    let n =
+        (0..view.foot.len()).filter_map(|idx| number_at(&view.foot, idx)).map(|(number, _)| number).max()?;
+    let at = view.foot.iter().position(|row| row.text().starts_with(MARK))?;
+    Some(SpokenMenu { n, marked: number_at(&view.foot, at)?.0, kind })
+}
+
+/// Returns the rows of a list: the first, the marked one, and how many they are.
+fn list_rows(rows: &[Row]) -> Option<(usize, usize, usize)> {
+    let marked = rows.iter().position(|row| row.text().starts_with(MARK))?;
+    let is_row = |row: &&Row| row.text().starts_with(NO_MARK) && !row.text().trim().is_empty();
+    let n_above = rows.get(..marked)?.iter().rev().take_while(is_row).count();
+    let n_below = rows.get(marked + 1..)?.iter().take_while(is_row).count();
+    Some((marked - n_above, marked, n_above + 1 + n_below))
+}
+
+/// Takes the mark of an answer away: it is chosen by its number.
+fn without_mark(row: Row) -> Row {
+    let text = row.text();
+    let rest = text.strip_prefix(MARK).or_else(|| text.strip_prefix(NO_MARK)).unwrap_or(&text);
+    Row::plain(rest.trim_end())
+}
