@@ -10,7 +10,7 @@ mod selection;
 mod source;
 mod wheel;
 
-pub(super) use lower_mouse::{number_at, steps};
+pub(super) use lower_mouse::{choosing_key, number_at, steps};
 pub(crate) use source::log_rows;
 
 use std::collections::HashSet;

@@ -3,7 +3,7 @@
 //! What a dialog or a list marks with `❯` and moves with the arrows is chosen here by its number: the keys between are pressed,
 //! so that no dialog has to know that somebody listens. `yes` and `no` mean the first answer and the last.
 
-use super::fullscreen::{number_at, steps};
+use super::fullscreen::{choosing_key, number_at, steps};
 use super::{Action, App};
 use crate::dialog::DialogView;
 use crate::key::{InputEvent, KeyCode};
@@ -12,13 +12,15 @@ use crate::screen::{Frame, Size};
 use crate::text::Row;
 
 /// A menu that waits for an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct SpokenMenu {
     /// How many there are to choose from.
     n: usize,
     /// Which of them is marked, from one.
     marked: usize,
     kind: MenuKind,
+    /// What they say, by their numbers; nothing is known of those of a list.
+    answers: Vec<(usize, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +69,9 @@ impl App {
             self.speak(range(menu.n));
             return Vec::new();
         };
-        let chooses = match menu.kind {
-            MenuKind::Answer | MenuKind::List => KeyCode::Enter,
-            MenuKind::Several => KeyCode::Char(' '),
-        };
-        let keys: Vec<KeyCode> = steps(menu.marked, number).chain([chooses]).collect();
-        self.press_keys(keys)
+        let answer = menu.answers.iter().find(|(known, _)| *known == number);
+        let chooses = answer.map_or(Some(KeyCode::Enter), |(_, text)| choosing_key(text));
+        self.press_keys(steps(menu.marked, number).chain(chooses))
     }
 
     fn spoken_menu(&self) -> Option<SpokenMenu> {
@@ -87,7 +86,7 @@ impl App {
         let rows = panel.view(&self.render_context(80), Size { width: 80, height: 24 });
         let (rows, _) = rows.fit(Size { width: 80, height: 24 });
         let (first, marked, n) = list_rows(&rows)?;
-        Some(SpokenMenu { n, marked: marked - first + 1, kind: MenuKind::List })
+        Some(SpokenMenu { n, marked: marked - first + 1, kind: MenuKind::List, answers: Vec::new() })
     }
 
     /// Returns a dialog as whoever listens hears it: what is asked, the answers by their numbers, and what is typed.
@@ -138,10 +137,12 @@ fn range(n: usize) -> String {
 fn dialog_menu(view: &DialogView) -> Option<SpokenMenu> {
     let is_several = |row: &Row| row.text().contains(". [ ] ") || row.text().contains(". [x] ");
     let kind = if view.foot.iter().any(is_several) { MenuKind::Several } else { MenuKind::Answer };
-    let n =
-        (0..view.foot.len()).filter_map(|idx| number_at(&view.foot, idx)).map(|(number, _)| number).max()?;
+    let mut answers: Vec<(usize, String)> =
+        (0..view.foot.len()).filter_map(|idx| number_at(&view.foot, idx)).collect();
+    answers.dedup();
+    let n = answers.iter().map(|(number, _)| *number).max()?;
     let at = view.foot.iter().position(|row| row.text().starts_with(MARK))?;
-    Some(SpokenMenu { n, marked: number_at(&view.foot, at)?.0, kind })
+    Some(SpokenMenu { n, marked: number_at(&view.foot, at)?.0, kind, answers })
 }
 
 /// Returns the rows of a list: the first, the marked one, and how many they are.

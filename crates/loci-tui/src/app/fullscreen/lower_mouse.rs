@@ -49,12 +49,7 @@ impl App {
         else {
             return Vec::new();
         };
-        let chooses = match text.as_str() {
-            text if text.starts_with("Other: ") => None,
-            text if text.starts_with("[ ] ") || text.starts_with("[x] ") => Some(KeyCode::Char(' ')),
-            _ => Some(KeyCode::Enter),
-        };
-        let keys = steps(from.0, to).chain(chooses);
+        let keys = steps(from.0, to).chain(choosing_key(&text));
         self.press_keys(keys)
     }
 
@@ -88,6 +83,15 @@ impl App {
             (false, true) => self.click_list(row, caret_row + 1, (MENU_MARK, KeyCode::Tab)),
             (false, false) => Vec::new(),
         }
+    }
+}
+
+/// Returns the key that chooses an answer once it is marked: one of several is ticked, and a field is typed into.
+pub(in crate::app) fn choosing_key(answer: &str) -> Option<KeyCode> {
+    match answer {
+        field if field.starts_with("Other: ") => None,
+        tick if tick.starts_with("[ ] ") || tick.starts_with("[x] ") => Some(KeyCode::Char(' ')),
+        _ => Some(KeyCode::Enter),
     }
 }
 
