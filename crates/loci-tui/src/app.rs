@@ -53,7 +53,7 @@ pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -74,6 +74,7 @@ use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
 use crate::panel::Panel;
 use crate::render::RenderContext;
+use crate::screen::Size;
 use crate::status::{AgentRows, OptionalModes, SPINNER_STEP, StatusLine, Work};
 use crate::text::Row;
 use crate::theme::{Background, ColorDepth, Theme};
@@ -191,6 +192,8 @@ pub struct App {
     is_help_shown: bool,
     /// The panel that stands in the place of the prompt.
     panel: Option<Box<dyn Panel>>,
+    /// How much room the panel had when it was last drawn.
+    panel_space: Cell<Size>,
     /// When the panel last asked for what it shows.
     panel_asked: Duration,
     /// The transcript pager, where it is open.
@@ -306,6 +309,7 @@ impl App {
             are_tasks_shown: true,
             is_help_shown: false,
             panel: None,
+            panel_space: Cell::new(Size { width: 80, height: 24 }),
             panel_asked: Duration::ZERO,
             transcript: None,
             dumped: Vec::new(),

@@ -246,6 +246,7 @@ impl App {
         let (part, whole) = MOST_OF_SCREEN;
         let most = (size.height / whole * part).max(LEAST_ROWS).min(size.height.saturating_sub(1)).max(1);
         let space = Size { width: size.width, height: most };
+        self.panel_space.set(space);
         let (mut rows, mut caret) = panel.view(&self.render_context(size.width), space).fit(space);
         if self.is_spoken() {
             self.number_list(&mut rows, &mut caret);

@@ -83,8 +83,9 @@ impl App {
             return dialog_menu(&self.dialogs.view(&self.render_context(size.width))?);
         }
         let panel = self.panel.as_ref()?;
-        let rows = panel.view(&self.render_context(80), Size { width: 80, height: 24 });
-        let (rows, _) = rows.fit(Size { width: 80, height: 24 });
+        // The numbers are those that were told.
+        let space = self.panel_space.get();
+        let (rows, _) = panel.view(&self.render_context(space.width), space).fit(space);
         let (first, marked, n) = list_rows(&rows)?;
         Some(SpokenMenu { n, marked: marked - first + 1, kind: MenuKind::List, answers: Vec::new() })
     }
