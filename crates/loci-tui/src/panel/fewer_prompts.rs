@@ -45,7 +45,7 @@ impl FewerPromptsPanel {
     }
 
     /// Says what has become of the rules.
-    fn told(saved: &[String], missing: &[String]) -> Vec<Action> {
+    fn result_notices(saved: &[String], missing: &[String]) -> Vec<Action> {
         let said = [
             (saved, NoticeLevel::Info, "Saved in your settings for this project"),
             (missing, NoticeLevel::Warning, "Not saved; it holds for this session at most"),
@@ -108,7 +108,7 @@ impl Panel for FewerPromptsPanel {
                 self.chosen = vec![false; learned.rules.len()];
                 self.learned = Some(learned);
             }
-            PanelData::SavedRules { saved, missing } => return Self::told(&saved, &missing),
+            PanelData::SavedRules { saved, missing } => return Self::result_notices(&saved, &missing),
             PanelData::Failed(why) => self.problem = Some(why),
             _ => {}
         }
