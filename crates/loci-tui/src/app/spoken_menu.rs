@@ -8,7 +8,7 @@ use super::{Action, App};
 use crate::dialog::DialogView;
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{MARK, NO_MARK};
-use crate::screen::{Frame, Size};
+use crate::screen::Frame;
 use crate::text::Row;
 
 /// A menu that waits for an answer.
@@ -48,7 +48,7 @@ impl App {
                 self.menu_answer.push(c);
             }
             KeyCode::Backspace if !self.menu_answer.is_empty() => drop(self.menu_answer.pop()),
-            KeyCode::Enter if !self.menu_answer.is_empty() => return Some(self.choose_typed(menu)),
+            KeyCode::Enter if !self.menu_answer.is_empty() => return Some(self.choose_typed(&menu)),
             KeyCode::Enter if menu.kind == MenuKind::Answer => self.speak(range(menu.n)),
             _ => {
                 self.menu_answer.clear();
@@ -58,7 +58,7 @@ impl App {
         Some(Vec::new())
     }
 
-    fn choose_typed(&mut self, menu: SpokenMenu) -> Vec<Action> {
+    fn choose_typed(&mut self, menu: &SpokenMenu) -> Vec<Action> {
         let answer = std::mem::take(&mut self.menu_answer).to_lowercase();
         let number = match (answer.as_str(), menu.kind) {
             ("y" | "yes", MenuKind::Answer) => Some(1),
@@ -75,12 +75,11 @@ impl App {
     }
 
     fn spoken_menu(&self) -> Option<SpokenMenu> {
-        let size = Size { width: u16::MAX, height: u16::MAX };
         if !self.dialogs.is_empty() {
             if !self.dialogs.is_armed(self.now) || self.dialogs.is_typing() {
                 return None;
             }
-            return dialog_menu(&self.dialogs.view(&self.render_context(size.width))?);
+            return dialog_menu(&self.dialogs.view(&self.render_context(u16::MAX))?);
         }
         let panel = self.panel.as_ref()?;
         // The numbers are those that were told.
