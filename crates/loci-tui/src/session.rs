@@ -107,8 +107,11 @@ fn run(mut start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mail
     // On the worker, beside the session: what it tells comes here without waking another thread.
     let driven = runtime.spawn(drive(started, receiver, waiting, client, mailbox.clone()));
     if let Err(error) = runtime.block_on(driven) {
-        mailbox
-            .put(News::Ended { troubles: vec![format!("The session broke off: {error}")], has_failed: true });
+        mailbox.put(News::Ended {
+            troubles: vec![format!("The session broke off: {error}")],
+            has_failed: true,
+            cost_usd: 0.0,
+        });
     }
     runtime.shutdown_background();
 }
