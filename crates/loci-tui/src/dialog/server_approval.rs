@@ -11,7 +11,7 @@ use super::{Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
-use crate::layout::{bold, code, faint, line, marked, paragraph, warning};
+use crate::layout::{bold, code, faint, line, mark_of, marked, paragraph, warning};
 use crate::render::RenderContext;
 use crate::text::{Row, Style, sanitize_line};
 
@@ -136,7 +136,7 @@ impl Dialog for ServerApprovalDialog {
             if is_marked {
                 focus = foot.len();
             }
-            let lead = format!("{}{}. ", if is_marked { "❯ " } else { "  " }, idx + 1);
+            let lead = format!("{}{}. ", mark_of(is_marked), idx + 1);
             foot.extend(paragraph(&lead, &label, if is_marked { marked() } else { Style::default() }, width));
         }
         DialogView {
@@ -184,7 +184,7 @@ mod tests {
     fn check(names: &[&str], keys: &[KeyCode], expected: Option<(&[&str], &[&str], bool)>) {
         let mut dialog = ServerApprovalDialog::new(servers(names));
         let end = keys.iter().find_map(|code| match press(&mut dialog, Key::plain(*code)) {
-            DialogStep::Open => None,
+            DialogStep::Open | DialogStep::Act(_) => None,
             DialogStep::Answered(actions) => Some(actions),
         });
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
