@@ -112,6 +112,7 @@ impl App {
             }
             EngineEvent::Compacting => self.set_activity(Activity::Compacting),
             EngineEvent::Compacted { metadata } => {
+                self.show_compact_command();
                 let text = compaction_text(&metadata);
                 self.conversation.push(Block::Compaction { text });
             }
@@ -254,6 +255,17 @@ impl App {
         let text =
             sent.map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
         self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+    }
+
+    /// Shows the command that asked for a compaction; nothing else tells that it was heard.
+    fn show_compact_command(&mut self) {
+        let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
+        if self.sent.front().is_some_and(is_command)
+            && let Some(draft) = self.sent.pop_front()
+        {
+            let text = draft.display().trim().to_owned();
+            self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        }
     }
 
     /// Shows what a command said that needed no model.

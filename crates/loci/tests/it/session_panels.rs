@@ -245,15 +245,16 @@ async fn servers_of_the_project_are_used_only_once_they_are_approved() {
     let world = World::new([Step::text("Hello.")]).await;
     world.home.write(".mcp.json", r#"{"mcpServers": {"srv": {"command": "touch", "args": ["started"]}}}"#);
     let mut screen = world.start_interface([], SIZE);
-    let contents = screen.wait_for("Do not use them");
-    assert!(contents.contains("srv: touch started") && contents.contains("❯ 3."), "{contents}");
-    screen.type_text("\r");
+    let contents = screen.wait_for("Use none of them");
+    assert!(contents.contains("touch started") && contents.contains("❯ 1. ☐ srv"), "{contents}");
+    screen.type_text("4");
     screen.wait_for("for shortcuts");
     ask(&mut screen, "hi", "Hello.");
     leave(screen);
     assert!(!world.home.project().join("started").exists());
-    let state = std::fs::read_to_string(world.home.home().join(".claude.json")).unwrap();
-    assert!(state.contains("disabledMcpjsonServers"), "the answer is kept: {state}");
+    let local = world.home.project().join(".claude/settings.local.json");
+    let kept = std::fs::read_to_string(local).unwrap();
+    assert!(kept.contains("disabledMcpjsonServers"), "the answer is kept: {kept}");
 }
 
 #[tokio::test]
