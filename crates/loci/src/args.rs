@@ -496,7 +496,11 @@ mod tests {
         };
         assert!(matches!(read("-p hi"), Ok((Args { print: true, .. }, None))));
         assert!(matches!(read("sessions list"), Ok((_, Some(Subcommand::Sessions(_))))));
-        assert!(matches!(read("-p sessions"), Err(_) | Ok((_, Some(_)))), "as it always was");
+        let (args, subcommand) = read("-p sessions").unwrap();
+        assert!(
+            subcommand.is_none() && args.prompt.as_deref() == Some("sessions"),
+            "behind -p it is a prompt"
+        );
         assert_eq!(read("--help").unwrap_err(), clap::error::ErrorKind::DisplayHelp);
         assert_eq!(read("--no-such-flag").unwrap_err(), clap::error::ErrorKind::UnknownArgument);
     }
