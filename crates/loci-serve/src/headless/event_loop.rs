@@ -377,7 +377,7 @@ impl EventLoop<'_> {
                 self.tell_limits(started.rate_limits.as_deref());
             }
             EngineEvent::Stream { event: StreamEvent::BlockStarted { .. }, .. } => {
-                self.progress.begin_block()
+                self.progress.begin_block();
             }
             EngineEvent::Stream {
                 event: StreamEvent::Delta { delta: Delta::Thinking(text), .. }, ..

@@ -385,7 +385,7 @@ fn sweep_gives_up_locks_of_processes_that_are_gone_and_no_others() {
     fs::remove_dir_all(&gone.path).unwrap();
     let mut env = world.env.clone();
     env.clock = std::sync::Arc::new(loci_stdx::SystemClock::new());
-    assert_eq!(sweep_agent_worktrees(&env, &world.main, Duration::ZERO), [killed.path.clone()]);
+    assert_eq!(sweep_agent_worktrees(&env, &world.main, Duration::ZERO), [killed.path]);
     let listed = world.git(&["worktree", "list", "--porcelain"]);
     assert!(listed.contains("locked I am looking at it"), "{listed}");
     assert!(!listed.contains("agent-g") && !listed.contains("agent-k"), "{listed}");
