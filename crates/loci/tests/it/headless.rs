@@ -327,11 +327,11 @@ async fn impossible_flag_combinations_are_refused() {
         "#]],
         ),
         (
-            "-p hi --telepathy",
+            "-p hi --quux",
             expect![[r#"
-            error: unexpected argument '--telepathy' found
+            error: unexpected argument '--quux' found
 
-            Usage: loci [OPTIONS] [PROMPT] [COMMAND]
+            Usage: loci --print <PROMPT>
 
             For more information, try '--help'.
         "#]],
