@@ -101,7 +101,8 @@ impl Lease {
             }
         }
         let owner = read_owner(&note);
-        if owner.as_ref().is_some_and(LeaseOwner::is_gone)
+        // Without a note somebody is just coming or going.
+        if owner.as_ref().is_none_or(LeaseOwner::is_gone)
             && let Ok(lock) = FileLock::acquire(&lock_path, LAST_BREATH)
         {
             return Ok(Self::noted(lock, note, env));

@@ -90,7 +90,8 @@ async fn rewind_takes_back_what_two_agents_did_at_once() {
     }
 }
 
-/// What an agent in the background did before a prompt stays when files go back to that prompt.
+/// Invariant 19 of `docs/design/file-history.md`: what an agent in the background did before a prompt stays when files go
+/// back to that prompt.
 #[tokio::test]
 async fn rewind_to_a_later_prompt_takes_back_what_an_agent_did_after_it() {
     let gate = Gate::new();
@@ -134,6 +135,7 @@ async fn rewind_to_a_later_prompt_takes_back_what_an_agent_did_after_it() {
     assert!(!is_there("early.txt"));
 }
 
+/// Invariant 19 of `docs/design/file-history.md`.
 #[tokio::test]
 async fn rewind_leaves_the_worktree_of_an_agent_alone() {
     let mut call = agent("general-purpose", "Work.");
