@@ -331,6 +331,8 @@ async fn impossible_flag_combinations_are_refused() {
             expect![[r#"
             error: unexpected argument '--quux' found
 
+              tip: to pass '--quux' as a value, use '-- --quux'
+
             Usage: loci --print <PROMPT>
 
             For more information, try '--help'.
