@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long the lock of an owner that was killed may outlive it: a program that it was about to start holds it until it is
 /// one of its own.
 const LAST_BREATH: Duration = Duration::from_secs(5);
+/// How long somebody may take who is just coming or going: there is no note then.
+const PASSAGE: Duration = Duration::from_secs(1);
+/// How often it is looked who holds a lock that is waited for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The right to write a session, until dropped.
 #[derive(Debug)]
@@ -100,14 +104,22 @@ impl Lease {
                 Err(source) => return Err(LeaseError::Lock { session: session.clone(), source }),
             }
         }
-        let owner = read_owner(&note);
-        // Without a note somebody is just coming or going.
-        if owner.as_ref().is_none_or(LeaseOwner::is_gone)
-            && let Ok(lock) = FileLock::acquire(&lock_path, LAST_BREATH)
-        {
-            return Ok(Self::noted(lock, note, env));
+        let mut waited = Duration::ZERO;
+        loop {
+            let owner = read_owner(&note);
+            let patience = match &owner {
+                None => PASSAGE,
+                Some(owner) if owner.is_gone() => LAST_BREATH,
+                Some(_) => Duration::ZERO,
+            };
+            if waited >= patience {
+                return Err(LeaseError::Held { session: session.clone(), owner });
+            }
+            if let Ok(lock) = FileLock::acquire(&lock_path, LOOK) {
+                return Ok(Self::noted(lock, note, env));
+            }
+            waited += LOOK;
         }
-        Err(LeaseError::Held { session: session.clone(), owner })
     }
 
     /// Takes the lease from whoever has it.
