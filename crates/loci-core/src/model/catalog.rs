@@ -121,9 +121,10 @@ impl ModelCatalog {
             Some(found) if found.is_named => found,
             found => {
                 let found = self.windows.applied(name, found.unwrap_or_else(|| facts(name)));
-                self.described
-                    .get(name.trim())
-                    .map_or(found.clone(), |description| description.applied(found))
+                match self.described.get(name.trim()) {
+                    Some(description) => description.applied(found),
+                    None => found,
+                }
             }
         }
     }
