@@ -64,18 +64,27 @@ impl Choices {
 
     /// Returns the rows, one or more an answer, and which of them the marked one begins with.
     pub(crate) fn rows(&self, width: u16) -> (Vec<Row>, usize) {
-        let (mut rows, mut first) = (Vec::new(), 0);
-        for (idx, label) in self.labels.iter().enumerate() {
-            let is_marked = idx == self.marked;
-            if is_marked {
-                first = rows.len();
-            }
-            let style = if is_marked { marked() } else { Style::default() };
-            let lead = format!("{}{}. ", mark_of(is_marked), idx + 1);
-            rows.extend(paragraph(&lead, label, style, width));
-        }
-        (rows, first)
+        choice_rows(&self.labels, self.marked, width)
     }
+}
+
+/// Returns answers with their numbers, one of them marked, and the row at which that one begins.
+pub(crate) fn choice_rows(
+    labels: impl IntoIterator<Item = impl AsRef<str>>,
+    marked_idx: usize,
+    width: u16,
+) -> (Vec<Row>, usize) {
+    let (mut rows, mut first) = (Vec::new(), 0);
+    for (idx, label) in labels.into_iter().enumerate() {
+        let is_marked = idx == marked_idx;
+        if is_marked {
+            first = rows.len();
+        }
+        let style = if is_marked { marked() } else { Style::default() };
+        let lead = format!("{}{}. ", mark_of(is_marked), idx + 1);
+        rows.extend(paragraph(&lead, label.as_ref(), style, width));
+    }
+    (rows, first)
 }
 
 #[cfg(test)]

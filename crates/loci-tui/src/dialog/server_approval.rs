@@ -7,11 +7,12 @@ use loci_app::approvals::UnapprovedServer;
 use loci_app::mcp_approvals::ServerDecision;
 use loci_app::start::StartAnswer;
 
+use super::choices::choice_rows;
 use super::{Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
-use crate::layout::{bold, code, faint, line, mark_of, marked, paragraph, warning};
+use crate::layout::{bold, code, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::text::{Row, Style, sanitize_line};
 
@@ -126,19 +127,11 @@ impl Dialog for ServerApprovalDialog {
         head.push(Row::default());
         let mut body: Vec<Row> = self.servers.iter().flat_map(|server| server_rows(server, width)).collect();
         body.push(Row::default());
-        let (mut foot, mut focus) = (Vec::new(), 0);
         let ticks = self.servers.iter().zip(&self.is_ticked).map(|(server, is_ticked)| {
             format!("{} {}", if *is_ticked { "☒" } else { "☐" }, sanitize_line(&server.name))
         });
         let labels = ticks.chain(ENDS.iter().map(|(_, label)| (*label).to_owned()));
-        for (idx, label) in labels.enumerate() {
-            let is_marked = idx == self.marked;
-            if is_marked {
-                focus = foot.len();
-            }
-            let lead = format!("{}{}. ", mark_of(is_marked), idx + 1);
-            foot.extend(paragraph(&lead, &label, if is_marked { marked() } else { Style::default() }, width));
-        }
+        let (foot, focus) = choice_rows(labels, self.marked, width);
         DialogView {
             head,
             body,
