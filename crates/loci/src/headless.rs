@@ -37,10 +37,7 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     if let Some(name) = &args.worktree {
         inherited = enter_worktree(&inherited, &options, name)?;
     }
-    for notice in args.foreign.notices() {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(std::io::stderr(), "{notice}"));
-    }
+    args.foreign.tell_notices();
     let client_requests = connect_client(&inherited, &args, &mut options);
     let mut early = None;
     let mut runtime = None;

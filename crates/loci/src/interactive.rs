@@ -26,6 +26,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
             .hint("Use `loci -p \"your prompt\"` to run without one."));
     }
     args.check().map_err(UserError::new)?;
+    args.foreign.tell_notices();
     let mut options = RunOptions {
         is_interactive: true,
         is_long_lived: true,

@@ -1,6 +1,8 @@
 //! Flags of the reference that have no meaning here, or next to none. Programs pass them, so they are accepted, and whoever
 //! passes one that does nothing is told so on standard error, and why.
 
+use std::io::Write;
+
 use clap::Args;
 
 /// Flags without a meaning, as they were given.
@@ -64,8 +66,16 @@ impl ForeignFlags {
         self.prompt_suggestions.as_deref().is_some_and(|text| !matches!(text, "off" | "false"))
     }
 
+    /// Tells whoever passed them what they do not do.
+    pub(crate) fn tell_notices(&self) {
+        for notice in self.notices() {
+            // Nobody is left to tell when stderr is gone.
+            drop(writeln!(std::io::stderr(), "{notice}"));
+        }
+    }
+
     /// Returns what whoever passed them should know, a line a flag.
-    pub(crate) fn notices(&self) -> Vec<String> {
+    fn notices(&self) -> Vec<String> {
         let given = |text: &Option<String>| text.is_some();
         [
             (

@@ -99,6 +99,15 @@ async fn first_prompt_may_be_an_argument() {
 }
 
 #[tokio::test]
+async fn flag_without_an_effect_is_told_above_the_prompt() {
+    let world = World::new([]).await;
+    let mut screen = world.start_interface(["--chrome"], SIZE);
+    let contents = screen.wait_for("for shortcuts");
+    assert!(contents.contains("--chrome has no effect in loci"), "{contents}");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn permission_dialog_lets_a_call_run_once() {
     let world = World::new([bash("touch made"), Step::text("Done.")]).await;
     let mut screen = world.start_interface([], SIZE);
