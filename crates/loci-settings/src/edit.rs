@@ -3,6 +3,9 @@
 //! A value is replaced in its place; a new key goes behind its last neighbour, with the neighbour's indentation
 //! and the text's own line ends; a removed key takes its line with it. Comments, order, spacing and keys that
 //! nobody knows stay. A text that is not valid is not edited at all: what its author meant cannot be known.
+//!
+//! It is written by hand, although `jsonc-parser` has an editor: where values lie is told by the reader of settings
+//! (`jsonc`), which is there in any case, so that what is edited is what was read.
 
 #[cfg(test)]
 mod tests;

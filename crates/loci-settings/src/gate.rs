@@ -135,10 +135,19 @@ fn variable(name: &str) -> Variable {
         "OLLAMA_HOST",
         "IS_SANDBOX",
     ];
+    // Files of credentials name addresses, and commands that give keys; a prompt speaks as the person.
     const NETWORK: &[&str] = &[
         "ANTHROPIC_CUSTOM_HEADERS",
+        "AWS_CONFIG_FILE",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_SHARED_CREDENTIALS_FILE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
         "CLAUDE_CODE_CERT_STORE",
         "CLAUDE_CODE_EXTRA_BODY",
+        "CLAUDE_CODE_RESUME_PROMPT",
+        "CLOUDSDK_CONFIG",
+        "GCE_METADATA_HOST",
+        "GOOGLE_APPLICATION_CREDENTIALS",
         "NODE_EXTRA_CA_CERTS",
         "NODE_TLS_REJECT_UNAUTHORIZED",
         "SSL_CERT_FILE",

@@ -290,13 +290,15 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
     for scope in [Scope::Project, Scope::Local] {
         for text in [
             r#"{"permissions": {"deny": ["A"], "ask": ["B"]}, "x": 1}"#,
-            r#"{"model": "a", "language": "b"}"#,
+            r#"{"model": "a", "outputStyle": "b"}"#,
         ] {
             check_gate(scope, text, "counts, counts", "counts, counts");
         }
         for text in [
             r#"{"permissions": {"allow": ["Bash(*)"]}}"#,
             r#"{"permissions": {"additionalDirectories": ["/"]}}"#,
+            r#"{"language": "b"}"#,
+            r#"{"attribution": {"commit": "b"}}"#,
             r#"{"permissions": {"defaultMode": "acceptEdits"}}"#,
             r#"{"permissions": {"defaultMode": "default"}}"#,
             r#"{"env": {"PATH": "/evil"}}"#,
@@ -362,6 +364,9 @@ fn repository_cannot_set_request_endpoints() {
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "CLAUDE_CODE_CLIENT_CERT",
         "AWS_ENDPOINT_URL_BEDROCK",
+        "AWS_CONFIG_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "CLAUDE_CODE_RESUME_PROMPT",
     ] {
         let text = json!({"env": {name: "x"}}).to_string();
         check_gate(Scope::Project, &text, never, never);
@@ -411,6 +416,110 @@ fn ignored_settings_are_reported_once_per_file() {
         project.json: ignored until this folder is trusted: permissions.allow (2), env (1) (run `loci config trust`)
     "#]]
     .assert_eq(&said);
+}
+
+/// S-38: a repository restricts always, opens something once its folder is trusted, and some things never.
+#[test]
+fn sandbox_settings_of_a_repository_restrict_and_open_nothing_before_trust() {
+    const ALWAYS: [bool; 2] = [true, true];
+    const TRUSTED: [bool; 2] = [false, true];
+    const NEVER: [bool; 2] = [false, false];
+    for (key, value, expected) in [
+        ("enabled", json!(true), TRUSTED),
+        ("failIfUnavailable", json!(true), ALWAYS),
+        ("autoAllowBashIfSandboxed", json!(true), TRUSTED),
+        ("allowUnsandboxedCommands", json!(true), TRUSTED),
+        ("excludedCommands", json!(["x"]), TRUSTED),
+        ("filesystem.allowWrite", json!(["/x"]), TRUSTED),
+        ("filesystem.denyWrite", json!(["/x"]), ALWAYS),
+        ("filesystem.denyRead", json!(["/x"]), ALWAYS),
+        ("filesystem.allowRead", json!(["/x"]), TRUSTED),
+        ("filesystem.allowManagedReadPathsOnly", json!(true), NEVER),
+        ("filesystem.disabled", json!(true), NEVER),
+        ("network.allowedDomains", json!(["x"]), TRUSTED),
+        ("network.deniedDomains", json!(["x"]), ALWAYS),
+        ("network.strictAllowlist", json!(true), NEVER),
+        ("network.allowManagedDomainsOnly", json!(true), NEVER),
+        ("network.allowAllUnixSockets", json!(true), TRUSTED),
+        ("network.httpProxyPort", json!(8080), NEVER),
+        ("network.socksProxyPort", json!(1080), NEVER),
+        ("network.tlsTerminate", json!({"a": 1}), NEVER),
+        ("credentials", json!({"files": [{"path": "/x", "mode": "deny"}]}), TRUSTED),
+        ("enableWeakerNestedSandbox", json!(true), TRUSTED),
+        ("bwrapPath", json!("/x"), NEVER),
+        ("socatPath", json!("/x"), NEVER),
+    ] {
+        let inner = match key.split_once('.') {
+            Some((group, name)) => json!({group: {name: value}}),
+            None => json!({key: value}),
+        };
+        let text = json!({"sandbox": inner}).to_string();
+        let path = format!("sandbox.{key}");
+        let counts = [false, true]
+            .map(|is_trusted| merge(&[layer(Scope::Project, &text)], is_trusted).value(&path).is_some());
+        assert_eq!(counts, expected, "{key}");
+    }
+}
+
+#[test]
+fn credentials_of_every_file_are_hidden_and_none_is_taken_back() {
+    let file = |name: &str| {
+        format!(
+            r#"{{"sandbox": {{"credentials": {{"files": [{{"path": "{name}", "mode": "deny"}}], "envVars": [{{"name": "{name}", "mode": "deny"}}]}}}}}}"#
+        )
+    };
+    let layers = [
+        layer(Scope::User, &file("u")),
+        layer(Scope::Project, &file("p")),
+        layer(Scope::Managed, &file("m")),
+    ];
+    let sandbox = Settings::from(&merge(&layers, true)).sandbox;
+    for names in [sandbox.secret_files, sandbox.secret_variables] {
+        let mut names = names;
+        names.sort();
+        assert_eq!(names, ["m", "p", "u"]);
+    }
+}
+
+#[test]
+fn sandbox_settings_that_have_no_effect_are_named() {
+    let disabled = r#"{"sandbox": {"filesystem": {"disabled": true}}}"#;
+    for (scope, text, managed, expected) in [
+        (Scope::User, disabled, "{}", vec![]),
+        (
+            Scope::User,
+            disabled,
+            r#"{"sandbox": {"filesystem": {"denyRead": ["/x"]}}}"#,
+            vec!["sandbox.filesystem.disabled"],
+        ),
+        (
+            Scope::User,
+            disabled,
+            r#"{"sandbox": {"filesystem": {"allowManagedReadPathsOnly": true}}}"#,
+            vec!["sandbox.filesystem.disabled"],
+        ),
+        (
+            Scope::User,
+            r#"{"sandbox": {"credentials": {"awsPairs": [{"a": 1}], "sigv4": {"x": 1}, "allowPlaintextInject": false}}}"#,
+            "{}",
+            vec!["sandbox.credentials.awsPairs", "sandbox.credentials.sigv4"],
+        ),
+        // Who made the rules may lift them.
+        (Scope::User, "{}", r#"{"sandbox": {"filesystem": {"denyRead": ["/x"], "disabled": true}}}"#, vec![]),
+        (
+            Scope::User,
+            r#"{"sandbox": {"network": {"tlsTerminate": {}, "allowLocalBinding": true}, "credentials": {"envVars": [{"name": "T", "mode": "mask"}]}}}"#,
+            "{}",
+            vec!["sandbox.network.allowLocalBinding", "sandbox.network.tlsTerminate", "sandbox.credentials"],
+        ),
+    ] {
+        let merged = merge(&[layer(Scope::Managed, managed), layer(scope, text)], true);
+        let sandbox = Settings::from(&merged).sandbox;
+        let named: Vec<&str> = sandbox.not_honoured.iter().map(|(key, _)| *key).collect();
+        assert_eq!(named, expected, "{text} {managed}");
+        let is_wanted = [text, managed].iter().any(|it| it.contains("\"disabled\": true"));
+        assert_eq!(sandbox.is_files_disabled, is_wanted && expected.is_empty(), "{text} {managed}");
+    }
 }
 
 #[test]

@@ -52,6 +52,12 @@ pub struct Settings {
     pub cleanup_period_days: Option<u64>,
     /// Whether the prompt tells about git.
     pub include_git_instructions: Option<bool>,
+    /// The language of answers.
+    pub language: Option<String>,
+    /// What ends the message of a commit; an empty text hides it.
+    pub commit_attribution: Option<String>,
+    /// What ends the description of a pull request; an empty text hides it.
+    pub pull_request_attribution: Option<String>,
     /// Patterns of instruction files to leave out.
     pub claude_md_excludes: Vec<String>,
     /// The administrator's instructions.
@@ -175,6 +181,8 @@ pub struct PermissionSettings {
     pub default_mode: Option<Sourced>,
     /// Whether running everything unasked is forbidden.
     pub is_bypass_disabled: bool,
+    /// Whether the mode in which a classifier decides is forbidden (`disableAutoMode`, there or on its own).
+    pub is_auto_disabled: bool,
     /// Whether only the administrator's allow rules count.
     pub managed_rules_only: bool,
 }
@@ -215,6 +223,9 @@ impl From<&MergedSettings> for Settings {
                 additional_directories: sourced(merged, "permissions.additionalDirectories"),
                 default_mode: sourced(merged, "permissions.defaultMode").pop(),
                 is_bypass_disabled: text("permissions.disableBypassPermissionsMode").is_some(),
+                is_auto_disabled: ["permissions.disableAutoMode", "disableAutoMode"]
+                    .iter()
+                    .any(|path| text(path).is_some()),
                 managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
             },
             sandbox: SandboxSettings::from_merged(merged),
@@ -268,6 +279,9 @@ impl From<&MergedSettings> for Settings {
             },
             cleanup_period_days: number("cleanupPeriodDays"),
             include_git_instructions: flag("includeGitInstructions"),
+            language: text("language"),
+            commit_attribution: text("attribution.commit"),
+            pull_request_attribution: text("attribution.pr"),
             claude_md_excludes: texts("claudeMdExcludes").unwrap_or_default(),
             claude_md: text("claudeMd"),
             read_agents_md: flag("readAgentsMd") != Some(false),

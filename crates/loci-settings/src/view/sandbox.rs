@@ -65,6 +65,7 @@ const NOT_HONOURED: &[(&str, &str)] = &[
         "sandbox.network.allowUnixSockets",
         "on Linux sockets cannot be told apart by path; see allowAllUnixSockets",
     ),
+    ("sandbox.network.allowLocalBinding", "commands may always listen, on a loopback of their own"),
     ("sandbox.network.tlsTerminate", "encrypted connections are not opened"),
     ("sandbox.network.allowMachLookup", "there are no such services on Linux"),
     ("sandbox.enableWeakerNetworkIsolation", "it is for macOS"),
@@ -73,6 +74,13 @@ const NOT_HONOURED: &[(&str, &str)] = &[
     ("sandbox.socatPath", "socat is not used"),
     ("sandbox.ripgrep", "no search program is used"),
     ("sandbox.ignoreViolations", "refusals are always told"),
+];
+
+/// What `sandbox.credentials` may have beside files and variables, and is not there yet.
+const CREDENTIALS_NOT_THERE: &[(&str, &str)] = &[
+    ("allowPlaintextInject", "sandbox.credentials.allowPlaintextInject"),
+    ("awsPairs", "sandbox.credentials.awsPairs"),
+    ("sigv4", "sandbox.credentials.sigv4"),
 ];
 
 impl SandboxSettings {
@@ -94,6 +102,13 @@ impl SandboxSettings {
             not_honoured
                 .push(("sandbox.credentials", "mode `mask` is not there yet; these are hidden instead"));
         }
+        let wants_no_files = flag("sandbox.filesystem.disabled") == Some(true);
+        // The administrator alone may lift what the administrator says.
+        let keeps_files = is_managed(merged) && !is_of_managed(merged, "sandbox.filesystem.disabled");
+        if wants_no_files && keeps_files {
+            not_honoured.push(("sandbox.filesystem.disabled", "the administrator has rules about files"));
+        }
+        not_honoured.extend(credentials_not_there(merged));
         Self {
             enabled: flag("sandbox.enabled") == Some(true),
             fail_if_unavailable: flag("sandbox.failIfUnavailable") == Some(true),
@@ -104,7 +119,7 @@ impl SandboxSettings {
             deny_write: list("sandbox.filesystem.denyWrite"),
             deny_read: list("sandbox.filesystem.denyRead"),
             allow_read: kept(list("sandbox.filesystem.allowRead"), managed_reads),
-            is_files_disabled: flag("sandbox.filesystem.disabled") == Some(true) && !is_managed(merged),
+            is_files_disabled: wants_no_files && !keeps_files,
             network: NetworkSettings {
                 allowed: kept(list("sandbox.network.allowedDomains"), managed_only),
                 denied: list("sandbox.network.deniedDomains"),
@@ -124,24 +139,42 @@ impl SandboxSettings {
 
 /// Tells whether a key has a value that would do something.
 fn is_set(merged: &MergedSettings, key: &str) -> bool {
-    match merged.value(key) {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::Array(list)) => !list.is_empty(),
-        Some(_) => true,
+    merged.value(key).is_some_and(does_something)
+}
+
+fn does_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
     }
 }
 
-/// Tells whether the administrator says something of files or credentials: then nobody switches the guard off.
+/// Says what of `sandbox.credentials` is set and not there yet.
+fn credentials_not_there(merged: &MergedSettings) -> Vec<(&'static str, &'static str)> {
+    let credentials = merged.value("sandbox.credentials");
+    let is_set = |name: &str| credentials.and_then(|it| it.get(name)).is_some_and(does_something);
+    let set = CREDENTIALS_NOT_THERE.iter().filter(|(name, _)| is_set(name));
+    set.map(|(_, key)| (*key, "nothing is put into requests yet")).collect()
+}
+
+/// Tells whether the administrator says something of files or credentials: then nobody else switches the guard off.
 fn is_managed(merged: &MergedSettings) -> bool {
-    const KEYS: [&str; 5] = [
+    const KEYS: [&str; 6] = [
+        "sandbox.filesystem.allowManagedReadPathsOnly",
         "sandbox.filesystem.allowWrite",
         "sandbox.filesystem.denyWrite",
         "sandbox.filesystem.denyRead",
         "sandbox.filesystem.allowRead",
         "sandbox.credentials",
     ];
-    let parts = KEYS.iter().filter_map(|key| merged.get(key)).flat_map(|setting| &setting.parts);
-    parts.into_iter().any(|part| part.origin.scope == Scope::Managed)
+    KEYS.iter().any(|key| is_of_managed(merged, key))
+}
+
+/// Tells whether the administrator has a part in a key.
+fn is_of_managed(merged: &MergedSettings, key: &str) -> bool {
+    let parts = merged.get(key).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    parts.iter().any(|part| part.origin.scope == Scope::Managed)
 }
 
 /// Returns the credentials of one kind, and whether one is to be masked: a text, or an object with its name.
