@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use loci_context::AgentPrompt;
 use loci_core::agent::{
-    AgentDefinition, AgentRegistry, AgentScope, CATCH_ALL, Problem, ToolAccess, agent_mode, builtin_agents,
-    parse_agents_json, preloaded_skills,
+    AgentDefinition, AgentRegistry, AgentScope, CATCH_ALL, GUIDE, Problem, ToolAccess, agent_mode,
+    builtin_agents, parse_agents_json, preloaded_skills,
 };
 use loci_core::hooks::{HookConfig, HookScope, HookSource};
 use loci_core::permission::Rulebook;
@@ -33,27 +33,37 @@ pub(crate) struct SessionAgents {
 
 /// Returns all agents that files and the program itself define.
 pub fn all_agents(env: &Env, places: &DefinitionPlaces, plugins: &RunPlugins) -> AgentRegistry {
-    registry(env, discover_agents(places), &[], plugins)
+    registry(env, discover_agents(places), &[], plugins, true)
 }
 
-fn registry(env: &Env, found: FoundAgents, given: &[AgentDefinition], plugins: &RunPlugins) -> AgentRegistry {
+fn registry(
+    env: &Env,
+    found: FoundAgents,
+    given: &[AgentDefinition],
+    plugins: &RunPlugins,
+    has_person: bool,
+) -> AgentRegistry {
     let mut agents = given.to_vec();
     agents.extend(found.agents);
     if plugins.only.agents {
         agents.retain(|agent| matches!(agent.source.scope, AgentScope::Managed | AgentScope::Flag));
     }
     agents.extend(plugins.agents());
-    agents.extend(built_in(env));
+    agents.extend(built_in(env, has_person));
     AgentRegistry::new(agents, found.problems)
 }
 
-fn built_in(env: &Env) -> Vec<AgentDefinition> {
+/// Returns the built-in agents that the environment lets be; the guide only where a person could ask it something.
+fn built_in(env: &Env, has_person: bool) -> Vec<AgentDefinition> {
     if env.vars.is_truthy("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
         return Vec::new();
     }
     let without_looking = env.vars.is_truthy("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS");
-    let is_wanted =
-        |agent: &AgentDefinition| !(without_looking && matches!(agent.name.as_str(), "Explore" | "Plan"));
+    let is_wanted = |agent: &AgentDefinition| match agent.name.as_str() {
+        "Explore" | "Plan" => !without_looking,
+        GUIDE => has_person,
+        _ => true,
+    };
     builtin_agents().into_iter().filter(is_wanted).collect()
 }
 
@@ -66,7 +76,7 @@ impl SessionAgents {
         let given: Vec<AgentDefinition> = client.into_iter().chain(given).collect();
         let (registry, poll) = match run.is_bare {
             true => (AgentRegistry::new(given, Vec::new()), None),
-            false => follow(run, given),
+            false => follow(run, given, options.is_interactive),
         };
         let number =
             |name: &str| run.env.vars.non_empty(name).and_then(|text| text.trim().parse::<u32>().ok());
@@ -116,19 +126,20 @@ impl SessionAgents {
             return;
         };
         let elsewhere = || agent_where_it_was(options, run, resume.filter(|_| is_remembered)?, name.trim());
-        let Some(agent) = registry.find(name.trim()).cloned().or_else(elsewhere) else {
-            if is_remembered {
-                self.warnings.push(format!(
-                    "The session ran as the agent `{name}`, which there is no more; it goes on as usual"
-                ));
-                return;
-            }
-            let names: Vec<&str> = registry.iter().map(|agent| agent.name.as_str()).collect();
-            self.warnings.push(format!(
-                "There is no agent `{name}`, so the conversation runs as usual. There are: {}",
-                names.join(", ")
-            ));
-            return;
+        let agent = match find_main(&registry, name.trim()) {
+            Ok(agent) => agent,
+            Err(complaint) => match elsewhere() {
+                Some(agent) => agent,
+                None => {
+                    self.warnings.push(match is_remembered {
+                        true => format!(
+                            "The session ran as the agent `{name}`, which there is no more; it goes on as usual"
+                        ),
+                        false => complaint,
+                    });
+                    return;
+                }
+            },
         };
         if agent.name == CATCH_ALL && agent.source.scope == AgentScope::BuiltIn {
             return;
@@ -199,6 +210,22 @@ impl SessionAgents {
     }
 }
 
+/// Finds the agent to run as; that of a plugin needs no more than the last part of its name, where only one has it.
+fn find_main(registry: &AgentRegistry, name: &str) -> Result<Arc<AgentDefinition>, String> {
+    if let Some(agent) = registry.find(name) {
+        return Ok(Arc::clone(agent));
+    }
+    let (what, meant): (_, Vec<&Arc<AgentDefinition>>) = match registry.find_by_last_part(name) {
+        several if several.is_empty() => ("There is no agent", registry.iter().collect()),
+        several => match several[..] {
+            [only] => return Ok(Arc::clone(only)),
+            _ => ("Several plugins have an agent", several),
+        },
+    };
+    let names: Vec<&str> = meant.iter().map(|agent| agent.name.as_str()).collect();
+    Err(format!("{what} `{name}`, so the conversation runs as usual. There are: {}", names.join(", ")))
+}
+
 /// Looks for the agent of a session in the directory that the session worked in, where that is another one and trusted.
 fn agent_where_it_was(
     options: &RunOptions,
@@ -267,18 +294,22 @@ fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
 }
 
 /// Reads the definitions of files and follows them.
-fn follow(run: &RunSettings, given: Vec<AgentDefinition>) -> (AgentRegistry, Option<AgentPoller>) {
+fn follow(
+    run: &RunSettings,
+    given: Vec<AgentDefinition>,
+    has_person: bool,
+) -> (AgentRegistry, Option<AgentPoller>) {
     let places = run.instructions.definition_places(&run.env, &run.home);
     let (mut watch, found) = AgentWatch::start(places.clone());
     let (store, mut plugins) = (Arc::clone(&run.plugin_store), Arc::clone(&run.plugins));
-    let first = registry(&run.env, found, &given, &plugins);
+    let first = registry(&run.env, found, &given, &plugins, has_person);
     let env = run.env.clone();
     let poll: AgentPoller = Box::new(move || {
         let now = store.get();
         let has_other_plugins = !Arc::ptr_eq(&now, &plugins);
         plugins = now;
         let found = watch.poll().or_else(|| has_other_plugins.then(|| discover_agents(&places)))?;
-        Some(registry(&env, found, &given, &plugins))
+        Some(registry(&env, found, &given, &plugins, has_person))
     });
     (first, Some(poll))
 }
@@ -301,4 +332,34 @@ fn given_agents(options: &RunOptions, env: &Env) -> Result<(Vec<AgentDefinition>
         .map_err(|error| UserError::new(format!("Not a JSON object of agents: {error}")).hint(hint))?;
     let (agents, problems): (_, Vec<Problem>) = parse_agents_json(&parsed, AgentScope::Flag);
     Ok((agents, problems.iter().map(|problem| format!("Agents: {problem}")).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::agent::AgentSource;
+
+    use super::*;
+
+    #[test]
+    fn agent_of_a_plugin_is_found_by_the_last_part_of_its_name_where_one_plugin_has_it() {
+        let agent =
+            |name: &str| AgentDefinition::new(name, "d", "p", AgentSource::inline(AgentScope::Plugin));
+        let all = ["a:review:security", "a:writer", "b:writer", "writer-2"].map(agent);
+        let registry = AgentRegistry::new(all.into(), Vec::new());
+        let found = |name: &str| find_main(&registry, name).map(|agent| agent.name.clone());
+        for (name, expected) in [
+            ("security", Ok("a:review:security")),
+            ("a:writer", Ok("a:writer")),
+            ("writer-2", Ok("writer-2")),
+            (
+                "writer",
+                Err(
+                    "Several plugins have an agent `writer`, so the conversation runs as usual. There are: a:writer, b:writer",
+                ),
+            ),
+        ] {
+            assert_eq!(found(name), expected.map(str::to_owned).map_err(str::to_owned), "{name}");
+        }
+        assert!(found("review").unwrap_err().starts_with("There is no agent `review`"));
+    }
 }

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use loci_context::NotesPace;
-use loci_engine::{BackgroundConfig, ExtractionConfig, resolve_model};
+use loci_engine::{BackgroundConfig, ExtractionConfig};
 use loci_settings::Settings;
 use loci_stdx::Env;
 
@@ -50,7 +50,6 @@ pub(crate) fn background_config(
             .filter(|_| extraction_asked.unwrap_or(is_usual))
             .and_then(|memory| extraction(options, settings, memory.is_reviewed)),
         max_share: (!is_asked).then_some(MAX_SHARE),
-        small_model: Some(small_model(env)),
         agent_wait: agent_wait(env),
         command_wait: usual.command_wait,
         drain: millis(env, "LOCI_DRAIN_MS").unwrap_or_default(),
@@ -68,14 +67,6 @@ fn agent_wait(env: &Env) -> Option<Duration> {
 pub(crate) fn millis(env: &Env, name: &str) -> Option<Duration> {
     let said = env.vars.non_empty(name).and_then(|text| text.trim().parse().ok());
     said.map(Duration::from_millis)
-}
-
-/// The model of background work: the one of the haiku class, unless the environment names another.
-fn small_model(env: &Env) -> String {
-    let named = env.vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL");
-    // Not every account of Bedrock has the small one.
-    let usual = if env.vars.is_truthy("CLAUDE_CODE_USE_BEDROCK") { "sonnet" } else { "haiku" };
-    resolve_model(&env.vars, named.unwrap_or(usual))
 }
 
 fn extraction(options: &RunOptions, settings: &Settings, is_reviewed: bool) -> Option<ExtractionConfig> {

@@ -1,7 +1,10 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
 use loci_core::stream::Failure;
-use loci_engine::{ModelConfig, ToolSearchMode, is_model_available, resolve_model};
+use loci_engine::{
+    ModelConfig, ToolSearchMode, available_model, is_model_available, is_named, is_on_cloud, planning_model,
+    resolve_model,
+};
 use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
 use serde_json::Value;
@@ -12,28 +15,59 @@ use crate::user_error::UserError;
 /// The most fallback models that are kept.
 const MOST_FALLBACKS: usize = 3;
 
-/// Chooses the models; `before` is the one a resumed session used last.
-pub fn choose(
-    env: &Env,
-    asked: &ModelOptions,
-    settings: &Settings,
-    before: Option<&str>,
-) -> Result<ModelConfig, UserError> {
+/// What the models of a run are chosen by.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelSources<'a> {
+    /// What the run is asked for.
+    pub asked: &'a ModelOptions,
+    /// Its settings.
+    pub settings: &'a Settings,
+    /// All that is in force, with what may be chosen (`availableModels`).
+    pub in_force: &'a Value,
+    /// The model that a resumed session used last.
+    pub before: Option<&'a str>,
+}
+
+/// Chooses the models. What may not be chosen is replaced; the text is what the user should know of that.
+pub fn choose(env: &Env, from: ModelSources<'_>) -> Result<(ModelConfig, Option<String>), UserError> {
+    let ModelSources { asked, settings, in_force, before } = from;
     let vars = &env.vars;
+    let usual =
+        || available_model(vars, in_force, "default").unwrap_or_else(|| resolve_model(vars, "default"));
+    let by_variable = default_model(vars, in_force);
+    // Where a new session would begin with the variable's model, an old one goes on with it.
+    let is_usual = settings.model.is_none() && by_variable.is_some();
+    // A session of two models goes on with both, whichever was asked last.
+    let is_of_pair = |model: &str| {
+        let name = settings.model.as_deref().unwrap_or_default();
+        planning_model(vars, in_force, name)
+            .is_some_and(|planner| planner == model || resolve_model(vars, name) == model)
+    };
     let wish = asked
         .model
         .as_deref()
         .or_else(|| vars.non_empty("ANTHROPIC_MODEL"))
-        .or(before)
+        .or(before.filter(|model| !is_usual && !is_of_pair(model) && can_go_on(vars, in_force, model)))
         .or(settings.model.as_deref())
-        .or_else(|| vars.non_empty("ANTHROPIC_DEFAULT_MODEL"))
-        .unwrap_or("default");
-    let main = resolve_model(vars, wish);
+        .or(by_variable);
+    let main = match wish {
+        Some(name) => available_model(vars, in_force, name).unwrap_or_else(usual),
+        None => usual(),
+    };
+    let wished = wish.map(|name| resolve_model(vars, name));
+    let replaced = wished
+        .filter(|id| *id != main)
+        .map(|id| format!("Settings (availableModels) do not let `{id}` be chosen; `{main}` is asked"));
     let fallbacks = match (&asked.fallbacks, &settings.fallback_model) {
-        (Some(names), _) | (None, Some(names)) => fallbacks(vars, names.iter().map(String::as_str), &main),
+        (Some(names), _) | (None, Some(names)) => {
+            fallbacks(vars, in_force, names.iter().map(String::as_str), &main)
+        }
         (None, None) => Vec::new(),
     };
-    Ok(ModelConfig {
+    let planner = wish.and_then(|name| planning_model(vars, in_force, name)).filter(|id| *id != main);
+    let model = ModelConfig {
+        is_main_chosen: asked.model.is_some() || settings.model.is_some(),
+        planner,
         fallbacks,
         effort: effort(vars, asked, settings),
         max_thinking_tokens: match (asked.thinking, asked.max_thinking_tokens) {
@@ -55,26 +89,22 @@ pub fn choose(
         tool_search: ToolSearchMode::Off,
         catalog: loci_core::model::ModelCatalog::default(),
         main,
-    })
+    };
+    Ok((model, replaced))
 }
 
-/// Puts a model that may be chosen in the place of one that settings (`availableModels`) do not let be; returns what the
-/// user should know.
-pub fn keep_available(vars: &Vars, in_force: &Value, model: &mut ModelConfig) -> Option<String> {
-    let usual = resolve_model(vars, "default");
-    let may_be = |id: &str| {
-        is_model_available(vars, in_force, id) || id == usual && is_model_available(vars, in_force, "default")
-    };
-    model.fallbacks.retain(|id| may_be(id));
-    if may_be(&model.main) {
-        return None;
-    }
-    let listed = in_force["availableModels"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let listed = listed.map(|name| resolve_model(vars, name)).next();
-    let taken = if may_be(&usual) { usual } else { listed.unwrap_or(usual) };
-    let refused = std::mem::replace(&mut model.main, taken);
-    model.fallbacks.retain(|id| *id != model.main);
-    Some(format!("Settings (availableModels) do not let `{refused}` be chosen; `{}` is asked", model.main))
+/// Returns the model that a variable has new sessions begin with, where it counts.
+fn default_model<'a>(vars: &'a Vars, in_force: &Value) -> Option<&'a str> {
+    let name = vars.non_empty("ANTHROPIC_DEFAULT_MODEL")?;
+    let word = name.trim().to_ascii_lowercase();
+    let is_ignored = ["default", "inherit", "opusplan", "haiku"].contains(&word.as_str());
+    let is_enforced = in_force["enforceAvailableModels"] == Value::Bool(true);
+    (!is_ignored && !is_enforced && is_model_available(vars, in_force, name)).then_some(name)
+}
+
+/// Tells whether a session may go on with the model it used: clouds have names of their own for theirs.
+fn can_go_on(vars: &Vars, in_force: &Value, model: &str) -> bool {
+    is_model_available(vars, in_force, model) && (!is_on_cloud(vars) || is_named(in_force, model))
 }
 
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next, and at last to the model.
@@ -85,10 +115,16 @@ fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings) -> Option<Stri
     level.map(str::to_owned)
 }
 
-fn fallbacks<'a>(vars: &Vars, names: impl Iterator<Item = &'a str>, main: &str) -> Vec<String> {
+/// Those that may not be chosen are left out.
+fn fallbacks<'a>(
+    vars: &Vars,
+    in_force: &Value,
+    names: impl Iterator<Item = &'a str>,
+    main: &str,
+) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names.map(str::trim).filter(|name| !name.is_empty()) {
-        let model = resolve_model(vars, name);
+        let Some(model) = available_model(vars, in_force, name) else { continue };
         if model != main && !out.contains(&model) && out.len() < MOST_FALLBACKS {
             out.push(model);
         }
@@ -128,12 +164,39 @@ mod tests {
         options
     }
 
-    fn check(vars: &[(&str, &str)], line: &str, before: Option<&str>, expected: &str) {
+    /// Returns the models, and whether one was replaced.
+    fn chosen(
+        vars: &[(&str, &str)],
+        line: &str,
+        settings: &Settings,
+        in_force: &Value,
+        before: Option<&str>,
+    ) -> (ModelConfig, Option<String>) {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = vars.iter().copied().collect();
-        let model = choose(&env, &asked(line), &Settings::default(), before).unwrap();
+        choose(&env, ModelSources { asked: &asked(line), settings, in_force, before }).unwrap()
+    }
+
+    fn check(vars: &[(&str, &str)], line: &str, before: Option<&str>, expected: &str) {
+        let (model, _) = chosen(vars, line, &Settings::default(), &Value::Null, before);
         let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
         assert_eq!(all.join(" "), expected, "{vars:?} {line}");
+    }
+
+    #[test]
+    fn opusplan_has_opus_plan_and_sonnet_work_also_when_a_session_goes_on() {
+        let by_settings = Settings { model: Some("opusplan".to_owned()), ..Settings::default() };
+        let (sonnet, opus) = ("claude-sonnet-5-5", Some("claude-opus-5-5"));
+        for (line, settings, before, main, planner) in [
+            ("--model opusplan", &Settings::default(), None, sonnet, opus),
+            ("", &by_settings, None, sonnet, opus),
+            ("", &by_settings, opus, sonnet, opus),
+            ("", &by_settings, Some("claude-haiku-4-5"), "claude-haiku-4-5", None),
+            ("--model opus", &by_settings, None, "claude-opus-5-5", None),
+        ] {
+            let (model, _) = chosen(&[], line, settings, &Value::Null, before);
+            assert_eq!((model.main.as_str(), model.planner.as_deref()), (main, planner), "{line} {before:?}");
+        }
     }
 
     #[test]
@@ -153,25 +216,55 @@ mod tests {
     }
 
     #[test]
+    fn default_of_new_sessions_is_a_variable_where_it_counts() {
+        let variable = |value: &'static str| [("ANTHROPIC_DEFAULT_MODEL", value)];
+        check(&variable("sonnet"), "", None, "claude-sonnet-5-5");
+        check(&variable("sonnet"), "", Some("claude-opus-4-6"), "claude-sonnet-5-5");
+        check(&variable("sonnet"), "--model opus", None, "claude-opus-5-5");
+        for ignored in ["haiku", "default", "opusplan", "inherit"] {
+            check(&variable(ignored), "", None, "claude-opus-5-5");
+        }
+        let in_force = serde_json::json!({"availableModels": ["haiku"]});
+        let (model, replaced) = chosen(&variable("sonnet"), "", &Settings::default(), &in_force, None);
+        assert_eq!((model.main.as_str(), replaced), ("claude-opus-5-5", None));
+    }
+
+    #[test]
+    fn clouds_do_not_go_back_to_the_model_of_a_transcript() {
+        let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1")];
+        check(&bedrock, "", Some("claude-sonnet-5-5"), "claude-opus-5");
+        check(&bedrock, "", Some("ollama/qwen3"), "ollama/qwen3");
+    }
+
+    #[test]
     fn model_that_settings_do_not_offer_is_replaced_and_said() {
-        let vars = Vars::default();
-        for (in_force, main, fallbacks, expected, is_said) in [
-            (serde_json::json!({}), "x", "y", "x y", false),
-            (serde_json::json!({"availableModels": ["x"]}), "x", "y", "x", false),
-            (serde_json::json!({"availableModels": ["sonnet"]}), "x", "", "claude-opus-5-5", true),
+        for (in_force, line, before, expected, is_said) in [
+            (serde_json::json!({}), "--model x --fallback-model y", None, "x y", false),
+            (serde_json::json!({"availableModels": ["x"]}), "--model x --fallback-model y", None, "x", false),
+            (serde_json::json!({"availableModels": ["sonnet"]}), "--model x", None, "claude-opus-5-5", true),
+            (serde_json::json!({"availableModels": ["sonnet"]}), "", Some("x"), "claude-opus-5-5", false),
+            (
+                serde_json::json!({"availableModels": ["sonnet", "claude-opus-4-6"]}),
+                "--model opus --fallback-model sonnet,haiku",
+                None,
+                "claude-opus-4-6 claude-sonnet-5-5",
+                true,
+            ),
             (
                 serde_json::json!({"availableModels": ["sonnet"], "enforceAvailableModels": true}),
-                "x",
-                "sonnet",
+                "--model x --fallback-model sonnet,default",
+                None,
                 "claude-sonnet-5-5",
                 true,
             ),
         ] {
-            let fallbacks = fallbacks.split_whitespace().map(|name| resolve_model(&vars, name)).collect();
-            let mut model = ModelConfig { fallbacks, ..ModelConfig::new(main) };
-            let said = keep_available(&vars, &in_force, &mut model);
+            let (model, replaced) = chosen(&[], line, &Settings::default(), &in_force, before);
             let all: Vec<String> = std::iter::once(model.main).chain(model.fallbacks).collect();
-            assert_eq!((all.join(" ").as_str(), said.is_some()), (expected, is_said), "{in_force}");
+            assert_eq!(
+                (all.join(" ").as_str(), replaced.is_some()),
+                (expected, is_said),
+                "{in_force} {line}"
+            );
         }
     }
 
@@ -180,10 +273,18 @@ mod tests {
         let mut env = Env::for_test("/home/dev", "/p");
         env.vars = [("MAX_THINKING_TOKENS", "lots")].into_iter().collect();
         assert!(
-            choose(&env, &ModelOptions::default(), &Settings::default(), None)
-                .unwrap_err()
-                .message()
-                .contains("MAX_THINKING_TOKENS")
+            choose(
+                &env,
+                ModelSources {
+                    asked: &ModelOptions::default(),
+                    settings: &Settings::default(),
+                    in_force: &Value::Null,
+                    before: None
+                }
+            )
+            .unwrap_err()
+            .message()
+            .contains("MAX_THINKING_TOKENS")
         );
     }
 
@@ -197,9 +298,7 @@ mod tests {
             ..Settings::default()
         };
         let choose = |vars: &[(&str, &str)], line: &str, before| {
-            let mut env = Env::for_test("/home/dev", "/p");
-            env.vars = vars.iter().copied().collect();
-            let model = choose(&env, &asked(line), &settings, before).unwrap();
+            let (model, _) = chosen(vars, line, &settings, &Value::Null, before);
             let thinking = model.max_thinking_tokens.map_or("-".to_owned(), |budget| budget.to_string());
             format!("{} {} {thinking} {}", model.main, model.effort.unwrap(), model.fallbacks.join(","))
         };

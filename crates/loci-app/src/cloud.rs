@@ -47,6 +47,21 @@ const SMALL_REGION: &str = "ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION";
 /// Those of clouds that we do not have.
 const UNKNOWN: [&str; 2] = ["CLAUDE_CODE_USE_MANTLE", "CLAUDE_CODE_USE_ANTHROPIC_AWS"];
 
+/// The models that clouds are known to have, by our ids; the newest of a family first.
+const CLOUD_MODELS: [&str; 11] = [
+    "claude-fable-5",
+    "claude-opus-5",
+    "claude-opus-4-8",
+    "claude-opus-4-7",
+    "claude-opus-4-6",
+    "claude-opus-4-5",
+    "claude-opus-4-1",
+    "claude-sonnet-5",
+    "claude-sonnet-4-6",
+    "claude-sonnet-4-5",
+    "claude-haiku-4-5",
+];
+
 /// Returns who serves the models of the first provider, as clients are told it.
 pub fn api_provider(env: &Env) -> &'static str {
     Cloud::from_env(env).ok().flatten().map_or("firstParty", Cloud::name)
@@ -60,6 +75,11 @@ impl Cloud {
                 .hint(format!("Unset {name}, or use CLAUDE_CODE_USE_BEDROCK, CLAUDE_CODE_USE_VERTEX or CLAUDE_CODE_USE_FOUNDRY.")));
         }
         Ok(SWITCHES.iter().find(|(name, _)| env.vars.is_truthy(name)).map(|(_, cloud)| *cloud))
+    }
+
+    /// Returns the models that it is known to have, by our ids.
+    pub(crate) fn models() -> impl Iterator<Item = &'static str> {
+        CLOUD_MODELS.into_iter()
     }
 
     /// Returns what of the environment has no effect here.
@@ -187,5 +207,19 @@ mod tests {
         assert_eq!(chosen(&[("CLAUDE_CODE_USE_VERTEX", "true")]), Ok(Some(Cloud::Vertex)));
         assert_eq!(chosen(&[("CLAUDE_CODE_USE_FOUNDRY", "1")]), Ok(Some(Cloud::Foundry)));
         assert!(chosen(&[("CLAUDE_CODE_USE_MANTLE", "1")]).unwrap_err().contains("CLAUDE_CODE_USE_MANTLE"));
+    }
+
+    #[test]
+    fn address_of_foundry_is_its_own_or_made_of_the_resource() {
+        let url = |vars: &[(&str, &str)]| {
+            let mut env = Env::for_test("/home/dev", "/p");
+            env.vars = vars.iter().copied().collect();
+            foundry_url(&env).map_err(|error| error.message().to_owned())
+        };
+        let resource = ("ANTHROPIC_FOUNDRY_RESOURCE", " my-resource ");
+        assert_eq!(url(&[resource]).unwrap(), "https://my-resource.services.ai.azure.com/anthropic");
+        let own = ("ANTHROPIC_FOUNDRY_BASE_URL", "https://gateway/anthropic");
+        assert_eq!(url(&[resource, own]).unwrap(), "https://gateway/anthropic");
+        assert!(url(&[]).unwrap_err().contains("where the resource is"));
     }
 }

@@ -29,7 +29,7 @@ pub mod status;
 pub mod tasks;
 pub mod usage;
 
-use loci_engine::{CommandCall, LocalCommands, LocalEffect, LocalOutcome, SessionSnapshot};
+use loci_engine::{CommandCall, LocalCommands, LocalEffect, LocalOutcome, MentionedSession, SessionSnapshot};
 use loci_settings::Scope;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
@@ -38,6 +38,7 @@ pub use reload_plugins::PluginReload;
 
 use crate::doctor::{BuildNames, DoctorReport};
 use crate::session_command::CommandContext;
+use crate::session_mention::read_mentioned;
 use crate::settings_editor::{SettingsContext, SettingsInputs};
 use crate::stats::statistics_text;
 use crate::user_error::UserError;
@@ -103,6 +104,10 @@ impl LocalCommands for SessionCommands {
 
     fn needs_servers(&self, call: &CommandCall) -> bool {
         matches!(call.command.name.as_str(), "context" | "mcp" | "status")
+    }
+
+    fn read_session(&self, name: &str) -> Result<MentionedSession, String> {
+        read_mentioned(&self.env, &self.home, name).map_err(|error| error.to_string())
     }
 }
 
@@ -183,7 +188,7 @@ pub fn short_tokens(n: u64) -> String {
 }
 
 /// Returns a time as people say it.
-pub fn shown_duration(time: std::time::Duration) -> String {
+pub fn format_duration(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_secs() {
         0..10 => format!("{seconds:.1} s"),
@@ -220,7 +225,7 @@ mod tests {
             (61_000, "1 min 1 s"),
             (3_700_000, "1 h 1 min"),
         ] {
-            assert_eq!(shown_duration(Duration::from_millis(millis)), expected);
+            assert_eq!(format_duration(Duration::from_millis(millis)), expected);
         }
     }
 

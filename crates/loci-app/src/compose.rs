@@ -4,6 +4,7 @@
 //! (its connection is made meanwhile), permissions and memories, the reloading of settings, tools and model; at last
 //! what was read is waited for and all is put together. What is slow runs beside the rest: a start is measured.
 
+mod assembly;
 mod identity;
 mod permissions;
 mod prefetch;
@@ -12,68 +13,55 @@ mod structured_output;
 mod tools;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use loci_context::PromptParts;
-use loci_core::hooks::{HookConfig, HookEvent};
 use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
 use loci_engine::{
-    BackgroundConfig, CommandRegistry, CompactionConfig, Grants, InitializeRequest, LoadedHistory, McpConfig,
-    ModelConfig, PlanConfig, SessionConfig, SessionMemory, SessionSkills, SettingsReload, ToolSearchMode,
-    TurnLimits,
+    CompactionConfig, InitializeRequest, McpConfig, ModelConfig, SessionConfig, SessionSkills,
+    SettingsReload, ToolSearchMode,
 };
-use loci_llm::{Client, RetryPolicy};
+use loci_llm::Client;
 use loci_mcp::SandboxMaker;
 use loci_sandbox::Sandbox;
-use loci_stdx::{Env, Store};
-use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_stdx::Env;
+use loci_storage::layout::SessionTmp;
 use loci_tools::{RecordDirs, SKILL_TOOL, Toolbox, real_path};
 
 use crate::agent_servers::agent_servers;
 use crate::agents::{SessionAgents, add_client_agents};
-use crate::background_agents::background_config;
-use crate::checkpoints::file_history;
-use crate::choose_model;
-use crate::commands::{PluginReload, SessionCommands};
+use crate::choose_model::{self, ModelSources};
+use crate::commands::PluginReload;
 use crate::compaction::compaction_config;
+use crate::ineffective_vars::ineffective_vars;
 use crate::mcp;
 use crate::memory::{Memory, open_memory};
 use crate::options::{RunOptions, ToolChoice};
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
-use crate::providers::wait_beside;
+use crate::providers::block_on_thread;
 use crate::resume::{self, Resume};
 use crate::sandbox::{SandboxWorld, SessionSandbox, sandbox_maker};
-use crate::save_permission::{save_nothing, save_to_settings};
 use crate::settings::RunSettings;
-use crate::settings_editor::SettingsInputs;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::skills::SkillOptions;
 use crate::status_line::refused_commands;
-use crate::system_prompt::{change_prompts, prompt_parts};
+use crate::system_prompt::change_prompts;
 use crate::tool_search::tool_search;
 use crate::user_error::UserError;
-use crate::worktree::worktree_options;
 
-use permissions::may_bypass;
+use assembly::{Parts, assemble};
 use provider::{Provider, declared_window, provider};
 use structured_output::offer_structured_output;
 
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
-pub(crate) use provider::provider_of_run;
-pub use provider::{needs_credentials, own_catalog};
+pub(crate) use provider::RunProviders;
+pub use provider::{credentials_source, needs_credentials, own_catalog};
 pub use tools::toolbox;
 
-/// Models of named providers with less than this are offered few tools: each takes room that the work needs.
+/// Models of named providers with less than this are told little and offered few tools: each takes room that the work needs.
 const SMALL_WINDOW: u64 = 32_768;
-
-/// How often hooks may make a turn go on, unless somebody says otherwise.
-const MOST_OBJECTIONS: u32 = 8;
-
-/// How long a session waits for its user before hooks hear of it, unless somebody says otherwise.
-const IDLE_NOTICE: Duration = Duration::from_secs(60);
 
 /// What a session is composed from.
 pub struct ComposeInputs<'a> {
@@ -111,6 +99,7 @@ impl Composed {
     /// Takes up what the client asked for meanwhile; nothing of the session exists yet.
     pub fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
         change_prompts(&mut self.config.prompt, options)?;
+        self.config.keeps_prompt = options.keeps_system_prompt;
         resume::name_history(&mut self.config.history, options);
         offer_structured_output(&mut self.config, options)?;
         if let Some(request) = &options.initialize {
@@ -133,77 +122,46 @@ impl Composed {
 /// Makes the configuration of a session.
 pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
+    let mut warnings = std::mem::take(&mut resume.warnings);
     let mut provider = provider(options, &run, client);
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
     let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
     let sandbox = sandbox(&run, &tmp, &mut access)?;
     let settings_reload = reload(options, &mut run, &access, &provider, sandbox.clone());
-    let record = RecordDirs {
-        sessions: identity::project_dir(&resume.place),
-        memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
-    };
-    let mut agents = SessionAgents::new(options, &run)?;
-    agents.apply_main(options, &run, &mut access.rulebook, Some(&resume));
-    resume.history.agent = agents.news_for(&resume);
-    let asked = agents.model_options(&options.model);
-    let mut model = choose_model::choose(&run.env, &asked, &run.settings, resume.model.as_deref())?;
-    let unavailable = choose_model::keep_available(&run.env.vars, &run.in_force, &mut model);
-    provider.settle(&mut model, &run)?;
-    check_budget(options, &model)?;
-    model.user_id = loci_storage::config::known_user_id(&run.home);
+    let mut agents = session_agents(options, &run, &mut access, &mut resume)?;
+    let mut model = session_model(options, &run, &resume, &agents, &mut provider, &mut warnings)?;
     let mut prefetched = prefetch.join();
-    let instructions = prefetched.instructions.diagnostics.iter();
-    let instructions = instructions.map(|found| format!("{}: {}", found.path.display(), found.message));
-    let mut warnings = std::mem::take(&mut resume.warnings);
-    warnings.extend(unavailable);
+    let found_skills = std::mem::take(&mut prefetched.skills);
     warnings.extend(provider.warnings(&run));
-    let skills = std::mem::take(&mut prefetched.skills);
-    warnings.extend(skills.warnings());
-    warnings.extend(run.warnings.iter().chain(&access.warnings).cloned().chain(instructions));
-    let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
-    let is_named = model.catalog.facts(&model.main).is_named;
-    compaction.window = match is_named {
-        // A window of the whole session would count for its other models, too.
-        true => compaction.window.filter(|window| Some(*window) != declared_window(&run)),
-        false => compaction
-            .window
-            .or_else(|| server_window(&run.env, &provider.client, &model.catalog, &model.main)),
-    };
-    compaction.window = options.compact_window.or(compaction.window);
-    let (mcp, problems) =
-        mcp::servers_of_run(options, &run, resume.place.id().as_str(), agents.config.main.as_deref())?;
-    let make_sandbox = sandbox_maker(&run, resume.place.id().as_str());
-    let of_agents = agent_servers(options, &run, resume.place.id().as_str(), &make_sandbox);
-    agents.config.make_servers = Some(of_agents);
-    warnings.extend(problems);
-    let window = compaction.window.unwrap_or(model.catalog.facts(&model.main).window);
+    warnings.extend(ineffective_vars(&run.env.vars));
+    warnings.extend(found_skills.warnings());
+    warnings.extend(run.warnings.iter().chain(&access.warnings).cloned());
+    warnings.extend(instruction_problems(&prefetched));
+    let compaction = session_compaction(options, &run, &provider, &model);
+    let sandbox_maker = sandbox_maker(&run, resume.place.id().as_str());
+    let mcp = session_servers(options, &run, &resume, &mut agents, &sandbox_maker, &mut warnings)?;
+    let room = Room::of_model(&model, &compaction);
     let skills = match options.has_no_commands {
-        true => SessionSkills::none(),
-        false => skills.into_session(SkillOptions::new(&run), window),
+        true => Arc::new(SessionSkills::none()),
+        false => Arc::new(found_skills.into_session(SkillOptions::new(&run), room.window)),
     };
-    let skills = Arc::new(skills);
     agents.preload_skills(&skills.registry());
     warnings.append(&mut agents.warnings);
-    warnings.extend(tools::unknown_tools(options));
-    let mut toolbox = toolbox(options, &run, &access.rulebook, record, &skills)?;
-    agents.offer(&mut toolbox, &access.rulebook);
-    let (search, warning) = tool_search(options, &run, &access.rulebook, &model.main);
-    // What was found is told in a kind of block that only the Messages API knows.
-    model.tool_search = if is_named { ToolSearchMode::Off } else { search };
-    warnings.extend(warning);
-    if is_named && window < SMALL_WINDOW && options.tools == ToolChoice::Usual {
-        toolbox.retain(|tool| tool.facts.is_bare);
-        warnings.push(format!(
-            "`{}` can read {window} tokens at once, so it is offered the tools of a bare run alone; name others with --tools",
-            model.main
-        ));
-    }
+    let toolbox = session_tools(options, &run, &resume, (&access, &agents, &skills), &room, &mut warnings)?;
+    warnings.extend(choose_tool_search(options, &run, &access.rulebook, &mut model));
     let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
-    let may_bypass = may_bypass(&options.permissions, &run.settings.permissions);
     let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
     warnings.extend(warning);
+    let style = choose_style(&run);
+    warnings.extend(style.warnings);
+    let style_names = style_names(&run);
+    let plugin_reload = PluginReload {
+        inherited: run.inherited.clone(),
+        options: options.clone(),
+        store: Arc::clone(&run.plugin_store),
+    };
     let parts = Parts {
-        sandbox_maker: make_sandbox,
+        sandbox_maker,
         sandbox,
         agents,
         provider,
@@ -217,26 +175,162 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
         tmp,
         plans,
         mcp,
-    };
-    let style = choose_style(&run);
-    warnings.extend(style.warnings);
-    let style_names = style_names(&run);
-    let plugin_reload = PluginReload {
-        inherited: run.inherited.clone(),
-        options: options.clone(),
-        store: Arc::clone(&run.plugin_store),
+        plugin_reload: plugin_reload.clone(),
     };
     let mut config = assemble(options, run, resume, parts, started)?;
     config.prompt.style = style.prompt;
+    config.prompt.is_small = room.is_small;
     config.output_style = style.name;
     offer_structured_output(&mut config, options)?;
-    if let Some(request) = &options.initialize {
-        redirect_tools(&mut config, request);
-        if let Some(names) = &request.skills {
-            choose_skills(&mut config, names);
-        }
-    }
+    apply_initialize(&mut config, options.initialize.as_ref());
+    let may_bypass = config.grants.may_bypass;
     Ok(Composed { config, warnings, models, may_bypass, style_names, plugin_reload })
+}
+
+/// How much the main model can read at once.
+struct Room {
+    model: String,
+    window: u64,
+    /// Whether that is so little that the model is told little and offered few tools.
+    is_small: bool,
+}
+
+impl Room {
+    fn of_model(model: &ModelConfig, compaction: &CompactionConfig) -> Self {
+        let facts = model.catalog.facts(&model.main);
+        let window = compaction.window.unwrap_or(facts.window);
+        Self { model: model.main.clone(), window, is_small: facts.is_named && window < SMALL_WINDOW }
+    }
+}
+
+/// Finds the agents that can be sent out, and has the session be the one that was chosen for it.
+fn session_agents(
+    options: &RunOptions,
+    run: &RunSettings,
+    access: &mut Access,
+    resume: &mut Resume,
+) -> Result<SessionAgents, UserError> {
+    let mut agents = SessionAgents::new(options, run)?;
+    agents.apply_main(options, run, &mut access.rulebook, Some(resume));
+    resume.history.agent = agents.news_for(resume);
+    Ok(agents)
+}
+
+/// Returns what is wrong with instruction files, for people.
+fn instruction_problems(prefetched: &Prefetched) -> impl Iterator<Item = String> {
+    let found = prefetched.instructions.diagnostics.iter();
+    found.map(|found| format!("{}: {}", found.path.display(), found.message))
+}
+
+/// Makes the MCP servers of the session, and the way to those of its agents.
+fn session_servers(
+    options: &RunOptions,
+    run: &RunSettings,
+    resume: &Resume,
+    agents: &mut SessionAgents,
+    sandbox_maker: &SandboxMaker,
+    warnings: &mut Vec<String>,
+) -> Result<Option<McpConfig>, UserError> {
+    let session = resume.place.id().as_str();
+    let (mcp, problems) = mcp::servers_of_run(options, run, session, agents.config.main.as_deref())?;
+    agents.config.make_servers = Some(agent_servers(options, run, session, sandbox_maker));
+    warnings.extend(problems);
+    Ok(mcp)
+}
+
+/// Makes the tools that the session begins with.
+fn session_tools(
+    options: &RunOptions,
+    run: &RunSettings,
+    resume: &Resume,
+    (access, agents, skills): (&Access, &SessionAgents, &Arc<SessionSkills>),
+    room: &Room,
+    warnings: &mut Vec<String>,
+) -> Result<Toolbox, UserError> {
+    let record = RecordDirs {
+        sessions: identity::project_dir(&resume.place),
+        memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
+    };
+    let mut toolbox = toolbox(options, run, &access.rulebook, record, skills)?;
+    agents.offer(&mut toolbox, &access.rulebook);
+    warnings.extend(tools::unknown_tools(options));
+    if room.is_small && options.tools == ToolChoice::Usual {
+        toolbox.retain(|tool| tool.facts.is_bare);
+        warnings.push(few_tools_notice(&room.model, room.window));
+    }
+    Ok(toolbox)
+}
+
+/// Chooses the model of the session and has the provider take it.
+fn session_model(
+    options: &RunOptions,
+    run: &RunSettings,
+    resume: &Resume,
+    agents: &SessionAgents,
+    provider: &mut Provider,
+    warnings: &mut Vec<String>,
+) -> Result<ModelConfig, UserError> {
+    let asked = agents.model_options(&options.model);
+    let sources = ModelSources {
+        asked: &asked,
+        settings: &run.settings,
+        in_force: &run.in_force,
+        before: resume.model.as_deref(),
+    };
+    let (mut model, unavailable) = choose_model::choose(&run.env, sources)?;
+    provider.settle(&mut model, run)?;
+    check_budget(options, &model)?;
+    model.user_id = loci_storage::config::known_user_id(&run.home);
+    warnings.extend(unavailable);
+    Ok(model)
+}
+
+/// Returns when and how the session is compacted, with the window of its model as far as somebody tells it.
+fn session_compaction(
+    options: &RunOptions,
+    run: &RunSettings,
+    provider: &Provider,
+    model: &ModelConfig,
+) -> CompactionConfig {
+    let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
+    let window = match model.catalog.facts(&model.main).is_named {
+        // A window of the whole session would count for its other models, too.
+        true => compaction.window.filter(|window| Some(*window) != declared_window(run)),
+        false => compaction
+            .window
+            .or_else(|| server_window(&run.env, &provider.client, &model.catalog, &model.main)),
+    };
+    compaction.window = options.compact_window.or(window);
+    compaction
+}
+
+fn few_tools_notice(model: &str, window: u64) -> String {
+    format!(
+        "`{model}` can read {window} tokens at once, so it is offered the tools of a bare run alone; name others with --tools"
+    )
+}
+
+/// Chooses whether tools are told of only when they are looked for; returns what is to be said about it.
+fn choose_tool_search(
+    options: &RunOptions,
+    run: &RunSettings,
+    rulebook: &Rulebook,
+    model: &mut ModelConfig,
+) -> Option<String> {
+    let (search, warning) = tool_search(options, run, rulebook, &model.main);
+    // What was found is told in a kind of block that only the Messages API knows.
+    let is_named = model.catalog.facts(&model.main).is_named;
+    model.tool_search = if is_named { ToolSearchMode::Off } else { search };
+    warning
+}
+
+/// Takes up what a client asks of the session before it begins.
+fn apply_initialize(config: &mut SessionConfig, request: Option<&InitializeRequest>) {
+    let Some(request) = request else { return };
+    redirect_tools(config, request);
+    if let Some(names) = &request.skills {
+        choose_skills(config, names);
+    }
 }
 
 /// Has tools called in the place of others, as the client wants it.
@@ -332,186 +426,19 @@ fn reload(
     Some(watch_settings(watch, baseline))
 }
 
-/// What the steps made.
-struct Parts {
-    sandbox_maker: SandboxMaker,
-    sandbox: Option<Arc<Sandbox>>,
-    agents: SessionAgents,
-    provider: Provider,
-    access: Access,
-    settings_reload: Option<SettingsReload>,
-    toolbox: Toolbox,
-    skills: Arc<SessionSkills>,
-    model: ModelConfig,
-    compaction: CompactionConfig,
-    prefetched: Prefetched,
-    tmp: SessionTmp,
-    plans: PlanConfig,
-    mcp: Option<McpConfig>,
-}
-
-/// Puts all together.
-fn assemble(
-    options: &RunOptions,
-    run: RunSettings,
-    resume: Resume,
-    parts: Parts,
-    started: Instant,
-) -> Result<SessionConfig, UserError> {
-    let Parts {
-        sandbox_maker,
-        sandbox,
-        agents,
-        provider,
-        access,
-        settings_reload,
-        toolbox,
-        skills,
-        model,
-        compaction,
-        prefetched,
-        tmp,
-        plans,
-        mcp,
-    } = parts;
-    let RunSettings {
-        env,
-        inherited,
-        home,
-        settings,
-        in_force,
-        instructions,
-        hooks,
-        is_bare,
-        plugins,
-        plugin_store,
-        ..
-    } = run;
-    let Access { rulebook, memory, .. } = access;
-    let place = &resume.place;
-    let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
-    Ok(SessionConfig {
-        tmp,
-        identity: identity::identity(&env, place, options),
-        log: identity::log(&home, place, resume.lease, options.is_persistent),
-        mirrors_transcript: options.mirrors_transcript,
-        stamp: identity::stamp(&env, place, options.is_interactive),
-        setup: options.setup,
-        start_source: start_source(options, &resume.history),
-        history: resume.history,
-        toolbox,
-        commands: Arc::new(Store::new(match options.has_no_commands {
-            true => CommandRegistry::default(),
-            false => CommandRegistry::builtin(),
-        })),
-        local_commands: Some(Arc::new(SessionCommands {
-            env: env.clone(),
-            home: home.clone(),
-            build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
-            settings: SettingsInputs::from_options(&env, options),
-            plugin_reload: Some(PluginReload { inherited, options: options.clone(), store: plugin_store }),
-        })),
-        output_style: String::new(),
-        settings: in_force,
-        settings_reload,
-        grants: Grants {
-            may_grant: !settings.permissions.managed_rules_only,
-            may_bypass: may_bypass(&options.permissions, &settings.permissions),
-            save: Some(if options.is_demo { save_nothing() } else { save_to_settings(env.clone()) }),
-        },
-        classifier: None,
-        can_ask: options.can_ask,
-        client: provider.client,
-        prompt: PromptParts {
-            agent: agents.prompt.clone(),
-            ..prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?
-        },
-        limits: limits(&env, options)?,
-        compaction,
-        idle_notice: idle_notice(&home, options, &hooks.config),
-        hooks: agents.with_hooks(hooks.config, &env.cwd),
-        agents: agents.config,
-        client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
-        client_requests: options.client_requests.clone(),
-        editor: options.editor.clone(),
-        mcp,
-        mcp_tools: None,
-        max_objections: max_objections(&env),
-        turn_hooks: None,
-        compaction_hooks: None,
-        restore_sources: Vec::new(),
-        skills,
-        plans,
-        worktree: worktree_options(&settings.worktree),
-        background: background_of(
-            &env,
-            &model,
-            background_config(&env, options, &settings, is_bare, memory.as_ref()),
-        ),
-        memory: memory
-            .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),
-        instructions: prefetched.instructions,
-        lazy_instructions: prefetched.lazy_instructions,
-        read_instructions: prefetched.read_instructions,
-        child_env: plugins.child_env(&env),
-        sandbox,
-        sandbox_maker: Some(sandbox_maker),
-        plugins: Arc::new(plugins.list()),
-        file_history: file_history(&env, &home, options, &settings, place, resume.snapshots),
-        started: env.clock.monotonic().saturating_sub(started.elapsed()),
-        api_key_source: provider.api_key_source,
-        rulebook,
-        model,
-        env,
-        home,
-    })
-}
-
-/// Has work beside the conversation ask a model that is there.
-fn background_of(env: &Env, model: &ModelConfig, background: BackgroundConfig) -> BackgroundConfig {
-    // At Foundry a model is a deployment, and only the main one is known to be there.
-    let is_foundry = env.vars.is_truthy("CLAUDE_CODE_USE_FOUNDRY");
-    let small_model = background.small_model.map(|name| match is_foundry {
-        true => model.main.clone(),
-        false => model.catalog.stand_in(name),
-    });
-    BackgroundConfig { small_model, ..background }
-}
-
-/// Returns how long a session may wait for its user before hooks hear of it.
-fn idle_notice(home: &ConfigHome, options: &RunOptions, hooks: &HookConfig) -> Duration {
-    let is_heard = options.is_interactive || hooks.has(HookEvent::Notification);
-    is_heard.then(|| loci_storage::config::idle_notice(home)).flatten().unwrap_or(IDLE_NOTICE)
-}
-
-/// Says how a session begins, as hooks are told.
-fn start_source(options: &RunOptions, history: &LoadedHistory) -> &'static str {
-    match (history.path.is_empty(), options.session.is_fork) {
-        (true, _) => "startup",
-        (false, true) => "fork",
-        (false, false) => "resume",
-    }
-}
-
-/// Returns how often hooks may make a turn go on.
-fn max_objections(env: &Env) -> u32 {
-    let said = env.vars.non_empty("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP");
-    said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
-}
-
 /// Asks a local server how much a model can read of which we know nothing; where it does not say, that is assumed.
 fn server_window(env: &Env, client: &Client, catalog: &ModelCatalog, model: &str) -> Option<u64> {
     if catalog.facts(model).is_known || env.vars.non_empty("ANTHROPIC_BASE_URL").is_none() {
         return None;
     }
     let (client, model) = (client.clone(), model.to_owned());
-    wait_beside(async move { client.context_window(&model).await })
+    block_on_thread(async move { client.server_facts(&model).await?.window })
 }
 
 /// Refuses a budget that nothing could be held against.
 fn check_budget(options: &RunOptions, model: &ModelConfig) -> Result<(), UserError> {
     let Some(limit) = options.max_budget_usd else { return Ok(()) };
-    let mut models = std::iter::once(&model.main).chain(&model.fallbacks);
+    let mut models = std::iter::once(&model.main).chain(&model.planner).chain(&model.fallbacks);
     match models.find(|name| model.catalog.facts(name).price.is_none()) {
         None => Ok(()),
         Some(name) => Err(UserError::new(format!(
@@ -519,18 +446,4 @@ fn check_budget(options: &RunOptions, model: &ModelConfig) -> Result<(), UserErr
         ))
         .hint("Choose a model whose price is known, or leave out --max-budget-usd.")),
     }
-}
-
-fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
-    let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
-    Ok(TurnLimits {
-        max_turns: options.max_turns.or_else(|| {
-            env.vars.non_empty("CLAUDE_CODE_MAX_TURNS").and_then(|text| text.trim().parse().ok())
-        }),
-        max_budget_usd: options.max_budget_usd,
-        max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
-        retry: RetryPolicy::from_env(env)?,
-        allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
-        structured: None,
-    })
 }

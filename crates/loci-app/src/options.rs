@@ -45,6 +45,8 @@ pub struct RunOptions {
     pub json_schema: Option<Value>,
     /// Whether what differs between machines is told in the first message, not in the system prompt.
     pub excludes_dynamic_sections: bool,
+    /// Whether the system prompt is recorded, and sent as it was when the session goes on.
+    pub keeps_system_prompt: bool,
     /// Whether it does without tools that run code, and keeps to its directories.
     pub is_restricted: bool,
     /// The size at which the conversation is compacted, where that is not the model's window.
@@ -108,6 +110,7 @@ impl RunOptions {
             self.json_schema = Some(schema.clone());
         }
         self.excludes_dynamic_sections |= request.excludes_dynamic_sections;
+        self.keeps_system_prompt = request.keeps_system_prompt.unwrap_or(self.keeps_system_prompt);
         self.initialize = Some(request);
     }
 }
@@ -131,6 +134,7 @@ impl Default for RunOptions {
             max_budget_usd: None,
             json_schema: None,
             excludes_dynamic_sections: false,
+            keeps_system_prompt: false,
             is_restricted: false,
             compact_window: None,
             has_no_commands: false,

@@ -25,8 +25,9 @@ pub fn choose_style(run: &RunSettings) -> ChosenStyle {
     let named = run.in_force.get("outputStyle").and_then(Value::as_str).unwrap_or(DEFAULT_STYLE);
     let name = named.to_owned();
     if let Some(style) = run.plugins.styles().into_iter().find(|style| style.is_forced && !run.is_bare) {
+        let warnings = notes_of(&style);
         let prompt = Some(StylePrompt { text: style.text, keeps_coding: style.keeps_coding });
-        return ChosenStyle { name: style.name, prompt, warnings: Vec::new() };
+        return ChosenStyle { name: style.name, prompt, warnings };
     }
     if run.is_bare || named.eq_ignore_ascii_case(DEFAULT_STYLE) {
         return ChosenStyle { name, prompt: None, warnings: Vec::new() };
@@ -40,9 +41,15 @@ pub fn choose_style(run: &RunSettings) -> ChosenStyle {
             known.join(", ")
         ));
     }
+    warnings.extend(found.into_iter().flat_map(notes_of));
     let prompt =
         found.map(|style| StylePrompt { text: style.text.clone(), keeps_coding: style.keeps_coding });
     ChosenStyle { name, prompt, warnings }
+}
+
+/// Says what the front matter of a style says in vain.
+fn notes_of(style: &OutputStyle) -> Vec<String> {
+    style.notes.iter().map(|note| format!("Output style `{}`: {note}", style.name)).collect()
 }
 
 /// Lists the names of all styles, the usual one first, when it is asked: files are read for it.

@@ -12,7 +12,7 @@ use loci_core::hooks::{HookScope, HookSource, HookSwitches, SettingsHooks};
 use loci_core::output_style::OutputStyle;
 use loci_core::plugin::{
     MarketplacePolicy, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables,
-    SKILLS_DIR_MARKETPLACE, option_values, plugin_hooks, plugin_servers,
+    SKILLS_DIR_MARKETPLACE, option_values, plugin_hooks, plugin_servers, reserved_refusal,
 };
 use loci_core::skill::SkillDefinition;
 use loci_settings::{MergedSettings, Role, Scope};
@@ -28,15 +28,22 @@ use crate::child_env::child_env;
 
 mod approval;
 mod dependencies;
+mod options;
 mod toggle;
 
 pub use approval::approval_key;
-pub use toggle::{installed_id, toggle_plugin, write_enabled};
+pub use options::{
+    PluginOption, forget_option, keep_option, parse_option_value, plugin_options, set_typed_option,
+    unset_options,
+};
+pub use toggle::{ToggledPlugin, installed_id, toggle_plugin, write_enabled};
 
 /// How many problems are said at start; `loci plugin list` knows the rest.
 const MOST_WARNINGS: usize = 5;
 /// The variable that says where plugins lie.
 const DIR: &str = "CLAUDE_CODE_PLUGIN_CACHE_DIR";
+/// The variable for directories of plugins that are only read, which has no effect.
+const SEED: &str = "CLAUDE_CODE_PLUGIN_SEED_DIR";
 
 /// A plugin that is on.
 #[derive(Debug, Clone)]
@@ -112,11 +119,19 @@ impl RunPlugins {
         let skills_dir = json!({"source": SKILLS_DIR_MARKETPLACE});
         let found = find_plugins(&places, enabled, &|id, state| match id.marketplace.as_str() {
             SKILLS_DIR_MARKETPLACE => policy.refusal(Some(&skills_dir)),
-            name => policy.refusal(state.marketplace(name).map(|it| &it.source)),
+            name => {
+                let source = state.marketplace(name).map(|it| &it.source);
+                let reserved = || reserved_refusal(name, source?);
+                policy.refusal(source).or_else(reserved)
+            }
         });
         let only = PluginOnly::new(merged.value("strictPluginOnlyCustomization"));
         let mut run = Self { only, ..Self::default() };
         run.take(found, &dir, (home, merged));
+        if env.vars.non_empty(SEED).is_some() {
+            let message = format!("it has no effect in this version; `{DIR}` names the directory of plugins");
+            run.problems.push(PluginProblem::new(SEED, "unsupported", message));
+        }
         run.check_dependencies();
         run.hold_back_changed(&dir);
         run.make_data_dirs();
@@ -167,6 +182,10 @@ impl RunPlugins {
                 data: dir.join("data").join(folder.id.data_dir_name()).display().to_string(),
                 options,
             };
+            let for_prompts = variables.for_prompts();
+            for skill in folder.skills.iter_mut().map(Arc::make_mut) {
+                skill.variables.clone_from(&for_prompts);
+            }
             let is_forced = is_forced(merged, &id);
             self.plugins.push(RunPlugin { folder, variables, is_forced });
         }
@@ -205,15 +224,8 @@ impl RunPlugins {
     }
 
     /// Returns the skills and commands of all plugins.
-    pub fn skills(&self) -> Vec<SkillDefinition> {
-        let of_plugin = |plugin: &RunPlugin| {
-            let variables = plugin.variables.for_prompts();
-            let skills = plugin.folder.skills.clone().into_iter();
-            skills
-                .map(move |skill| SkillDefinition { variables: variables.clone(), ..skill })
-                .collect::<Vec<_>>()
-        };
-        self.plugins.iter().flat_map(of_plugin).collect()
+    pub fn skills(&self) -> impl Iterator<Item = &Arc<SkillDefinition>> {
+        self.plugins.iter().flat_map(|plugin| &plugin.folder.skills)
     }
 
     /// Returns the agents of all plugins.

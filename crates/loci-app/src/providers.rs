@@ -7,6 +7,7 @@ mod entry;
 mod key;
 mod list;
 mod models;
+mod unknown_keys;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +20,9 @@ use serde_json::{Map, Value, json};
 pub(crate) use entry::KeySource;
 pub use entry::{ModelEntry, ProviderEntry};
 use key::HelperKey;
-pub use list::{CheckedModel, ListedRow, check_model, list_models};
-pub(crate) use models::{ProviderModels, described_models, models_problems, wait_beside};
+pub use list::{CheckedModel, ListedRow, ModelFeatures, ModelListing, check_model, list_models};
+pub(crate) use models::{ProviderModels, block_on_thread, described_models, models_problems};
+pub(crate) use unknown_keys::unknown_provider_keys;
 
 /// The providers of a run that have names.
 #[derive(Debug, Default)]

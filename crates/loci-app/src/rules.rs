@@ -66,6 +66,10 @@ pub fn rulebook_from_settings(
         warnings.push("Settings: bypassPermissions is disabled; the usual mode is used".to_owned());
         book.mode = Mode::default();
     }
+    if settings.is_auto_disabled && book.mode == Mode::Auto {
+        warnings.push("Settings: auto is disabled; the usual mode is used".to_owned());
+        book.mode = Mode::default();
+    }
     warnings
 }
 
@@ -168,5 +172,12 @@ mod tests {
         let disabled = PermissionSettings { is_bypass_disabled: true, ..mode("plan") };
         let said = "Settings: bypassPermissions is disabled; the usual mode is used";
         check(&disabled, Some(Mode::BypassPermissions), "default allow ask deny", &[said]);
+        let disabled = PermissionSettings { is_auto_disabled: true, ..mode("auto") };
+        check(
+            &disabled,
+            None,
+            "default allow ask deny",
+            &["Settings: auto is disabled; the usual mode is used"],
+        );
     }
 }

@@ -83,6 +83,10 @@ impl SessionSandbox {
     }
 }
 
+/// What is said where two settings contradict each other; the stricter counts.
+const FILES_STAY: &str = "Settings: `sandbox.filesystem.disabled` has no effect: CLAUDE_CODE_SUBPROCESS_ENV_SCRUB keeps secrets from \
+                          commands, and files may have them, too";
+
 /// Finds out what this machine can do.
 pub fn check_level(settings: &SandboxSettings) -> LevelCheck {
     loci_sandbox::check(&loci_sandbox::own_helper(), settings.allows_old_proc)
@@ -101,6 +105,9 @@ pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck
     let wanted = &settings.sandbox;
     let scrubs = world.env.vars.is_truthy("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB");
     let has_files = !wanted.is_files_disabled || scrubs;
+    if wanted.is_files_disabled && scrubs {
+        warnings.push(FILES_STAY.to_owned());
+    }
     let sandbox = Sandbox {
         helper: loci_sandbox::own_helper(),
         level: found.level,
@@ -180,12 +187,36 @@ fn specifier<'a>(rule: &'a str, tool: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use loci_sandbox::policy::Layers;
     use loci_settings::{Origin, Scope, Sourced};
 
     /// Texts of a file of settings.
     pub(super) fn sourced(scope: Scope, texts: &[&str]) -> Vec<Sourced> {
         let origin = Origin::new(scope, "s.json");
         texts.iter().map(|it| Sourced { text: (*it).to_owned(), origin: origin.clone(), line: 1 }).collect()
+    }
+
+    #[test]
+    fn rules_about_files_stay_where_variables_are_kept_from_commands_and_that_is_said() {
+        for (scrub, is_disabled, has_files, n_said) in
+            [("", false, true, 0), ("1", false, true, 0), ("", true, false, 0), ("1", true, true, 1)]
+        {
+            let mut env = loci_stdx::Env::for_test("/home/dev", "/p");
+            env.vars = [("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", scrub)].into_iter().collect();
+            let world = super::SandboxWorld {
+                env: &env,
+                config_home: "/home/dev/.claude".into(),
+                scratch: "/tmp/s".into(),
+                dirs: Vec::new(),
+            };
+            let mut settings = loci_settings::Settings::default();
+            settings.sandbox.is_files_disabled = is_disabled;
+            let found =
+                super::LevelCheck { level: super::Level::Full, layers: Layers::FULL, reports: Vec::new() };
+            let (sandbox, warnings) = super::sandbox(&world, &settings, &found);
+            let n_warnings = warnings.iter().filter(|it| it.contains("filesystem.disabled")).count();
+            assert_eq!((sandbox.paths.is_some(), n_warnings), (has_files, n_said), "{scrub} {is_disabled}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::start::StartedSession;
 
 pub use context_history::{ContextPart, ContextPoint, columns, condensed, context_history};
 pub use entries::entries;
-pub use export::export;
+pub use export::{export, export_text, write_text};
 pub use move_session::{move_session, move_target};
 pub(crate) use rewind::rewind_conversation;
 pub use rewind::{

@@ -16,6 +16,8 @@ use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
 use crate::child_env::with_secret_names;
+use crate::ineffective_settings::ineffective_settings;
+use crate::managed_policy::{check_helper_policy, check_start, helper_policy, unreadable_versions};
 use crate::mcp::McpSources;
 use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins};
@@ -154,11 +156,9 @@ impl RunSettings {
         // What lies there does not depend on settings, so it is read beside them.
         let reads_skills = options.setting_sources.user && !is_bare(env, options);
         let skills = reads_skills.then(|| SkillsPrefetch::start(home.root().join("skills"))).flatten();
-        let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), options.setting_sources);
-        let (watch, loaded) = SettingsWatch::start(
-            places.clone(),
-            options.flag_settings.over(read_settings_flag(env, options)?),
-        );
+        let managed = Path::new(MANAGED_DIR);
+        let mut places = SettingsPlaces::new(env, &home, managed, options.setting_sources);
+        let (watch, loaded) = watched_settings(&mut places, env, options)?;
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
@@ -181,6 +181,8 @@ impl RunSettings {
         let plugins = plugin_store.get();
         let hooks = hooks_of(&loaded, &with_vars, hook_gate, &plugins);
         let mut warnings = settings_warnings(&loaded);
+        warnings.extend(ineffective_settings(&loaded.merged));
+        warnings.extend(unreadable_versions(&loaded.merged));
         warnings.extend(plugins.warnings());
         if is_bare(&with_vars, options) && !options.plugin_dirs.is_empty() {
             warnings.push("A bare run has no plugins: --plugin-dir has no effect".to_owned());
@@ -233,6 +235,26 @@ impl RunSettings {
     pub(crate) fn take_skills(&self) -> Option<SkillsPrefetch> {
         self.skills.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Reads the settings and follows their files, as far as the administrator lets the run start at all. What the
+/// administrator's program prints takes the place of the administrator's files, and is noted in `places`.
+fn watched_settings(
+    places: &mut SettingsPlaces,
+    env: &Env,
+    options: &RunOptions,
+) -> Result<(SettingsWatch, LoadedSettings), UserError> {
+    let given = options.flag_settings.over(read_settings_flag(env, options)?);
+    let (watch, loaded) = SettingsWatch::start(places.clone(), given.clone());
+    check_start(&loaded.merged, env)?;
+    places.policy = helper_policy(&loaded.merged, env)?;
+    if places.policy.is_none() {
+        return Ok((watch, loaded));
+    }
+    let (watch, loaded) = SettingsWatch::start(places.clone(), given);
+    check_helper_policy(&loaded)?;
+    check_start(&loaded.merged, env)?;
+    Ok((watch, loaded))
 }
 
 /// Which hooks of settings a run has, besides what the settings say.

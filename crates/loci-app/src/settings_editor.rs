@@ -93,8 +93,13 @@ impl SettingsContext {
 
     /// Reads the plugins that a session here would have.
     pub fn plugins(&self) -> RunPlugins {
+        self.plugins_with(&[])
+    }
+
+    /// The same, with plugins whose directories a flag names.
+    pub fn plugins_with(&self, given: &[PathBuf]) -> RunPlugins {
         let query = PluginQuery {
-            given: &[],
+            given,
             project: self.places.tree_root(),
             merged: &self.loaded.merged,
             is_trusted: self.loaded.trust.is_trusted,

@@ -137,9 +137,9 @@ impl SkillOptions {
         if plugins.only.skills {
             skills.retain(|skill| skill.source.scope == SkillScope::Managed);
         }
-        skills.extend(plugins.skills());
+        skills.extend(plugins.skills().cloned());
         if self.has_bundled {
-            skills.extend(bundled_skills());
+            skills.extend(bundled_skills().into_iter().map(Arc::new));
         }
         SkillRegistry::new(skills, self.overrides.clone())
     }

@@ -25,6 +25,7 @@ use crate::approvals::{
     UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
     unapproved_key, unapproved_servers,
 };
+use crate::bypass_warning::{accept_warning, is_warning_due};
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
 use crate::mcp_approvals::ServerDecision;
 use crate::options::{RunOptions, SessionSource};
@@ -237,7 +238,10 @@ impl SessionStart {
                 return answer_servers(&self.inherited, &self.options, &decision);
             }
             StartAnswer::ApiKey(may_use) => return answer_key(&self.inherited, may_use),
-            StartAnswer::Bypass => self.has_accepted_bypass = true,
+            StartAnswer::Bypass => {
+                self.has_accepted_bypass = true;
+                return accept_warning(&self.inherited);
+            }
             StartAnswer::Credentials => {}
             StartAnswer::Session { id, at } => {
                 self.options.session.source = SessionSource::Named(id);
@@ -302,8 +306,7 @@ impl SessionStart {
                 return Some(StartQuestion::McpServers(servers));
             }
         }
-        let bypasses = self.options.permissions.mode == Some(Mode::BypassPermissions);
-        if bypasses && !self.has_accepted_bypass {
+        if !self.has_accepted_bypass && is_warning_due(&self.inherited, &self.options) {
             return Some(StartQuestion::Bypass);
         }
         let is_unnamed = self.options.session.source == SessionSource::Named(String::new());

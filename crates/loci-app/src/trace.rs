@@ -11,6 +11,14 @@
 //! | `tools` | calls begun and ended |
 //! | `process` | child processes started and ended |
 //! | `control` | control requests of both directions |
+//! | `mcp` | servers connected, what they say and what is asked of them |
+//! | `agents` | agents sent out, gone on with and ended |
+//! | `skills` | definitions read anew |
+//! | `sandbox` | how commands are confined, and what was refused |
+//! | `web` | pages fetched and searches made |
+//! | `storage` | files of the session that could not be read or written as usual |
+//! | `worktrees` | worktrees made, locked and removed |
+//! | `tui` | what the terminal says of itself |
 //!
 //! A line is `<time> [<category>] <what> <field>=<value> ...`, written at once. What must stay true:
 //!

@@ -42,7 +42,7 @@ const MOST_TOKENS: u64 = 4_000;
 /// The share of what can be used that the user's words beside it may take: one part in so many.
 const SAID_PART: u64 = 8;
 /// What lines without a share say.
-const SAID_UNSAID: u64 = 2_000;
+const USUAL_USER_TOKENS: u64 = 2_000;
 
 const OPENING: &str = "An earlier part of this conversation was folded to make room. It is summarised here; what \
      follows is as it was. Where you have the Recall tool, it finds and quotes any message of that part.";
@@ -82,12 +82,12 @@ pub struct Fold {
     /// What stands for them.
     pub summary: String,
     /// The most tokens of the user's words beside it.
-    #[serde(default = "said_unsaid")]
+    #[serde(default = "usual_user_tokens")]
     pub said_tokens: u64,
 }
 
-fn said_unsaid() -> u64 {
-    SAID_UNSAID
+fn usual_user_tokens() -> u64 {
+    USUAL_USER_TOKENS
 }
 
 impl Fold {

@@ -28,6 +28,8 @@ pub struct PromptParts {
     pub agent: Option<AgentPrompt>,
     /// How to work and talk, beside our own prompt or in the place of a part of it.
     pub style: Option<StylePrompt>,
+    /// What settings ask of every answer and commit.
+    pub preferences: Option<String>,
     /// Added behind it.
     pub appendix: Option<String>,
     /// Where the session runs.
@@ -38,6 +40,10 @@ pub struct PromptParts {
     pub git: Option<GitContext>,
     /// Whether what differs between machines is told in the first message, so that the prompt is the same everywhere.
     pub excludes_dynamic: bool,
+    /// The prompt as it was when the session began, where that is kept: it is sent again, whatever the other parts say.
+    pub snapshot: Vec<String>,
+    /// Whether the model's window is small, so that only what matters most is said.
+    pub is_small: bool,
 }
 
 /// An output style, as the model is told it.
@@ -71,6 +77,9 @@ pub struct AgentMemory {
 
 /// Returns the system prompt: what never changes first, what depends on the machine last.
 pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
+    if !parts.snapshot.is_empty() {
+        return parts.snapshot.iter().map(|text| Fragment { name: "snapshot", text: text.clone() }).collect();
+    }
     let mut fragments = vec![identity()];
     match (&parts.replacement, &parts.agent) {
         (Some(text), _) if text.trim().is_empty() => {}
@@ -81,12 +90,18 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
         }
         (None, None) => {
             let keeps_coding = parts.style.as_ref().is_none_or(|style| style.keeps_coding);
-            fragments.push(if keeps_coding { working() } else { working_without_coding() });
+            fragments.push(match (keeps_coding, parts.is_small) {
+                (true, false) => working(),
+                (true, true) => working_small(),
+                (false, _) => working_without_coding(),
+            });
             let style = parts.style.as_ref().filter(|style| !style.text.is_empty());
             fragments.extend(style.map(|style| Fragment { name: "style", text: style.text.clone() }));
             fragments.extend(dynamic_fragments(parts).filter(|_| !parts.excludes_dynamic));
         }
     }
+    let preferences = parts.preferences.as_ref().filter(|_| parts.replacement.is_none());
+    fragments.extend(preferences.map(|text| Fragment { name: "preferences", text: text.clone() }));
     if let Some(text) = parts.appendix.as_ref().filter(|text| !text.trim().is_empty()) {
         fragments.push(Fragment { name: "appendix", text: text.clone() });
     }
@@ -101,7 +116,8 @@ pub fn excluded_sections(parts: &PromptParts) -> Vec<String> {
 
 /// Returns what depends on the machine: where memories lie, where the session runs, what git says.
 fn dynamic_fragments(parts: &PromptParts) -> impl Iterator<Item = Fragment> {
-    let memory = parts.memory_dir.as_deref().filter(|_| parts.agent.is_none()).map(memory);
+    let has_memory = parts.agent.is_none() && !parts.is_small;
+    let memory = parts.memory_dir.as_deref().filter(|_| has_memory).map(memory);
     let environment = environment::fragment(&parts.surroundings);
     memory.into_iter().chain([environment]).chain(parts.git.as_ref().map(git::fragment))
 }
@@ -154,6 +170,11 @@ fn identity() -> Fragment {
 /// Says how to work: the fixed part of the prompt, as prose in `working.md`.
 fn working() -> Fragment {
     Fragment { name: "working", text: include_str!("fragment/working.md").trim_end().to_owned() }
+}
+
+/// Says the same in a few lines, for models that can read little.
+fn working_small() -> Fragment {
+    Fragment { name: "working", text: include_str!("fragment/working_small.md").trim_end().to_owned() }
 }
 
 /// The sections of it that a style of the user's takes the place of.
@@ -237,6 +258,20 @@ mod tests {
             };
             assert_eq!(names(&parts), expected);
         }
+    }
+
+    #[test]
+    fn small_windows_get_a_small_prompt() {
+        let parts = |is_small| PromptParts {
+            is_small,
+            memory_dir: Some("/m".to_owned()),
+            git: Some(GitContext { branch: "main".to_owned(), ..GitContext::default() }),
+            ..PromptParts::default()
+        };
+        let size = |parts: &PromptParts| system_prompt(parts).iter().map(|it| it.text.len()).sum::<usize>();
+        assert_eq!(names(&parts(true)), "identity working environment git");
+        assert!(size(&parts(true)) * 3 < size(&parts(false)), "{}", size(&parts(true)));
+        assert!(size(&parts(true)) < 2_000, "{}", size(&parts(true)));
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl ContextUsage {
             out.push(format!(
                 "{} take {} of the window: /compact puts a summary in their place",
                 item.name,
-                shown_percent(item.tokens, window)
+                format_percent(item.tokens, window)
             ));
         }
         if takes(ContextCategory::McpTools, 10) {
@@ -235,7 +235,7 @@ fn percent(tokens: u64, window: u64) -> u64 {
 }
 
 /// Returns a share in percent, as people read it.
-fn shown_percent(tokens: u64, window: u64) -> String {
+fn format_percent(tokens: u64, window: u64) -> String {
     format!("{}%", percent(tokens, window))
 }
 

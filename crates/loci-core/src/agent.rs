@@ -30,6 +30,8 @@ pub const FORK: &str = "fork";
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 /// The type for what fits no other; a main conversation that runs as it is an ordinary one.
 pub const CATCH_ALL: &str = "claude";
+/// The type that answers questions about this program, offered where a person sits.
+pub const GUIDE: &str = "claude-code-guide";
 
 /// Returns the mode that an agent's calls are judged in: the session's, or its own where that lets no more run unasked.
 /// A definition is no permission (S-48).

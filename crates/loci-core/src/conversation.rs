@@ -42,7 +42,7 @@ pub use end::{MissingEntries, TailConversation};
 pub use facts::Titles;
 pub use faults::{Fault, faults};
 pub use outline::{Outline, OutlineNode, history, history_before};
-pub use repair::{Repair, Under};
+pub use repair::{RESUME_PROMPT, Repair, Under};
 pub use stretches::{Stretch, stretches};
 pub use tree::millis;
 

@@ -15,4 +15,4 @@ pub use plan::{Conflict, RewindStep, Wanted, changes, in_order, wanted};
 pub use snapshot::{
     Backup, Snapshot, SnapshotEntry, backup_file_name, path_of_key, snapshots_of, tracked_key,
 };
-pub use state::{ChangeSet, FileContent, HistoryLine, PathChange, PathState, PathText, to_hex};
+pub use state::{ChangeSet, FileContent, HistoryLine, PathChange, PathState, PathText};

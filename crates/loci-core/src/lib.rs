@@ -12,6 +12,7 @@ pub mod diff;
 pub mod entry;
 pub mod file_history;
 pub mod front_matter;
+pub mod hex;
 pub mod hooks;
 pub mod ids;
 mod lenient;

@@ -4,13 +4,15 @@
 //! contains the pattern, so dated ids, cloud prefixes and deployment names find their row. An unknown id is
 //! not an error: it gets cautious limits and no price.
 
+mod allow_list;
 mod catalog;
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-pub use catalog::{ModelCatalog, ModelDescription, NamedModels, WindowRules};
+pub use allow_list::{AllowedModels, MODEL_FAMILIES, built_in_models, is_family};
+pub use catalog::{Capabilities, FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -153,6 +155,8 @@ struct Table {
 struct Row {
     #[serde(rename = "match")]
     pattern: String,
+    /// The newest model that the pattern stands for, where it is no id itself.
+    id: Option<String>,
     window: u64,
     large_window: Option<u64>,
     /// What clouds give it unless the large one is asked for.
@@ -203,11 +207,6 @@ pub fn resolve_alias(name: &str, overrides: impl Fn(&str) -> Option<String>) -> 
         Some(id) => id,
         None => name.trim().to_owned(),
     }
-}
-
-/// Returns the models that the built-in table has, by the name that stands for each.
-pub fn built_in_models() -> impl Iterator<Item = &'static str> {
-    table().models.iter().map(|row| row.pattern.as_str())
 }
 
 /// Returns the window that clouds give a model, where they give it less than the first provider; `[1m]` asks for all of it.
@@ -285,6 +284,8 @@ mod tests {
             assert_eq!(found.max_output, row.max_output, "{} is shadowed by an earlier row", row.pattern);
             assert!(found.default_output <= found.max_output, "{}", row.pattern);
             assert!(found.max_output < found.window, "{}", row.pattern);
+            let id = row.id.as_deref().unwrap_or(&row.pattern);
+            assert!(id.starts_with(&row.pattern), "{id}");
         }
         for target in table().aliases.values() {
             assert!(facts(target).price.is_some(), "{target} has no row");

@@ -50,6 +50,6 @@ pub use protected::is_protected;
 pub use reason::Reason;
 pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RulePlace, RuleSource, split_list};
 pub use rulebook::{MoveRefusal, Rulebook};
-pub use sandbox::{SandboxRules, containment, without_ignored_wish};
+pub use sandbox::{SandboxRules, containment, drop_refused_sandbox_exit};
 pub use suggest::suggest;
 pub use update::{BadUpdate, Destination, RuleChange, Update};

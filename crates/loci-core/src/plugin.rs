@@ -4,6 +4,7 @@
 //! `loci-storage`; here is what they mean. Everything is read leniently: a field that cannot be understood costs itself
 //! and is reported. Only a name that is none costs the whole plugin, for everything it brings is called by it.
 
+mod catalogue;
 mod dependencies;
 mod id;
 mod manifest;
@@ -12,12 +13,15 @@ mod parts;
 mod policy;
 mod variables;
 
-pub use dependencies::{PluginNeeds, orphans, version_fits};
+pub use catalogue::{Renamed, catalogue_problems, joined_manifest, renamed};
+pub use dependencies::{
+    PluginNeeds, Release, best_release, is_release_version, orphans, release_tag_prefix, version_fits,
+};
 pub use id::{INLINE_MARKETPLACE, PluginId, SKILLS_DIR_MARKETPLACE, is_component_name, is_plugin_name};
 pub use manifest::{Declared, Dependency, Manifest, parse_manifest, plugin_path};
 pub use options::{OptionKind, OptionSpec, OptionValue, option_values, parse_options};
 pub use parts::{plugin_hooks, plugin_servers};
-pub use policy::{MarketplacePolicy, PluginOnly};
+pub use policy::{MarketplacePolicy, PluginOnly, imitation_refusal, reserved_refusal};
 pub use variables::PluginVariables;
 
 /// Something wrong with a plugin.

@@ -103,6 +103,15 @@ pub enum Delta {
     InputJson(String),
 }
 
+impl Delta {
+    /// Returns what is added, whatever it is added to.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Thinking(text) | Self::InputJson(text) => text,
+        }
+    }
+}
+
 /// The end of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {

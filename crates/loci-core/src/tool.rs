@@ -1,6 +1,7 @@
 //! What a tool is to the rest of the house: its descriptor, the effects of a call, and what came of it.
 
 mod facts;
+mod kind;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 use crate::message::Block;
 
 pub use facts::{MainArgument, ToolFactTable, ToolFacts};
+pub use kind::{KnownTool, ToolKind};
 
 /// What the model and the permission engine are told about a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +58,8 @@ pub struct CallEffects {
     pub interaction: Option<Interaction>,
     /// Rules for later calls that it would let run unasked.
     pub grants: Vec<String>,
+    /// Where the session itself would move to, outside the directory that is there for its worktrees.
+    pub moves_session: Option<PathBuf>,
     /// Where its commands would run.
     pub containment: Containment,
 }
@@ -102,6 +106,11 @@ impl CallEffects {
         Self { interaction: Some(interaction), ..Self::default() }
     }
 
+    /// Returns the effects of a call that moves the session somewhere else.
+    pub fn session_move(to: PathBuf) -> Self {
+        Self { moves_session: Some(to), ..Self::default() }
+    }
+
     /// Returns the effects of something nobody can tell.
     pub fn unknown(what: impl Into<String>) -> Self {
         Self { unknown: vec![what.into()], ..Self::default() }
@@ -116,6 +125,7 @@ impl CallEffects {
             && self.removals.is_empty()
             && self.interaction.is_none()
             && self.grants.is_empty()
+            && self.moves_session.is_none()
             && self.commands.iter().all(|command| command.is_read_only)
     }
 }

@@ -8,6 +8,7 @@
 //! 2. Whoever stops waiting (drops the future, or lets a timeout do so) withdraws the request.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use loci_stdx::Random;
@@ -75,17 +76,33 @@ impl ClientRequests {
         Self::default()
     }
 
-    /// Asks the client and waits for its answer. Dropping the future withdraws the request.
-    pub async fn request(&self, subtype: &str, payload: Map<String, Value>) -> ClientAnswer {
+    /// Asks the client at once, so that requests arrive in the order in which they were made, and waits for its answer.
+    /// Dropping the future withdraws the request.
+    pub fn request(
+        &self,
+        subtype: &str,
+        payload: Map<String, Value>,
+    ) -> impl Future<Output = ClientAnswer> + Send + use<> {
+        let sent = self.send(subtype, payload);
+        async move {
+            let (answer, mut withdrawal) = sent?;
+            let answer = answer.await;
+            withdrawal.id = None;
+            answer.unwrap_or(Err(ClientRequestError::Gone))
+        }
+    }
+
+    fn send(
+        &self,
+        subtype: &str,
+        payload: Map<String, Value>,
+    ) -> Result<(oneshot::Receiver<ClientAnswer>, Withdrawal), ClientRequestError> {
         let channel = self.channel.as_ref().ok_or(ClientRequestError::Gone)?;
         let id = channel.random.uuid_v4().to_string();
         let (waiter, answer) = oneshot::channel();
         let request = ClientRequest { id: id.clone(), subtype: subtype.to_owned(), payload, waiter };
         channel.messages.send(ClientMessage::Request(request)).map_err(|_| ClientRequestError::Gone)?;
-        let mut withdrawal = Withdrawal { messages: &channel.messages, id: Some(id) };
-        let answer = answer.await;
-        withdrawal.id = None;
-        answer.unwrap_or(Err(ClientRequestError::Gone))
+        Ok((answer, Withdrawal { messages: channel.messages.clone(), id: Some(id) }))
     }
 }
 
@@ -96,12 +113,12 @@ impl fmt::Debug for ClientRequests {
 }
 
 /// Withdraws a request when it is dropped, unless that was answered.
-struct Withdrawal<'a> {
-    messages: &'a UnboundedSender<ClientMessage>,
+struct Withdrawal {
+    messages: UnboundedSender<ClientMessage>,
     id: Option<String>,
 }
 
-impl Drop for Withdrawal<'_> {
+impl Drop for Withdrawal {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             // A front end that has ended has withdrawn everything.

@@ -61,8 +61,13 @@ pub enum Command {
         /// Only say what would happen.
         is_trial: bool,
     },
-    /// Change the model, by alias or id; `None` goes back to the one chosen at the start.
-    SetModel(Option<String>),
+    /// Change the model; answered by an event where there is an id for the answer, else told only where it cannot be done.
+    SetModel {
+        /// An id for the answer.
+        request: Option<String>,
+        /// Which, by alias or id; `None` goes back to the one chosen at the start.
+        model: Option<String>,
+    },
     /// Begin a turn with words that no person wrote; during one, wait for its end.
     Wake {
         /// What the model is told.
@@ -238,11 +243,27 @@ pub enum McpAction {
     },
 }
 
+/// A question beside the conversation, and what the model said to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideExchange {
+    /// What was asked.
+    pub question: String,
+    /// The answer, as Markdown.
+    pub answer: String,
+}
+
 /// What the model is asked beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SideTask {
     /// A question of the person.
     Question(String),
+    /// A question behind others that were asked beside the conversation, which the model is told of.
+    FollowUp {
+        /// Those, the oldest first.
+        earlier: Vec<SideExchange>,
+        /// The question.
+        question: String,
+    },
     /// What the session is about, in a line or two, for somebody who was away.
     Recap,
     /// What the person may want to say next.
@@ -272,7 +293,7 @@ impl Command {
             Self::Leave { .. } => "leave",
             Self::Quit => "quit",
             Self::RewindFiles { .. } => "rewind files",
-            Self::SetModel(_) => "set model",
+            Self::SetModel { .. } => "set model",
             Self::Wake { .. } => "wake",
             Self::StopTask { .. } => "stop task",
             Self::MessageAgent { .. } => "message agent",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loci_context::{NotesPace, PromptParts, Replaced, Window};
 use loci_core::agent::{AgentDefinition, AgentRegistry};
-use loci_core::conversation::Repair;
+use loci_core::conversation::{RESUME_PROMPT, Repair};
 use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
 use loci_core::hooks::HookConfig;
@@ -19,7 +19,7 @@ use loci_core::session::SessionIdentity;
 use loci_llm::{Client, RetryPolicy};
 use loci_mcp::SandboxMaker;
 use loci_sandbox::Sandbox;
-use loci_stdx::{Env, Store};
+use loci_stdx::{Env, Store, Vars};
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_storage::memory::MemoryJournal;
@@ -123,6 +123,8 @@ pub struct SessionConfig {
     pub agents: AgentsConfig,
     /// The parts of the system prompt.
     pub prompt: PromptParts,
+    /// Whether it is recorded with the first prompt, and sent as it was then when the session goes on.
+    pub keeps_prompt: bool,
     /// Instruction files.
     pub instructions: Instructions,
     /// Those that wait until files are read.
@@ -281,7 +283,22 @@ pub struct DeferredCall {
     pub(crate) prompt: Option<PromptId>,
 }
 
+/// Returns what the model is asked that goes on with a turn which was cut short (`CLAUDE_CODE_RESUME_PROMPT`).
+pub fn resume_prompt(vars: &Vars) -> &str {
+    vars.non_empty("CLAUDE_CODE_RESUME_PROMPT").unwrap_or(RESUME_PROMPT)
+}
+
 impl LoadedHistory {
+    /// Tells whether the session ended in the middle of a turn.
+    pub fn is_cut_short(&self) -> bool {
+        !self.repairs.is_empty() && self.deferred_call().is_none()
+    }
+
+    /// Leaves the turn that was cut short open: the next prompt goes on with it, so nothing has to stand for its answer.
+    pub fn keep_turn_open(&mut self) {
+        self.repairs.retain(|repair| matches!(repair, Repair::CloseCall { .. }));
+    }
+
     /// Returns the call that the session ended with, where a hook put it off.
     pub fn deferred_call(&self) -> Option<DeferredCall> {
         let Some(Repair::CloseCall { call: id, source, prompt }) = self.repairs.first() else { return None };
@@ -300,6 +317,10 @@ impl LoadedHistory {
 pub struct ModelConfig {
     /// The main model, alias resolved.
     pub main: String,
+    /// Whether options or settings say which it is.
+    pub is_main_chosen: bool,
+    /// The model that is asked in plan mode, where that is another one.
+    pub planner: Option<String>,
     /// Models to fall back to.
     pub fallbacks: Vec<String>,
     /// The effort level that was chosen, for models that take one.
@@ -354,6 +375,8 @@ impl ModelConfig {
     pub fn new(main: &str) -> Self {
         Self {
             main: main.to_owned(),
+            is_main_chosen: false,
+            planner: None,
             fallbacks: Vec::new(),
             effort: None,
             max_thinking_tokens: None,
@@ -453,8 +476,6 @@ pub struct BackgroundConfig {
     pub extraction: Option<ExtractionConfig>,
     /// The most that notes and memories may cost, as a share of what the conversation costs; no limit without one.
     pub max_share: Option<f64>,
-    /// A model that costs little, for where it is cheaper than the conversation's own.
-    pub small_model: Option<String>,
     /// How long the end of a session waits for agents in the background; for ever without a limit.
     pub agent_wait: Option<Duration>,
     /// How long it waits for commands in the background.
@@ -472,7 +493,6 @@ impl Default for BackgroundConfig {
             prepares_summary: false,
             extraction: None,
             max_share: None,
-            small_model: None,
             agent_wait: Some(Duration::from_secs(10 * 60)),
             command_wait: Duration::from_secs(5),
             drain: Duration::from_secs(10),

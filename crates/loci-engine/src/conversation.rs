@@ -105,6 +105,8 @@ pub(crate) struct Conversation {
     search: ToolSearchState,
     base: Arc<RequestBase>,
     model: ModelConfig,
+    /// The model that plans where somebody chose two for the session by one name.
+    chosen_planner: Option<String>,
     limits: TurnLimits,
     /// Whether people are asked what the rules leave open.
     asks: bool,
@@ -196,6 +198,7 @@ impl Conversation {
             tool_changes: Vec::new(),
             base: parts.base,
             model: parts.model,
+            chosen_planner: None,
             limits: parts.limits,
             asks: parts.asks,
             policy: parts.policy,
@@ -284,9 +287,21 @@ impl Conversation {
         self.handle(Event::Interrupt)
     }
 
+    /// Returns the model to ask: in plan mode the one that plans, where there is one.
     pub(crate) fn current_model(&self) -> String {
-        let chosen = self.ctx.state.get().model.session_override.clone();
-        chosen.filter(|_| self.agent.is_none()).unwrap_or_else(|| self.model.main.clone())
+        let (work, planner) = self.models_in_use();
+        planner.filter(|_| self.ctx.mode() == Mode::Plan).unwrap_or(work)
+    }
+
+    /// Returns the model that does the work, and the one that plans: the session's own choice over the configured ones.
+    fn models_in_use(&self) -> (String, Option<String>) {
+        if self.agent.is_some() {
+            return (self.model.main.clone(), None);
+        }
+        match self.ctx.state.get().model.session_override.clone() {
+            Some(chosen) => (chosen, self.chosen_planner.clone()),
+            None => (self.model.main.clone(), self.model.planner.clone()),
+        }
     }
 
     /// Tells whether what a model costs can be held against the budget, if there is one.
@@ -301,7 +316,7 @@ impl Conversation {
                 if generation != self.run.generation => {}
             InboxMessage::Request(_, event) => {
                 let event = self.account(event);
-                return self.shown_first(event).and_then(|event| self.handle(event));
+                return self.filter_before_display(event).and_then(|event| self.handle(event));
             }
             InboxMessage::Shown(event, text) => {
                 self.release_stream(text.as_deref());

@@ -1,5 +1,8 @@
 //! What front ends hear of a session.
 
+mod hook_run;
+mod question;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,19 +11,19 @@ use std::time::Duration;
 use loci_context::Fullness;
 use loci_core::app_state::Denial;
 use loci_core::entry::Entry;
-use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
 use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
-use loci_core::permission::{Mode, Update};
+use loci_core::permission::Mode;
 use loci_core::plugin::PluginList;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::task_list::Task;
-use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::usage::{ModelUsage, Usage};
-use loci_core::user_question::{UserQuestion, parse_questions};
 use loci_sandbox::SandboxStatus;
 use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
+
+pub use hook_run::{HookRunEnded, HookRunProgress, HookRunStarted};
+pub use question::{Question, QuestionKind};
 
 use crate::command::QueuedPrompt;
 use crate::goal::{Goal, GoalVerdict};
@@ -258,6 +261,13 @@ pub enum EngineEvent {
     ModeChanged(Mode),
     /// The model changed.
     ModelChanged(String),
+    /// Another model is asked from now on, or why not; the answer to [`crate::Command::SetModel`].
+    ModelAnswered {
+        /// The request's id.
+        request: String,
+        /// What came of it.
+        outcome: Result<ModelChoice, String>,
+    },
     /// How the sandbox stands: at the start of a session that has one, and whenever a host was allowed.
     SandboxStatus(SandboxStatus),
     /// Settings changed; all that are in force now, variables by marks alone.
@@ -296,6 +306,15 @@ pub enum EngineEvent {
     Warning(String),
     /// The turn is over.
     TurnEnded(Box<TurnReport>),
+}
+
+/// A model that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// Its id.
+    pub model: String,
+    /// Whether a conversation that has begun goes on with another model than before.
+    pub is_news: bool,
 }
 
 /// A limit for which no agent is sent out.
@@ -357,6 +376,8 @@ pub struct TurnStart {
     pub effort: Option<String>,
     /// Beta features that were asked for by name.
     pub betas: Vec<String>,
+    /// Whether it is the turn of a command that makes the conversation shorter.
+    pub is_compaction: bool,
 }
 
 /// One complete block of a response.
@@ -400,56 +421,6 @@ pub struct ShellOutput {
     pub is_interrupted: bool,
 }
 
-/// A permission question.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Its id, to answer by.
-    pub id: String,
-    /// The agent that asks; none for the main line.
-    pub agent: Option<AgentRef>,
-    /// The tool.
-    pub tool: String,
-    /// The call.
-    pub call: ToolUseId,
-    /// The arguments.
-    pub input: Value,
-    /// What a person is asked.
-    pub kind: QuestionKind,
-    /// Why it is asked.
-    pub reason: String,
-    /// The kind of that reason, in one word.
-    pub reason_kind: &'static str,
-    /// The path that is in the way.
-    pub blocked_path: Option<PathBuf>,
-    /// Paths of the call that lead elsewhere than they say.
-    pub links: Vec<PathEffect>,
-    /// What would let it run from now on; nothing when it should be asked about every time.
-    pub suggestions: Vec<Update>,
-}
-
-/// What a person is asked about a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum QuestionKind {
-    /// Whether it may run.
-    Permission,
-    /// These questions of the model, in order. A yes takes the call's input with the answers in it
-    /// ([`loci_core::user_question::with_answers`], [`loci_core::user_question::with_response`]).
-    Answers(Vec<UserQuestion>),
-    /// Whether the plan in its input is good.
-    PlanApproval,
-}
-
-impl QuestionKind {
-    /// Says what a call needs of a person.
-    pub(crate) fn of(input: &Value, effects: &CallEffects) -> Self {
-        match effects.interaction {
-            None | Some(Interaction::Confirmation) => Self::Permission,
-            Some(Interaction::Answers) => Self::Answers(parse_questions(input).unwrap_or_default()),
-            Some(Interaction::PlanApproval) => Self::PlanApproval,
-        }
-    }
-}
-
 /// How a turn went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
@@ -491,81 +462,6 @@ pub struct TurnReport {
     pub transcript: Option<PathBuf>,
     /// Whether all of it is on disk, where it is to be kept; what is not waits in memory.
     pub is_saved: bool,
-}
-
-/// A hook that is being run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookRunStarted {
-    /// The run's id.
-    pub id: String,
-    /// The event, and what its matcher is compared with.
-    pub name: String,
-    /// The event.
-    pub event: HookEvent,
-    /// What people are shown while it runs, where it says so.
-    pub status: Option<String>,
-}
-
-/// A hook that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookRunEnded {
-    /// Which.
-    pub run: HookRunStarted,
-    /// What it printed, or answered.
-    pub stdout: String,
-    /// What it complained about.
-    pub stderr: String,
-    /// Its code, where it is a command.
-    pub exit_code: Option<i32>,
-    /// `success`, `error` or `cancelled`.
-    pub outcome: &'static str,
-}
-
-/// A hook that still runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookRunProgress {
-    /// Which.
-    pub run: HookRunStarted,
-    /// What it has printed so far.
-    pub stdout: String,
-    /// What it has complained about so far.
-    pub stderr: String,
-}
-
-impl HookRunProgress {
-    /// Tells what a run has printed so far.
-    pub(crate) fn new(run: HookRunStarted, stdout: &str, stderr: &str) -> Self {
-        Self { run, stdout: cut_output(stdout), stderr: cut_output(stderr) }
-    }
-}
-
-/// How much of an output of a hook front ends are told.
-const HOOK_OUTPUT_LIMIT: usize = 10_000;
-
-fn cut_output(text: &str) -> String {
-    text.chars().take(HOOK_OUTPUT_LIMIT).collect()
-}
-
-impl HookRunEnded {
-    /// Tells how a run ended.
-    pub(crate) fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
-        let cut = cut_output;
-        let (stdout, stderr, exit_code) = match end {
-            HandlerEnd::Exited { code, stdout, stderr } => (cut(stdout), cut(stderr), Some(*code)),
-            HandlerEnd::Responded { body, .. } => (cut(body), String::new(), None),
-            HandlerEnd::Replied(value) => (cut(&value.to_string()), String::new(), None),
-            HandlerEnd::Judged { reason, .. } => (cut(reason), String::new(), None),
-            HandlerEnd::Failed(why) => (String::new(), cut(why), None),
-            HandlerEnd::TimedOut { .. } | HandlerEnd::Cancelled => (String::new(), String::new(), None),
-        };
-        let outcome = match end {
-            HandlerEnd::Cancelled => "cancelled",
-            HandlerEnd::Exited { code, .. } if *code != 0 => "error",
-            _ if answer.error.is_some() => "error",
-            _ => "success",
-        };
-        Self { run, stdout, stderr, exit_code, outcome }
-    }
 }
 
 /// What a rewind of files did, or would do.

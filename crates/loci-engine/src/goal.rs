@@ -24,7 +24,7 @@ use crate::conversation::SessionContext;
 use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::hooks::judged;
-use crate::side_request::{answer_text, ask_model, small_model};
+use crate::side_request::{answer_text, ask_model};
 use crate::turn::Objection;
 
 /// The most letters of a condition.
@@ -222,7 +222,7 @@ pub(crate) async fn check_goal(
     let request = Request {
         system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],
         ..Request::new(
-            models.stand_in(small_model(&vars, None)),
+            ctx.small_model.choose(&vars, None),
             MAX_TOKENS,
             vec![Message::new(Role::User, vec![Block::new_text(&text)])],
         )

@@ -46,6 +46,7 @@ use crate::conversation::host::lock;
 use crate::event::EngineEvent;
 use crate::extension::{HookMoment, McpToolCaller};
 use crate::initialize::ClientHook;
+use crate::small_model::SmallModel;
 use crate::timeline::TimelineRecorder;
 pub(crate) use agent::{HOOK_AGENT, HookAgents};
 pub(crate) use attachments::classifier_notes_in;
@@ -104,6 +105,8 @@ pub(crate) struct HookWorld {
     pub(crate) tmp: SessionTmp,
     /// What is known of models.
     pub(crate) models: ModelCatalog,
+    /// The model that handlers ask.
+    pub(crate) small_model: SmallModel,
     /// The way to the client that drives the session.
     pub(crate) client_requests: ClientRequests,
     /// The model provider, for handlers that ask one.

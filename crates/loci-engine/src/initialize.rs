@@ -22,6 +22,8 @@ pub struct InitializeRequest {
     pub append_system_prompt: Option<String>,
     /// Whether what differs between machines and days stays out of the system prompt.
     pub excludes_dynamic_sections: bool,
+    /// Whether the system prompt is recorded, and sent as it was when the session goes on; none leaves it open.
+    pub keeps_system_prompt: Option<bool>,
     /// Custom agents by name, each as it was written.
     pub agents: Map<String, Value>,
     /// The skills to be offered; none means no choice was made.

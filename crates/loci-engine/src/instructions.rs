@@ -43,7 +43,7 @@ impl Opening {
 }
 
 /// Returns the instruction files as the model is shown them at the start.
-pub fn shown_instructions(found: &Instructions) -> Vec<Instruction> {
+pub fn render_instructions(found: &Instructions) -> Vec<Instruction> {
     let shown = found.files.iter().map(|file| Instruction {
         path: file.path.display().to_string(),
         scope: match file.scope {

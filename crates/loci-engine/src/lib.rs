@@ -37,6 +37,7 @@ mod session;
 mod side_request;
 mod skills;
 mod slash_command;
+mod small_model;
 mod snapshot;
 mod state;
 mod state_effects;
@@ -51,18 +52,20 @@ pub use agents::{
 };
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
 pub use command::{
-    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideTask, ToolChanges,
+    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideExchange, SideTask,
+    ToolChanges,
 };
 pub use config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
     ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
     SaveUpdate, SessionConfig, SessionMemory, SettingsApplier, SettingsGate, SettingsPoller, SettingsReload,
-    ToolSearchMode, TurnLimits,
+    ToolSearchMode, TurnLimits, resume_prompt,
 };
 pub use earlier_totals::EarlierTotals;
 pub use event::{
     AgentLimit, AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunProgress,
-    HookRunStarted, Question, QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart, UserMessage,
+    HookRunStarted, ModelChoice, Question, QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart,
+    UserMessage,
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,
@@ -75,8 +78,10 @@ pub use file_history::FileHistoryStores;
 pub use goal::{CLEAR_WORDS, Goal, GoalEnd, GoalVerdict, refusal as goal_refusal};
 pub use hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use initialize::{ClientHook, InitializeRequest};
-pub use instructions::shown_instructions;
-pub use local_command::{LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome, NewHooks};
+pub use instructions::render_instructions;
+pub use local_command::{
+    LocalCommandOutput, LocalCommands, LocalEffect, LocalOutcome, MentionedSession, NewHooks,
+};
 pub use loci_context::{ContextCategory, ContextCell, ContextItem, ContextUsage, Fullness, Level};
 pub use loci_sandbox::SandboxStatus;
 pub use loci_tools::ToolProgress;
@@ -87,8 +92,11 @@ pub use loci_tools::{
     EditorAbilities, EditorError, EditorHost, HostFuture, TerminalCommand, TerminalExit, TerminalOutput,
 };
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
-pub use memory::shown_memory_indexes;
-pub use model_name::{NO_LARGE_WINDOW, is_model_available, resolve_model};
+pub use memory::render_memory_indexes;
+pub use model_name::{
+    BUILT_IN_PROVIDERS, NO_LARGE_WINDOW, available_model, is_model_available, is_named, is_on_cloud,
+    planning_model, resolve_model,
+};
 pub use plan::PlanConfig;
 pub use renewal::{
     NewSession, OpenSession, RenewSession, RenewalState, RunnerEvent, SessionRunner, SessionSwitch,

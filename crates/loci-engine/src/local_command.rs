@@ -21,6 +21,20 @@ pub trait LocalCommands: Send + Sync {
 
     /// Tells whether a command speaks of MCP servers, which are waited for then, as the first turn does.
     fn needs_servers(&self, call: &CommandCall) -> bool;
+
+    /// Reads an earlier session that a prompt mentions (`@session:NAME`), by id or title. May block.
+    fn read_session(&self, name: &str) -> Result<MentionedSession, String>;
+}
+
+/// A session that a prompt mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MentionedSession {
+    /// Its id.
+    pub id: String,
+    /// Its transcript.
+    pub file: PathBuf,
+    /// What was said in it, as Markdown; the end of it, where that is long.
+    pub text: String,
 }
 
 /// What came of a command.
@@ -112,4 +126,6 @@ pub struct LocalCommandOutput {
     pub is_error: bool,
     /// Whether what was typed stands in the conversation already.
     pub has_prompt: bool,
+    /// Whether there is no such command here: what was said is what to do instead.
+    pub is_unavailable: bool,
 }

@@ -80,8 +80,8 @@ impl MemoryService {
     }
 
     /// Returns the indexes as the model is shown them.
-    pub(crate) fn shown_indexes(&self) -> Vec<Instruction> {
-        shown_memory_indexes(&self.journal, self.shows_team)
+    pub(crate) fn memory_indexes(&self) -> Vec<Instruction> {
+        render_memory_indexes(&self.journal, self.shows_team)
     }
 
     /// Tells whether a call changes memories.
@@ -179,12 +179,12 @@ fn plain_index(text: Option<String>) -> String {
 }
 
 /// Returns the index of memories as the model is shown it, and that of the team's where it is; what is empty is left out.
-pub fn shown_memory_indexes(journal: &MemoryJournal, shows_team: bool) -> Vec<Instruction> {
-    let teams = shows_team.then(|| shown_team_index(journal)).flatten();
-    shown_memory_index(journal).into_iter().chain(teams).collect()
+pub fn render_memory_indexes(journal: &MemoryJournal, shows_team: bool) -> Vec<Instruction> {
+    let teams = shows_team.then(|| render_team_index(journal)).flatten();
+    render_memory_index(journal).into_iter().chain(teams).collect()
 }
 
-fn shown_memory_index(journal: &MemoryJournal) -> Option<Instruction> {
+fn render_memory_index(journal: &MemoryJournal) -> Option<Instruction> {
     let path = journal.dir().join(MEMORY_INDEX).display().to_string();
     let text = match read_memory(journal.dir(), MEMORY_INDEX) {
         // Silence would be taken for an empty index.
@@ -198,7 +198,7 @@ fn shown_memory_index(journal: &MemoryJournal) -> Option<Instruction> {
 }
 
 /// Makes the index of what a team shares. Only the beginnings of as many files as have a line are read.
-fn shown_team_index(journal: &MemoryJournal) -> Option<Instruction> {
+fn render_team_index(journal: &MemoryJournal) -> Option<Instruction> {
     let names = team_names(journal.dir(), TEAM_DIR).unwrap_or_default();
     let names: Vec<EntryName> = names.iter().filter_map(|name| EntryName::parse(name).ok()).collect();
     let head =

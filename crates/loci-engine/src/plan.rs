@@ -146,7 +146,7 @@ impl PlanService {
     }
 
     /// What was said is gone: the model knows nothing of the mode any more.
-    pub(crate) fn forget_told(&self) {
+    pub(crate) fn forget_announced(&self) {
         *lock(&self.told) = PlanTold::Off;
     }
 

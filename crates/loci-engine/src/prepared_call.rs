@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
-    Call, Decision, HookVerdict, Rulebook, Update, containment, decide, suggest, without_ignored_wish,
+    Call, Decision, HookVerdict, Rulebook, Update, containment, decide, drop_refused_sandbox_exit, suggest,
 };
 use loci_core::tool::{CallEffects, Interaction, ToolFacts, ToolOutcome};
 use loci_llm::UNPARSED_INPUT;
@@ -155,7 +155,7 @@ pub(crate) fn check_permission_at(
     let hook = call.hook.as_ref();
     let containment =
         containment(&Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook }, &book);
-    without_ignored_wish(&containment, &mut effects.unknown);
+    drop_refused_sandbox_exit(&containment, &mut effects.unknown);
     effects.containment = containment;
     let judged = Call { tool: &call.tool, command, input: &call.input, effects: &effects, hook };
     let decision = decide(&judged, &book);

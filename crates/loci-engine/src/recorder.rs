@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{DeferredCall, LoadedHistory};
+use crate::config::{DeferredCall, LoadedHistory, resume_prompt};
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::cost_state::CostState;
@@ -320,7 +320,8 @@ impl Recorder {
         for repair in std::mem::take(&mut self.repairs) {
             self.tail = repair.parent(previous.as_ref()).cloned().or_else(|| self.tail.clone());
             let id = self.env.random.uuid_v4().to_string();
-            entries.extend(self.seal(&repair.draft(&id), None));
+            let draft = repair.draft(&id, resume_prompt(&self.env.vars));
+            entries.extend(self.seal(&draft, None));
             previous.clone_from(&self.tail);
         }
         entries

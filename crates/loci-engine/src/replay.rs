@@ -208,6 +208,7 @@ impl Player {
             },
             settings: Value::Null,
             mirrors_transcript: false,
+            keeps_prompt: false,
             settings_reload: None,
             grants: Grants::default(),
             classifier: None,

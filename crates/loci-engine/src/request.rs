@@ -28,6 +28,8 @@ pub(crate) struct RequestBase {
     session: String,
     /// The agent that asks, if it is one.
     agent: Option<String>,
+    /// The agent that sent that one out, if one did.
+    parent_agent: Option<String>,
     user_id: Option<String>,
     tokens: u64,
     /// The parts of the system prompt: name, source, tokens.
@@ -57,6 +59,7 @@ impl RequestBase {
             tools: Arc::from([]),
             session: session.to_owned(),
             agent: None,
+            parent_agent: None,
             user_id,
             tokens: 0,
             compaction,
@@ -79,6 +82,7 @@ impl RequestBase {
             tools,
             session: self.session.clone(),
             agent: self.agent.clone(),
+            parent_agent: self.parent_agent.clone(),
             user_id: self.user_id.clone(),
             compaction: self.compaction,
             lasting: sent
@@ -97,6 +101,7 @@ impl RequestBase {
             tools: Arc::clone(&self.tools),
             session: self.session.clone(),
             agent: self.agent.clone(),
+            parent_agent: self.parent_agent.clone(),
             user_id: self.user_id.clone(),
             tokens: self.tokens,
             fragments: Arc::clone(&self.fragments),
@@ -120,9 +125,13 @@ impl RequestBase {
         fragments.chain(tools).collect()
     }
 
-    /// Returns the same for an agent, which says who asks.
-    pub(crate) fn for_agent(self, agent: &AgentId) -> Self {
-        Self { agent: Some(agent.to_string()), ..self }
+    /// Returns the same for an agent, which says who asks, and who sent it out.
+    pub(crate) fn for_agent(&self, agent: &AgentId, parent: Option<&AgentId>) -> Self {
+        Self {
+            agent: Some(agent.to_string()),
+            parent_agent: parent.map(ToString::to_string),
+            ..self.with_compaction(self.compaction)
+        }
     }
 
     /// Asks for no edits from here on, whoever asks; returns what people are to be told, the first time.
@@ -178,6 +187,7 @@ impl RequestBase {
             user_id: self.user_id.clone(),
             session_id: Some(self.session.clone()),
             agent_id: self.agent.clone(),
+            parent_agent_id: self.parent_agent.clone(),
             extra_body: model.extra_body.clone(),
             wants_wire_events: model.wants_wire_events,
             is_streaming: plan.is_streaming,

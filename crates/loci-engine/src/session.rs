@@ -299,6 +299,10 @@ impl Session {
             self.conversation.follow_goal();
             return;
         }
+        if let Some(output) = self.unavailable_call(&input) {
+            self.refuse_unavailable(output);
+            return;
+        }
         self.conversation.ctx.goal.begin_turn();
         let loop_prompt = self.begin_loop_round(&input);
         let Some(input) = self.with_servers(input).await else { return };

@@ -8,10 +8,9 @@ use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
 use loci_core::stream::{Ended, Failure, FailureKind, StreamEvent};
 use loci_llm::{Client, Request};
-use loci_stdx::{Store, Vars};
+use loci_stdx::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::model_name::resolve_model;
 use crate::state::change_identity;
 
 /// Sends a request and returns the blocks of the answer.
@@ -56,10 +55,4 @@ pub(crate) async fn ask_model_to_end(
 /// Returns the text among the blocks of an answer.
 pub(crate) fn answer_text(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::text).collect()
-}
-
-/// Returns the model that is named, or a fast one.
-pub(crate) fn small_model(vars: &Vars, named: Option<&str>) -> String {
-    let named = named.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL")).unwrap_or("haiku");
-    resolve_model(vars, named)
 }

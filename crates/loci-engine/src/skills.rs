@@ -250,7 +250,7 @@ impl RestoreSource for SessionSkills {
 }
 
 /// Returns the names of skills that a conversation was told of; none where it was told of no skills.
-pub(crate) fn told_names(path: &[Arc<Entry>]) -> Option<Vec<String>> {
+pub(crate) fn announced_skills(path: &[Arc<Entry>]) -> Option<Vec<String>> {
     let listings = path.iter().filter_map(|entry| entry.attachment_of_kind(LISTING));
     let names = |listing: Value| {
         let names = listing["names"].as_array().cloned().unwrap_or_default();
@@ -291,7 +291,7 @@ mod tests {
     use loci_core::skill::{SkillSource, parse_skill};
 
     fn registry(names: &[&str]) -> SkillRegistry {
-        let found = names.iter().map(|name| parse_skill("Text.", name, SkillSource::bundled())).collect();
+        let found = names.iter().map(|name| parse_skill("Text.", name, SkillSource::bundled()));
         SkillRegistry::new(found, Default::default())
     }
 
@@ -368,9 +368,9 @@ mod tests {
         let listing = skills.listing(&mut None).unwrap();
         let line = json!({"type": "attachment", "attachment": listing}).to_string();
         let path = vec![Arc::new(Entry::parse(line).unwrap())];
-        assert_eq!(told_names(&path), Some(vec!["one".to_owned()]));
-        assert_eq!(skills.listing(&mut told_names(&path)), None);
-        assert_eq!(told_names(&[]), None);
+        assert_eq!(announced_skills(&path), Some(vec!["one".to_owned()]));
+        assert_eq!(skills.listing(&mut announced_skills(&path)), None);
+        assert_eq!(announced_skills(&[]), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! taken away, so that a list that somebody was shown stays true.
 //!
 //! A command that only the terminal has ([`CommandScope::Terminal`]) does not exist for the engine: a prompt of that name
-//! that reaches it is for the model, or for a skill of the user's. The terminal asks [`CommandRegistry::find_in_terminal`],
+//! that reaches it is told as not available, or is for a skill of the user's. The terminal asks [`CommandRegistry::find_in_terminal`],
 //! where its own commands win.
 
 mod builtin;
@@ -201,6 +201,27 @@ impl CommandRegistry {
             return None;
         }
         Some(CommandCall { command: Arc::clone(command), argument })
+    }
+
+    /// Says what to do in the place of a command that people know and that this front end does not have; none where there
+    /// is one, or nobody knows it.
+    pub(crate) fn unavailable(&self, name: &str) -> Option<String> {
+        if self.find(name).is_some() {
+            return None;
+        }
+        let only_there = || {
+            let command = self.find_of(CommandScope::Terminal, name)?;
+            Some(format!("/{} is a command of the terminal and is not available here", command.name))
+        };
+        only_there().or_else(|| not_offered(name))
+    }
+
+    /// Returns the name in a text that is written like a command and is none; paths are no commands.
+    pub(crate) fn unknown_name<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (name, _) = split_command(text)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
+        let is_word = !name.is_empty() && name.chars().all(is_name);
+        (is_word && self.find(name).is_none()).then_some(name)
     }
 
     /// Reads a text as a command, as the terminal does.

@@ -24,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Ambient;
 use crate::conversation::host::lock;
 use crate::extension::McpToolCaller;
-use crate::side_request::{answer_text, ask_model, small_model};
+use crate::side_request::{answer_text, ask_model};
+use crate::small_model::SmallModel;
 
 /// How long a page is good, unless `CLAUDE_CODE_WEBFETCH_CACHE_TTL_MS` says otherwise.
 const CACHE_LIFETIME: Duration = Duration::from_secs(15 * 60);
@@ -59,6 +60,8 @@ pub(crate) struct WebWorld {
     pub(crate) ambient: Arc<Mutex<Ambient>>,
     /// The model of the session, for whoever has no small one.
     pub(crate) main_model: String,
+    /// The model that reads pages.
+    pub(crate) small_model: SmallModel,
     /// The connected MCP servers, one of which may be the way to search.
     pub(crate) mcp_tools: Option<Arc<dyn McpToolCaller>>,
     /// Ends a command that searches, should we be killed.
@@ -102,7 +105,7 @@ impl WebService {
             ..Request::new(model, ANSWER_TOKENS, vec![Message::new(Role::User, content.clone())])
         };
         let WebWorld { client, models, identity, .. } = &self.world;
-        let small = models.stand_in(small_model(&self.env().vars, None));
+        let small = self.world.small_model.choose(&self.env().vars, None);
         let answer = match ask_model(client, models, identity, request(&small), cancel).await {
             Err(failure) if failure.kind == FailureKind::NotFound && small != self.world.main_model => {
                 ask_model(client, models, identity, request(&self.world.main_model), cancel).await

@@ -18,13 +18,20 @@ use loci_core::raw::{RawJson, RawObject, json_string};
 use loci_core::stream::{Delta, Ended, Failure, FailureKind, Started, StreamEvent};
 use loci_core::usage::Usage;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::anthropic::input_object;
 use crate::failure;
 use crate::kept_wire::KEPT_WIRE;
 use crate::request::Request;
 use crate::wire_names::{fresh_call_id, is_call_id, tool_name_from_wire};
+
+/// Returns how many of the tokens of an answer were reasoning, as usage has it; nothing, where nobody counted.
+pub(crate) fn reasoning_details(tokens: Option<u64>) -> Map<String, Value> {
+    let details =
+        tokens.map(|tokens| ("output_tokens_details".to_owned(), json!({"thinking_tokens": tokens})));
+    details.into_iter().collect()
+}
 
 /// An answer that is being put together.
 #[derive(Debug)]

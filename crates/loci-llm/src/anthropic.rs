@@ -14,9 +14,11 @@ use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, StreamEvent};
 use reqwest::header::HeaderMap;
 
-use self::features::Features;
+use self::body::Wording;
+use self::features::{Features, INTERLEAVED_THINKING};
 use crate::config::ProviderConfig;
 use crate::failure::{self, RequestFacts};
+use crate::prompt_caching::PromptCaching;
 use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 
@@ -46,6 +48,9 @@ pub(crate) struct Anthropic {
     addressee: Addressee,
     /// Whether requests say who asks, for gateways that attribute usage.
     tells_ids: bool,
+    /// Whether a model with a budget of thinking may think between calls, too.
+    interleaves_thinking: bool,
+    caching: PromptCaching,
 }
 
 impl Anthropic {
@@ -53,7 +58,14 @@ impl Anthropic {
     pub(crate) fn new(config: &ProviderConfig) -> Self {
         let features =
             if config.allows_experimental_betas { Features::Experimental } else { Features::StableOnly };
-        Self { features, extra_betas: config.extra_betas.clone(), addressee: Addressee::Api, tells_ids: true }
+        Self {
+            features,
+            extra_betas: config.extra_betas.clone(),
+            addressee: Addressee::Api,
+            tells_ids: true,
+            interleaves_thinking: config.interleaves_thinking,
+            caching: config.caching.clone(),
+        }
     }
 
     /// Speaks to another host of the same protocol.
@@ -68,11 +80,20 @@ impl Anthropic {
             extra_betas: Vec::new(),
             addressee: Addressee::Named(provider.to_owned()),
             tells_ids: false,
+            interleaves_thinking: true,
+            caching: PromptCaching::default(),
         }
     }
 }
 
 impl Anthropic {
+    /// Returns the beta features that a request asks for.
+    fn betas(&self, request: &Request) -> Vec<String> {
+        let mut betas = self.features.betas(request, &self.extra_betas);
+        betas.retain(|name| self.interleaves_thinking || name != INTERLEAVED_THINKING);
+        betas
+    }
+
     /// Returns what a model is called in the transcript, where that is not what the server calls it.
     fn full_name(&self, request: &Request) -> Option<String> {
         matches!(self.addressee, Addressee::Named(_)).then(|| request.model.trim().to_owned())
@@ -86,13 +107,14 @@ impl Protocol for Anthropic {
             return headers;
         }
         headers.push(("x-app", "cli".to_owned()));
-        let betas = self.features.betas(request, &self.extra_betas);
+        let betas = self.betas(request);
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
         }
         let ids = [
             ("x-claude-code-session-id", &request.session_id),
             ("x-claude-code-agent-id", &request.agent_id),
+            ("x-claude-code-parent-agent-id", &request.parent_agent_id),
             ("x-client-request-id", &request.client_request_id),
         ];
         headers.extend(ids.into_iter().filter_map(|(name, id)| Some((name, id.clone()?))));
@@ -101,10 +123,12 @@ impl Protocol for Anthropic {
 
     fn body(&self, request: &Request) -> Bytes {
         let betas = match self.addressee {
-            Addressee::Bedrock => self.features.betas(request, &self.extra_betas),
+            Addressee::Bedrock => self.betas(request),
             Addressee::Api | Addressee::Named(_) | Addressee::Vertex => Vec::new(),
         };
-        body::write(request, self.features, &self.addressee, &betas)
+        let cache_mark = self.caching.mark(&request.model);
+        let (features, addressee) = (self.features, &self.addressee);
+        body::write(request, Wording { features, addressee, betas: &betas, cache_mark })
     }
 
     fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {

@@ -15,7 +15,7 @@ pub const FORM: &str = "application/x-www-form-urlencoded";
 /// Names the file in which a login of SSO is kept; nothing is kept safe by it.
 pub fn sha1_hex(text: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    loci_core::hex::to_hex(digest.as_ref())
 }
 
 /// Keys of an Amazon account, for a while or for ever.

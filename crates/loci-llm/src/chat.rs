@@ -20,6 +20,7 @@ use self::decode::Decoder;
 use crate::config::NamedProvider;
 use crate::failure::{self, RequestFacts};
 use crate::model_traits::ModelTraits;
+use crate::pdf_text::PdfTextCache;
 use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 
@@ -31,12 +32,19 @@ pub(crate) struct Chat {
     provider: String,
     models: BTreeMap<String, ModelTraits>,
     server: ChatServer,
+    /// Documents are read once for each client.
+    pdf_texts: PdfTextCache,
 }
 
 impl Chat {
     /// Takes from the configuration what concerns the protocol.
     pub(crate) fn new(named: &NamedProvider, base_url: &str) -> Self {
-        Self { provider: named.name.clone(), models: named.models.clone(), server: ChatServer::at(base_url) }
+        Self {
+            provider: named.name.clone(),
+            models: named.models.clone(),
+            server: ChatServer::at(base_url),
+            pdf_texts: PdfTextCache::default(),
+        }
     }
 
     fn traits(&self, request: &Request) -> ModelTraits {
@@ -56,6 +64,14 @@ pub(crate) enum ChatServer {
 }
 
 impl ChatServer {
+    /// Tells whether it takes documents as they are.
+    pub(crate) fn takes_files(self) -> bool {
+        match self {
+            Self::OpenAi | Self::OpenRouter => true,
+            Self::Other => false,
+        }
+    }
+
     fn at(base_url: &str) -> Self {
         match base_url {
             url if url.starts_with("https://api.openai.com/") => Self::OpenAi,
@@ -71,7 +87,7 @@ impl Protocol for Chat {
     }
 
     fn body(&self, request: &Request) -> Bytes {
-        encode::body(request, &self.provider, self.server)
+        encode::body(request, &self.provider, self.server, &self.pdf_texts)
     }
 
     fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {

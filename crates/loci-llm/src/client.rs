@@ -15,7 +15,7 @@ use crate::auth::AuthSource;
 use crate::clouds::model_of_profile;
 use crate::config::ProviderConfig;
 use crate::exchange::{self, Shared};
-use crate::model_list::{self, ListedModel};
+use crate::model_list::{self, ListedModel, ServerFacts};
 use crate::provider::Provider;
 use crate::request::Request;
 use crate::router::Router;
@@ -83,15 +83,15 @@ impl Client {
         }
     }
 
-    /// Asks a server how much a model can read at once; `None` when it does not say, or is the first provider and far away.
-    /// Must be awaited inside a tokio runtime.
-    pub async fn context_window(&self, model: &str) -> Option<u64> {
+    /// Asks a server what it says of a model; `None` when it says nothing, or is the first provider and far away. Must be
+    /// awaited inside a tokio runtime.
+    pub async fn server_facts(&self, model: &str) -> Option<ServerFacts> {
         let shared = self.shared(model)?;
         // What is reached by TLS is hardly here, and far is slow; a named provider was asked for by name.
         if shared.transport.uses_tls() && shared.provider.name().is_none() {
             return None;
         }
-        model_list::context_window(shared, model.to_owned()).await
+        model_list::server_facts(shared, model.to_owned()).await
     }
 
     /// Asks Bedrock which model an inference profile stands for; `None` when nobody may say. Must be awaited inside a tokio

@@ -14,6 +14,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use crate::auth::Auth;
 use crate::clouds::{BedrockConfig, SmallModelRegion, VertexConfig, bedrock_base, vertex_base};
 use crate::model_traits::ModelTraits;
+use crate::prompt_caching::PromptCaching;
 use crate::proxy::ProxySettings;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -33,6 +34,10 @@ pub struct ProviderConfig {
     pub extra_betas: Vec<String>,
     /// Whether beta features nobody asked for by name may be used.
     pub allows_experimental_betas: bool,
+    /// Whether a model with a budget of thinking may be let think between calls, too.
+    pub interleaves_thinking: bool,
+    /// Which prompts the server is asked to cache.
+    pub caching: PromptCaching,
     /// The `user-agent` header.
     pub user_agent: String,
     /// The proxy to go through.
@@ -117,6 +122,9 @@ pub struct ClientIdentity {
     pub key: PathBuf,
 }
 
+/// How long is waited where nobody wants a limit: longer than any answer takes, and a clock can still count it.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// How long we wait for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
@@ -141,6 +149,8 @@ impl ProviderConfig {
             custom_headers: Vec::new(),
             extra_betas: Vec::new(),
             allows_experimental_betas: true,
+            interleaves_thinking: true,
+            caching: PromptCaching::default(),
             user_agent: user_agent_from_vars(&Vars::default()),
             proxy: None,
             extra_ca: None,
@@ -182,12 +192,13 @@ impl ProviderConfig {
     /// Makes the configuration of Vertex for a project.
     pub fn vertex(env: &Env, project: &str, overrides: BTreeMap<String, String>) -> Result<Self, Failure> {
         let vars = &env.vars;
-        let region = vars.non_empty("CLOUD_ML_REGION").map_or("us-east5", str::trim).to_owned();
+        let region = vars.non_empty("CLOUD_ML_REGION").map(str::trim).filter(|region| is_location(region));
+        let region = region.unwrap_or("us-east5").to_owned();
         let own = vars.non_empty("ANTHROPIC_VERTEX_BASE_URL");
         let base_url = own.map_or_else(|| vertex_base(&region), |url| url.trim().to_owned());
         let named = vars.iter().filter_map(|(name, value)| {
             let name = name.strip_prefix("VERTEX_REGION_CLAUDE_")?;
-            (!value.trim().is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
+            is_location(value.trim()).then(|| (name.to_owned(), value.trim().to_owned()))
         });
         let vertex = VertexConfig {
             project: project.to_owned(),
@@ -231,6 +242,8 @@ impl ProviderConfig {
             custom_headers: custom_headers_from_vars(vars)?,
             extra_betas: split_list(vars.non_empty("ANTHROPIC_BETAS").unwrap_or_default()),
             allows_experimental_betas: !vars.is_truthy("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS"),
+            interleaves_thinking: !vars.is_truthy("DISABLE_INTERLEAVED_THINKING"),
+            caching: PromptCaching::from_vars(vars),
             user_agent: user_agent_from_vars(vars),
             proxy: ProxySettings::from_vars(vars)?,
             extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
@@ -273,17 +286,39 @@ impl Timeouts {
     /// Idle times outside sensible bounds are brought inside them, as other clients do.
     fn with_vars(self, vars: &Vars) -> Result<Self, Failure> {
         let millis = |name| parse_number(vars, name).map(|n| n.map(Duration::from_millis));
+        let unless_off = |time: Duration, switches: &[&str]| match switches.iter().any(|it| is_off(vars, it))
+        {
+            true => FOREVER,
+            false => time,
+        };
         let (least_event_idle, bounds) =
             (Duration::from_secs(300), (Duration::from_secs(10), Duration::from_secs(1800)));
         Ok(Self {
             connect: self.connect,
             request: millis("API_TIMEOUT_MS")?.filter(|time| !time.is_zero()).unwrap_or(self.request),
-            event_idle: millis("CLAUDE_STREAM_IDLE_TIMEOUT_MS")?
-                .map_or(self.event_idle, |time| time.max(least_event_idle)),
-            byte_idle: millis("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS")?
-                .map_or(self.byte_idle, |time| time.clamp(bounds.0, bounds.1)),
+            event_idle: unless_off(
+                millis("CLAUDE_STREAM_IDLE_TIMEOUT_MS")?
+                    .map_or(self.event_idle, |time| time.max(least_event_idle)),
+                &["CLAUDE_ENABLE_STREAM_WATCHDOG"],
+            ),
+            byte_idle: unless_off(
+                millis("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS")?
+                    .map_or(self.byte_idle, |time| time.clamp(bounds.0, bounds.1)),
+                &["CLAUDE_ENABLE_BYTE_WATCHDOG", "API_FORCE_IDLE_TIMEOUT"],
+            ),
         })
     }
+}
+
+/// Tells whether a text is shaped like a place of Google's; it becomes part of a host's name.
+fn is_location(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Tells whether a switch is turned off, which is not to say that it is unset.
+fn is_off(vars: &Vars, name: &str) -> bool {
+    let value = vars.get(name).unwrap_or_default().trim();
+    ["0", "false", "no", "off"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// `ANTHROPIC_CUSTOM_HEADERS`: one `Name: value` a line.

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, RateLimits, StreamEvent};
@@ -114,10 +115,25 @@ impl Exchange {
         if !response.status().is_success() {
             return Err(self.refused(response, deadline).await);
         }
-        if is_stream(&response) {
-            return Ok(Phase::Reading(Box::new(self.reading(response, request_id))));
-        }
-        let body = whole_body(response, deadline, EVENT_CAP).await.map_err(|error| match error {
+        let mut response = response;
+        let first = match body_kind(&response) {
+            BodyKind::Stream => {
+                return Ok(Phase::Reading(Box::new(self.reading(response, None, request_id))));
+            }
+            BodyKind::Whole => None,
+            BodyKind::Untold => {
+                let idle = self.shared.timeouts.byte_idle;
+                let first = timeout_at(Instant::now() + idle, response.chunk()).await;
+                let first = first.map_err(|_| connection::stalled(idle))?.map_err(|error| {
+                    Failure::new(FailureKind::Cut, format!("The answer broke off: {}", root_words(&error)))
+                })?;
+                if !first.as_deref().is_some_and(is_json) {
+                    return Ok(Phase::Reading(Box::new(self.reading(response, first, request_id))));
+                }
+                first
+            }
+        };
+        let body = whole_body(first, response, deadline, EVENT_CAP).await.map_err(|error| match error {
             BodyError::Broken(how) => Failure::new(FailureKind::Cut, format!("The answer broke off: {how}")),
             BodyError::Late => self.late(),
         })?;
@@ -169,7 +185,7 @@ impl Exchange {
     /// The status alone tells most, so a body that does not come is done without.
     async fn refused(&self, response: Response, deadline: Instant) -> Failure {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = whole_body(response, deadline, ERROR_CAP).await.unwrap_or_default();
+        let body = whole_body(None, response, deadline, ERROR_CAP).await.unwrap_or_default();
         let provider = &self.shared.provider;
         let asked = RequestFacts { model: self.request.model_and_window().0, auth: &self.auth };
         let mut failure = provider.protocol.failure(status, &headers, &body, asked);
@@ -177,9 +193,10 @@ impl Exchange {
         failure
     }
 
-    fn reading(&self, response: Response, request_id: Option<RequestId>) -> Reading {
+    fn reading(&self, response: Response, first: Option<Bytes>, request_id: Option<RequestId>) -> Reading {
         let provider = &self.shared.provider;
         Reading {
+            first,
             limits: rate_limits::from_headers(response.headers()),
             response,
             frames: (provider.framing)(),
@@ -193,6 +210,8 @@ impl Exchange {
 
 /// A streamed answer of which the head has come.
 struct Reading {
+    /// What was read of it to know what it is.
+    first: Option<Bytes>,
     response: Response,
     frames: Box<dyn FrameReader>,
     decoder: Box<dyn Decode>,
@@ -221,6 +240,10 @@ impl Reading {
     }
 
     async fn step(&mut self, queue: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        if let Some(bytes) = self.first.take() {
+            self.frames.push(&bytes);
+            return self.decode_frames(queue);
+        }
         let now = Instant::now();
         let by_byte = (now + self.timeouts.byte_idle, self.timeouts.byte_idle);
         let by_event = (self.last_event + self.timeouts.event_idle, self.timeouts.event_idle);
@@ -268,11 +291,32 @@ impl Reading {
     }
 }
 
-/// Anything but JSON and web pages is read as a stream, for some gateways name no type or a wrong one.
-fn is_stream(response: &Response) -> bool {
+/// How a body is to be read.
+enum BodyKind {
+    /// Event by event.
+    Stream,
+    /// In one piece: JSON, or a page of the web.
+    Whole,
+    /// Its head does not say; its first byte does.
+    Untold,
+}
+
+/// Tells from the head how a body is to be read; some gateways name no type or a wrong one.
+fn body_kind(response: &Response) -> BodyKind {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.to_ascii_lowercase();
-    !kind.contains("json") && !kind.contains("html")
+    if kind.contains("json") || kind.contains("html") {
+        BodyKind::Whole
+    } else if kind.contains("event") {
+        BodyKind::Stream
+    } else {
+        BodyKind::Untold
+    }
+}
+
+/// Tells whether a body that begins so is JSON: no stream of events begins with a brace.
+fn is_json(first: &[u8]) -> bool {
+    first.trim_ascii_start().starts_with(b"{")
 }
 
 /// Reads the few bytes after the answer's end, so that an HTTP/1 connection can serve the next request too, but
@@ -304,9 +348,14 @@ enum BodyError {
     Late,
 }
 
-/// Reads a body to its end or up to `cap` bytes.
-async fn whole_body(mut response: Response, deadline: Instant, cap: usize) -> Result<Vec<u8>, BodyError> {
-    let mut body = Vec::new();
+/// Reads a body, behind what was read of it already, to its end or up to `cap` bytes.
+async fn whole_body(
+    first: Option<Bytes>,
+    mut response: Response,
+    deadline: Instant,
+    cap: usize,
+) -> Result<Vec<u8>, BodyError> {
+    let mut body = first.map(Vec::from).unwrap_or_default();
     while body.len() < cap {
         match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),

@@ -39,12 +39,12 @@ impl ProxySettings {
 
 impl fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ProxySettings({}, {:?})", shown_url(&self.url), self.no_proxy)
+        write!(f, "ProxySettings({}, {:?})", url_without_credentials(&self.url), self.no_proxy)
     }
 }
 
 /// Returns an address without its user and password.
-pub(crate) fn shown_url(url: &Url) -> String {
+pub(crate) fn url_without_credentials(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }

@@ -41,6 +41,8 @@ pub struct Request {
     pub session_id: Option<String>,
     /// The subagent that asks, for gateways that attribute usage.
     pub agent_id: Option<String>,
+    /// The subagent that sent that one out, if one did.
+    pub parent_agent_id: Option<String>,
     /// Our own id for this attempt, for matching logs of both sides.
     pub client_request_id: Option<String>,
     /// Fields merged over the body (`CLAUDE_CODE_EXTRA_BODY`); `messages` among them is ignored.
@@ -70,6 +72,7 @@ impl Request {
             user_id: None,
             session_id: None,
             agent_id: None,
+            parent_agent_id: None,
             client_request_id: None,
             extra_body: None,
             wants_wire_events: false,

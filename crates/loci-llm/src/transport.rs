@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
-use reqwest::header::HeaderMap;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, Url};
 
 use self::local::LocalServer;
 use crate::config::ProviderConfig;
 use crate::failure::connection::{self, Route, root_words};
 use crate::provider::Prepared;
-use crate::proxy::shown_url;
+use crate::proxy::url_without_credentials;
 use crate::tls::{self, TlsSettings};
 
 mod local;
@@ -57,7 +57,10 @@ impl Transport {
 
     /// Returns the way to the server, for messages.
     pub(crate) fn route(&self) -> Route {
-        Route { server: shown_url(&self.server), proxy: self.proxy.as_ref().map(shown_url) }
+        Route {
+            server: url_without_credentials(&self.server),
+            proxy: self.proxy.as_ref().map(url_without_credentials),
+        }
     }
 
     /// Starts building the client on a thread of its own if that is slow; the first request joins it.
@@ -92,6 +95,18 @@ impl Transport {
     pub(crate) async fn get(self: &Arc<Self>, url: Url, headers: HeaderMap) -> Result<Response, Failure> {
         // A client of its own: whoever asks may do so in a runtime that ends before the first request.
         let sent = self.build()?.get(url).headers(headers).send();
+        sent.await.map_err(|error| connection::from_error(error, &self.route()))
+    }
+
+    /// Posts JSON as [`Transport::get`] asks.
+    pub(crate) async fn post_json(
+        self: &Arc<Self>,
+        url: Url,
+        mut headers: HeaderMap,
+        body: String,
+    ) -> Result<Response, Failure> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let sent = self.build()?.post(url).headers(headers).body(body).send();
         sent.await.map_err(|error| connection::from_error(error, &self.route()))
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 pub(crate) use header_params::HeaderParam;
 
-use crate::names::{brief, shown_text};
+use crate::names::{brief, visible_excerpt};
 use crate::schema::input_schema;
 
 /// A tool of a server.
@@ -89,7 +89,7 @@ impl ToolSpec {
         let input_schema = input_schema(declared)?;
         Ok(Self {
             title: text(item, "title").or_else(|| text(&annotations, "title")),
-            description: shown_text(item.get("description").and_then(Value::as_str).unwrap_or_default()),
+            description: visible_excerpt(item.get("description").and_then(Value::as_str).unwrap_or_default()),
             declared_schema: (input_schema != *declared).then(|| declared.clone()),
             header_params: HeaderParam::find(declared),
             output_schema: item.get("outputSchema").filter(|schema| schema.is_object()).cloned(),
@@ -114,7 +114,7 @@ impl Resource {
         let uri = text(item, "uri").ok_or("it has no address")?;
         Ok(Self {
             name: text(item, "name").unwrap_or_else(|| uri.clone()),
-            description: text(item, "description").map(|text| shown_text(&text)),
+            description: text(item, "description").map(|text| visible_excerpt(&text)),
             mime_type: text(item, "mimeType"),
             uri,
         })
@@ -133,7 +133,7 @@ impl PromptSpec {
         });
         Ok(Self {
             name: text(item, "name").ok_or("it has no name")?,
-            description: shown_text(item.get("description").and_then(Value::as_str).unwrap_or_default()),
+            description: visible_excerpt(item.get("description").and_then(Value::as_str).unwrap_or_default()),
             arguments: arguments.collect(),
         })
     }

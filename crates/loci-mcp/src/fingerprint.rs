@@ -25,8 +25,7 @@ pub fn tool_fingerprint(tool: &ToolSpec) -> String {
 }
 
 fn fingerprint(value: &Value) -> String {
-    let digest = Sha256::digest(sorted(value).to_string().as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    loci_core::hex::to_hex(&Sha256::digest(sorted(value).to_string().as_bytes()))
 }
 
 fn sorted(value: &Value) -> Value {

@@ -64,7 +64,7 @@ fn digest(text: &str) -> u32 {
 }
 
 /// Returns a server's text as the model is shown it: what is hidden made visible, and no more than two kilobytes.
-pub(crate) fn shown_text(text: &str) -> String {
+pub(crate) fn visible_excerpt(text: &str) -> String {
     let shown = visible_text(text.trim());
     if shown.len() <= TEXT_LIMIT {
         return shown;
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_two_kilobytes_and_show_what_they_hide() {
-        assert_eq!(shown_text(" plain\ttext\nof two lines "), "plain\ttext\nof two lines");
-        assert_eq!(shown_text("a\u{1b}[31mb\u{200b}c\u{e0041}"), "a\\u{1b}[31mb\\u{200b}c\\u{e0041}");
-        assert_eq!(shown_text("Größe 👩‍👩‍👧"), "Größe 👩‍👩‍👧");
+        assert_eq!(visible_excerpt(" plain\ttext\nof two lines "), "plain\ttext\nof two lines");
+        assert_eq!(visible_excerpt("a\u{1b}[31mb\u{200b}c\u{e0041}"), "a\\u{1b}[31mb\\u{200b}c\\u{e0041}");
+        assert_eq!(visible_excerpt("Größe 👩‍👩‍👧"), "Größe 👩‍👩‍👧");
         for text in ["x".repeat(5000), "ß".repeat(5000)] {
-            let shown = shown_text(&text);
+            let shown = visible_excerpt(&text);
             assert!(shown.len() <= TEXT_LIMIT && shown.ends_with("… [cut]"), "{}", shown.len());
         }
     }

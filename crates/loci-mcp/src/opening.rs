@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loci_sandbox::Sandbox;
+use loci_stdx::prefixed_program;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -34,10 +35,17 @@ pub(crate) fn open(
     let (inbound, receiver) = inbox();
     let transport: Box<dyn Transport> = match &config.way {
         ServerWay::Stdio { command, args, env } => {
+            let env = program_env(world, env);
+            // Whoever is to see every command gets this one as one word, too, and runs it.
+            let words = std::iter::once(command.as_str()).chain(args.iter().map(String::as_str));
+            let (command, args) = match prefixed_program(&world.world.child_env, words) {
+                Some(line) => ("/bin/sh".to_owned(), vec!["-c".to_owned(), line]),
+                None => (command.clone(), args.clone()),
+            };
             let program = Program {
-                command: command.clone(),
-                args: args.clone(),
-                env: program_env(world, env),
+                command,
+                args,
+                env,
                 cwd: world.world.cwd.clone(),
                 watch: world.world.program_watch.clone(),
                 sandbox: sandbox_of(config, world)?,

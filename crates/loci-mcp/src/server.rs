@@ -333,7 +333,7 @@ impl Server {
                         state.connection = Some(connection.clone());
                         (state.handshake, state.offer) = (Some(handshake.clone()), Arc::new(offer));
                     }
-                    self.look_at(world).await;
+                    self.review_tools(world).await;
                     world.announce();
                     tokio::select! {
                         () = self.follow(world, &connection) => {}
@@ -355,7 +355,7 @@ impl Server {
     }
 
     /// Has somebody look at what a server of the project is now, and tells what they find.
-    async fn look_at(&self, world: &ServersShared) {
+    async fn review_tools(&self, world: &ServersShared) {
         let on_connected = world.world.on_connected.clone();
         // Nobody waits for a thread in whose place there is nothing to do.
         let Some(on_connected) = on_connected.filter(|_| self.config.scope == ServerScope::Project) else {

@@ -108,7 +108,7 @@ pub enum TransportError {
         why: String,
     },
     /// The server refused the message.
-    #[error("the server answered with HTTP {status}{}", shown_body(body))]
+    #[error("the server answered with HTTP {status}{}", body_suffix(body))]
     Status {
         /// The status.
         status: u16,
@@ -120,7 +120,7 @@ pub enum TransportError {
     Failed(String),
 }
 
-fn shown_body(body: &str) -> String {
+fn body_suffix(body: &str) -> String {
     match body.is_empty() {
         true => String::new(),
         false => format!(": {body}"),

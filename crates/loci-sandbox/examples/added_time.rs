@@ -230,20 +230,57 @@ fn proxy(runtime: &tokio::runtime::Runtime) -> Outcome<String> {
         b.as_secs_f64() * 1e3,
         (b.as_secs_f64() - a.as_secs_f64()) * 1e3,
     );
+    let bare = bare_relay(port)?;
     for (name, line) in [("as fast as it goes", None), ("over a line of 5 Gbit/s", Some(LINE))] {
-        let (mut fast, mut slow) = (Vec::new(), Vec::new());
+        let (mut fast, mut slow, mut floor) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..5 {
             fast.push(carry(connect(port, None)?, line)?);
             slow.push(carry(connect(port, Some(entrance))?, line)?);
+            floor.push(carry(TcpStream::connect(("127.0.0.1", bare))?, line)?);
         }
         let rate = |times: &mut Vec<Duration>| BYTES as f64 / quantile(times, 50).as_secs_f64() / 1e6;
-        let (fast, slow) = (rate(&mut fast), rate(&mut slow));
-        out += &format!(
-            "| 1 GiB upwards, {name} | {fast:.0} MB/s | {slow:.0} MB/s | {:.0} % |\n",
-            slow / fast * 100.0
-        );
+        let (fast, slow, floor) = (rate(&mut fast), rate(&mut slow), rate(&mut floor));
+        for (what, rate) in
+            [("", slow), (", through a relay that only splices, in a thread that blocks", floor)]
+        {
+            out += &format!(
+                "| 1 GiB upwards, {name}{what} | {fast:.0} MB/s | {rate:.0} MB/s | {:.0} % |\n",
+                rate / fast * 100.0
+            );
+        }
     }
     Ok(out)
+}
+
+/// Opens the port of a relay that decides nothing and looks at nothing, for what any relay costs here; returns its number.
+fn bare_relay(to: u16) -> Outcome<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        while let Ok((from, _)) = listener.accept() {
+            std::thread::spawn(move || splice_all(from, to));
+        }
+    });
+    Ok(port)
+}
+
+/// Moves everything upwards through a pipe, and the answer back.
+fn splice_all(mut from: TcpStream, port: u16) -> std::io::Result<()> {
+    use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
+    let mut to = TcpStream::connect(("127.0.0.1", port))?;
+    let (out, into) = pipe()?;
+    let size = fcntl_setpipe_size(&into, 1 << 20)?;
+    loop {
+        let mut left = splice(&from, None, &into, None, size, SpliceFlags::MOVE)?;
+        if left == 0 {
+            break;
+        }
+        while left > 0 {
+            left -= splice(&out, None, &to, None, left, SpliceFlags::MOVE)?;
+        }
+    }
+    to.shutdown(std::net::Shutdown::Write)?;
+    std::io::copy(&mut to, &mut from).map(drop)
 }
 
 /// Opens the proxy's port; returns its number.

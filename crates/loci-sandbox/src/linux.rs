@@ -1,9 +1,11 @@
 //! The sandbox on Linux: namespaces and mounts, Landlock, a filter of system calls.
 
+mod handover;
 mod helper;
 mod init;
 mod landlock;
 mod mounts;
+mod network;
 pub(crate) mod placeholders;
 mod restrict;
 mod seccomp;

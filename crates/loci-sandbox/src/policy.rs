@@ -229,14 +229,18 @@ pub enum FaultKind {
     Killed,
 }
 
-/// The steps of the helper, in their order; placeholders are made beside those that follow it.
+/// The steps of the helper, in their order; placeholders and grants are made beside those that follow them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HelperStep {
+    /// The rules of Landlock are begun.
+    Ruleset,
     /// The first process of the namespaces is started.
     Init,
     /// Placeholders are made for names that are missing.
     Placeholders,
+    /// What Landlock gives of the machine's files is added to its rules.
+    Grants,
     /// The user is mapped.
     UserMap,
     /// Namespaces are entered.
@@ -265,9 +269,11 @@ pub enum HelperStep {
 
 impl HelperStep {
     /// All of them, in order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
+        Self::Ruleset,
         Self::Init,
         Self::Placeholders,
+        Self::Grants,
         Self::UserMap,
         Self::Namespaces,
         Self::ReadOnly,
@@ -285,7 +291,9 @@ impl HelperStep {
     /// Says what is attempted.
     pub fn describe(self) -> &'static str {
         match self {
+            Self::Ruleset => "beginning the rules of Landlock",
             Self::Placeholders => "making placeholders for missing names",
+            Self::Grants => "adding to the rules of Landlock",
             Self::Namespaces => "entering namespaces",
             Self::UserMap => "mapping the user",
             Self::Init => "entering namespaces of users and processes",

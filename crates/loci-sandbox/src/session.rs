@@ -111,10 +111,12 @@ impl Sandbox {
     }
 
     /// Returns the environment of a command: without what is hidden, with what leads to the scratch directory and the
-    /// proxy.
+    /// proxy. Where files are not sandboxed every temporary directory can be written, and the user's own is kept.
     pub fn child_env(&self, env: Vec<(String, String)>) -> Vec<(String, String)> {
-        let mut added = vec![("TMPDIR".to_owned(), self.scratch.display().to_string())];
-        added.push(("SANDBOX_RUNTIME".to_owned(), "1".to_owned()));
+        let mut added = vec![("SANDBOX_RUNTIME".to_owned(), "1".to_owned())];
+        if self.paths.is_some() {
+            added.push(("TMPDIR".to_owned(), self.scratch.display().to_string()));
+        }
         if self.has_network() {
             added.extend(proxy_variables());
             let is_said = |name: &str| env.iter().any(|(it, _)| it == name);
@@ -216,4 +218,44 @@ fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
     }
     let shared = own.join(read(&own.join("commondir"))?.trim()).canonicalize().ok()?;
     (shared.is_dir() && own.starts_with(&shared)).then_some(shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sandbox(paths: Option<PathSettings>) -> Sandbox {
+        Sandbox {
+            helper: PathBuf::new(),
+            level: Level::Full,
+            layers: Layers::FULL,
+            scratch: "/tmp/s".into(),
+            home: "/home/a".into(),
+            config_home: "/home/a/.claude".into(),
+            paths,
+            allows_unix_sockets: false,
+            allows_unsandboxed: true,
+            hidden_env: vec!["TOKEN".to_owned()],
+            refused_hosts: Arc::default(),
+            egress: None,
+            connections: None,
+        }
+    }
+
+    #[test]
+    fn temporary_directory_is_the_session_s_unless_files_are_not_sandboxed() {
+        let env = [("TMPDIR", "/mine"), ("TOKEN", "x"), ("A", "1")];
+        for (paths, expected) in [(Some(PathSettings::default()), "/tmp/s"), (None, "/mine")] {
+            let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            let env = sandbox(paths).child_env(env);
+            let values = |name: &str| -> Vec<&str> {
+                env.iter().filter(|(it, _)| it == name).map(|(_, value)| value.as_str()).collect()
+            };
+            assert_eq!(values("TMPDIR"), [expected]);
+            assert_eq!(
+                (values("TOKEN"), values("A"), values("SANDBOX_RUNTIME")),
+                (vec![], vec!["1"], vec!["1"])
+            );
+        }
+    }
 }

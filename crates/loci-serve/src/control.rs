@@ -1,25 +1,17 @@
 //! Control requests a client makes of a running session.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod context;
+mod mcp;
+mod settings;
+mod task_output;
 
-use loci_app::FlagSettings;
-use loci_app::commands::SessionCommands;
-use loci_app::settings_editor::SettingsContext;
-use loci_core::agent::AgentRegistry;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
-use loci_engine::{
-    Command, CommandRegistry, DirectorySource, FilesRewound, InitializeRequest, McpAction, SideTask,
-    resolve_model,
-};
-use loci_stdx::Store;
-use serde_json::{Map, Value, json};
+use loci_engine::{Command, DirectorySource, FilesRewound, InitializeRequest, SideTask};
+use serde_json::{Value, json};
 
-use crate::cost::Cost;
-use crate::headless::OutputStyles;
+pub(crate) use context::ControlContext;
+
 use crate::initialize::{check_late_hooks, check_support, parse_initialize};
 use crate::session_query::SessionQuery;
 
@@ -80,11 +72,16 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
     let refuse =
         |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
     let ask = |command| ControlOutcome { commands: vec![command], ..ControlOutcome::default() };
-    let later = |action| ask(Command::Mcp { request: id.to_owned(), action });
     let subtype = text("subtype").unwrap_or_default();
     if let Some(query) = SessionQuery::parse(subtype, request) {
         let command = Command::Snapshot { request: id.to_owned() };
         return ControlOutcome { query: Some(query), ..ask(command) };
+    }
+    if let Some(parsed) = mcp::parse(subtype, request) {
+        return match parsed {
+            Ok(action) => ask(Command::Mcp { request: id.to_owned(), action }),
+            Err(problem) => refuse(problem),
+        };
     }
     match subtype {
         "initialize" => initialize(request, context),
@@ -96,9 +93,7 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         },
         "set_model" => {
             let model = text("model").filter(|model| *model != "default").map(str::to_owned);
-            let vars = &context.session_commands.env.vars;
-            let answer = model.as_deref().map(|name| json!({"model": resolve_model(vars, name)}));
-            say(Some(Command::SetModel(model)), answer)
+            ask(Command::SetModel { request: Some(id.to_owned()), model })
         }
         "rewind_files" => match text("user_message_id").filter(|id| !id.is_empty()) {
             Some(prompt) => ask(Command::RewindFiles {
@@ -128,65 +123,17 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             }),
             None => refuse("register_repo_root needs directory".to_owned()),
         },
-        "mcp_status" => later(McpAction::Status),
-        "mcp_reconnect" => match text("serverName") {
-            Some(server) => later(McpAction::Reconnect { server: server.to_owned() }),
-            None => refuse("mcp_reconnect needs serverName".to_owned()),
-        },
-        "mcp_toggle" => match (text("serverName"), request.get("enabled").and_then(Value::as_bool)) {
-            (Some(server), Some(is_on)) => later(McpAction::Toggle { server: server.to_owned(), is_on }),
-            _ => refuse("mcp_toggle needs serverName and enabled".to_owned()),
-        },
-        "mcp_set_servers" => match request.get("servers").filter(|servers| servers.is_object()) {
-            Some(servers) => later(McpAction::SetServers { servers: servers.clone() }),
-            None => refuse("mcp_set_servers needs servers, an object".to_owned()),
-        },
-        "mcp_authenticate" => match text("serverName") {
-            Some(server) => later(McpAction::Authenticate {
-                server: server.to_owned(),
-                redirect_uri: text("redirectUri").map(str::to_owned),
-            }),
-            None => refuse("mcp_authenticate needs serverName".to_owned()),
-        },
-        "mcp_oauth_callback_url" => match (text("serverName"), text("callbackUrl")) {
-            (Some(server), Some(address)) => {
-                later(McpAction::LoginAnswer { server: server.to_owned(), address: address.to_owned() })
-            }
-            _ => refuse("mcp_oauth_callback_url needs serverName and callbackUrl".to_owned()),
-        },
-        "mcp_clear_auth" => match text("serverName") {
-            Some(server) => later(McpAction::ClearAuth { server: server.to_owned() }),
-            None => refuse("mcp_clear_auth needs serverName".to_owned()),
-        },
-        "mcp_message" => match (text("server_name"), request.get("message")) {
-            (Some(server), Some(message)) => {
-                later(McpAction::Deliver { server: server.to_owned(), message: message.clone() })
-            }
-            _ => refuse("mcp_message needs server_name and message".to_owned()),
-        },
-        "mcp_call" => match text("tool") {
-            Some(tool) => {
-                let input = request.get("arguments").cloned().unwrap_or_else(|| json!({}));
-                later(McpAction::CallTool { tool: tool.to_owned(), input })
-            }
-            None => refuse("mcp_call needs tool".to_owned()),
-        },
-        "mcp_read_resource" => match (text("serverName"), text("uri")) {
-            (Some(server), Some(uri)) => {
-                later(McpAction::ReadResource { server: server.to_owned(), uri: uri.to_owned() })
-            }
-            _ => refuse("mcp_read_resource needs serverName and uri".to_owned()),
-        },
         "set_max_thinking_tokens" => {
-            let most = request.get("max_thinking_tokens").and_then(Value::as_u64);
+            // What is left out stays as it is.
+            let most = request.get("max_thinking_tokens").map(|it| Command::SetThinking(it.as_u64()));
             let display = request.get("thinking_display");
             let display = display.map(|it| Command::SetThinkingDisplay(it.as_str().map(str::to_owned)));
-            let mut outcome = say(Some(Command::SetThinking(most)), None);
+            let mut outcome = say(most, None);
             outcome.commands.extend(display);
             outcome
         }
         "apply_flag_settings" => match request.get("settings").and_then(Value::as_object) {
-            Some(settings) => apply_flag_settings(settings, context),
+            Some(settings) => settings::apply_flag_settings(id, settings, context),
             None => refuse("apply_flag_settings needs settings, an object".to_owned()),
         },
         "update_settings" => match (text("source"), request.get("settings").and_then(Value::as_object)) {
@@ -224,7 +171,7 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             _ => refuse("set_mcp_permission_mode_override needs serverName and mode".to_owned()),
         },
         "get_task_output" => match text("task_id").and_then(|task| context.task_outputs.get(task)) {
-            Some(file) => match task_output(file) {
+            Some(file) => match task_output::tail(file) {
                 Ok(output) => say(None, Some(output)),
                 Err(error) => refuse(format!("The output of the task cannot be read: {error}")),
             },
@@ -285,49 +232,6 @@ fn set_server_mode(id: &str, server: &str, mode: &Value) -> ControlOutcome {
     }
 }
 
-/// Settings that count while a session runs; others count from the next session on, and whoever gives them is told.
-const LIVE_SETTINGS: [&str; 6] =
-    ["permissions", "hooks", "env", "model", "effortLevel", "alwaysThinkingEnabled"];
-
-/// Merges settings into those of the command line, and changes about the session at once what has a command of its own.
-fn apply_flag_settings(settings: &Map<String, Value>, context: &ControlContext) -> ControlOutcome {
-    let refuse =
-        |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
-    let text = |key: &str| settings.get(key).map(|value| value.as_str().map(str::to_owned));
-    let mut commands: Vec<Command> = Vec::new();
-    commands.extend(text("model").map(Command::SetModel));
-    commands.extend(text("effortLevel").map(Command::SetEffort));
-    let thinks = settings.get("alwaysThinkingEnabled").map(|value| value.as_bool() != Some(false));
-    commands.extend(thinks.map(|thinks| Command::SetThinking(if thinks { None } else { Some(0) })));
-    let mode = settings.get("permissions").and_then(|it| it.get("defaultMode")).and_then(Value::as_str);
-    match mode.map(str::parse::<Mode>) {
-        Some(Ok(Mode::BypassPermissions)) if !context.may_bypass => return refuse(NO_BYPASS.to_owned()),
-        Some(Ok(mode)) => commands.push(Command::SetMode(mode)),
-        Some(Err(bad)) => return refuse(bad.to_string()),
-        None => {}
-    }
-    context.flag_settings.apply(settings);
-    let idle: Vec<&str> =
-        settings.keys().map(String::as_str).filter(|key| !LIVE_SETTINGS.contains(key)).collect();
-    let notice = (!idle.is_empty())
-        .then(|| format!("Settings that only count from the next session on: {}", idle.join(", ")));
-    ControlOutcome { commands, answer: Some(Ok(None)), notice, ..ControlOutcome::default() }
-}
-
-/// How much of a task's output is passed on, its end.
-const TASK_OUTPUT_BYTES: u64 = 256 * 1024;
-
-fn task_output(file: &Path) -> std::io::Result<Value> {
-    let mut file = loci_stdx::open_regular(file)?;
-    let total = file.metadata()?.len();
-    let skipped = total.saturating_sub(TASK_OUTPUT_BYTES);
-    file.seek(SeekFrom::Start(skipped))?;
-    let mut bytes = Vec::new();
-    file.take(TASK_OUTPUT_BYTES).read_to_end(&mut bytes)?;
-    let output = String::from_utf8_lossy(&bytes);
-    Ok(json!({"output": output, "total_bytes": total, "truncated": skipped > 0}))
-}
-
 /// Answers `initialize`. What it asks for was taken up before there was a session, if it came first; what could not be
 /// is said, and where a run without it would not be safe there is none.
 fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
@@ -355,52 +259,6 @@ fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
             is_fatal: true,
             ..ControlOutcome::default()
         },
-    }
-}
-
-/// What `initialize` tells a client.
-#[derive(Clone)]
-pub(crate) struct ControlContext {
-    pub(crate) version: String,
-    pub(crate) api_key_source: String,
-    pub(crate) may_bypass: bool,
-    pub(crate) models: Vec<String>,
-    pub(crate) output_style: String,
-    pub(crate) output_styles: OutputStyles,
-    /// The request that the session was made by.
-    pub(crate) initialized: Option<InitializeRequest>,
-    /// Whether it came before settings were read.
-    pub(crate) has_awaited_initialize: bool,
-    pub(crate) commands: Arc<Store<CommandRegistry>>,
-    pub(crate) agents: Arc<Store<AgentRegistry>>,
-    pub(crate) cost: Cost,
-    /// The settings that whoever started the run has given.
-    pub(crate) flag_settings: FlagSettings,
-    /// What else is known beside the session.
-    pub(crate) session_commands: SessionCommands,
-    /// Prompts that have an id and wait for their turn.
-    pub(crate) queued: Vec<String>,
-    /// Where tasks write.
-    pub(crate) task_outputs: BTreeMap<String, PathBuf>,
-    /// Calls that are waited for and can go on in the background.
-    pub(crate) foreground_calls: BTreeSet<String>,
-    /// Whether a turn is under way or waits, or agents work.
-    pub(crate) is_busy: bool,
-    /// The permission mode.
-    pub(crate) mode: Mode,
-    /// Who serves the models.
-    pub(crate) provider: &'static str,
-}
-
-impl ControlContext {
-    /// Answers an interrupt: which prompts still wait.
-    fn interrupted(&self) -> Value {
-        json!({"still_queued": self.queued})
-    }
-
-    fn update_settings(&self, source: &str, settings: &Map<String, Value>) -> Result<(), String> {
-        let files = SettingsContext::new(&self.session_commands.env);
-        files.update_source(source, settings).map_err(|error| error.to_string())
     }
 }
 
@@ -445,162 +303,4 @@ pub(crate) fn response(id: &str, answer: Result<Option<Value>, ControlError>) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use loci_core::cost_state::CostState;
-    use loci_core::ids::SessionId;
-    use loci_core::session::{NewSession, SessionIdentity, Totals};
-    use loci_core::usage::Usage;
-    use loci_engine::EarlierTotals;
-
-    use loci_app::settings_editor::SettingsInputs;
-
-    use super::*;
-
-    fn context() -> ControlContext {
-        ControlContext {
-            version: "2.1.197".to_owned(),
-            api_key_source: "none".to_owned(),
-            may_bypass: false,
-            models: vec!["m".to_owned()],
-            output_style: "default".to_owned(),
-            output_styles: Arc::new(|| vec!["default".to_owned()]),
-            initialized: None,
-            has_awaited_initialize: false,
-            commands: Arc::new(Store::new(CommandRegistry::builtin())),
-            agents: Arc::new(Store::new(AgentRegistry::default())),
-            cost: cost(),
-            flag_settings: FlagSettings::default(),
-            session_commands: session_commands(),
-            queued: vec!["u1".to_owned()],
-            task_outputs: BTreeMap::new(),
-            foreground_calls: BTreeSet::from(["t".to_owned()]),
-            is_busy: true,
-            mode: Mode::Default,
-            provider: "firstParty",
-        }
-    }
-
-    fn session_commands() -> SessionCommands {
-        let env = loci_stdx::Env::for_test("/home/dev", "/p");
-        let home = loci_storage::layout::ConfigHome::from_env(&env);
-        let settings = SettingsInputs::default();
-        SessionCommands { env, home, build: "test".to_owned(), settings, plugin_reload: None }
-    }
-
-    /// A session that used one million tokens before this process and one in it.
-    fn cost() -> Cost {
-        let mut totals = Totals::default();
-        let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
-        totals.add("claude-sonnet-4-5", &loci_core::model::facts("claude-sonnet-4-5"), &usage);
-        let mut identity = SessionIdentity::new(NewSession {
-            id: SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
-            project_dir: "/c/projects/-p".into(),
-            cwd: "/p".into(),
-            is_interactive: false,
-            is_persistent: true,
-        });
-        identity.totals = totals.clone();
-        let earlier = CostState { totals, ..CostState::default() };
-        Cost::new(Arc::new(Store::new(identity)), EarlierTotals::new(move || earlier.clone()))
-    }
-
-    #[test]
-    fn session_cost_includes_earlier_runs() {
-        let answer = |subtype: &str| {
-            handle_request("r", &json!({"subtype": subtype}), &context()).answer.unwrap().unwrap().unwrap()
-        };
-        let text = answer("get_session_cost")["text"].as_str().unwrap().to_owned();
-        assert!(text.starts_with("Total cost: $6.0000\nclaude-sonnet-4-5: 2000000 input,"), "{text}");
-    }
-
-    #[test]
-    fn requests_become_commands_and_answers() {
-        for (request, command) in [
-            (json!({"subtype": "interrupt"}), Some(Command::Interrupt)),
-            (json!({"subtype": "set_permission_mode", "mode": "plan"}), Some(Command::SetMode(Mode::Plan))),
-            (json!({"subtype": "set_model", "model": "x"}), Some(Command::SetModel(Some("x".to_owned())))),
-            (json!({"subtype": "set_model", "model": null}), Some(Command::SetModel(None))),
-            (json!({"subtype": "initialize", "hooks": null}), None),
-            (
-                json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 9}),
-                Some(Command::SetThinking(Some(9))),
-            ),
-            (
-                json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null}),
-                Some(Command::SetThinking(None)),
-            ),
-            (
-                json!({"subtype": "rename_session", "title": " T "}),
-                Some(Command::Rename { title: "T".to_owned() }),
-            ),
-            (
-                json!({"subtype": "apply_flag_settings", "settings": {"model": "opus"}}),
-                Some(Command::SetModel(Some("opus".to_owned()))),
-            ),
-            (
-                json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": null}}),
-                Some(Command::SetEffort(None)),
-            ),
-            (
-                json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"defaultMode": "plan"}}}),
-                Some(Command::SetMode(Mode::Plan)),
-            ),
-            (json!({"subtype": "set_has_subscribers", "has_subscribers": true}), None),
-            (json!({"subtype": "background_tasks"}), Some(Command::MoveToBackground { call: None })),
-            (
-                json!({"subtype": "background_tasks", "tool_use_id": "t"}),
-                Some(Command::MoveToBackground { call: Some(ToolUseId::new("t")) }),
-            ),
-        ] {
-            let outcome = handle_request("r", &request, &context());
-            assert_eq!(outcome.commands.first(), command.as_ref(), "{request}");
-            assert!(outcome.answer.is_some_and(|answer| answer.is_ok()), "{request}");
-        }
-        for bad in [
-            json!({"subtype": "teleport"}),
-            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "s"}),
-            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "s", "mode": "bypassPermissions"}),
-            json!({"subtype": "reload_plugins", "refuse_if_busy": true}),
-            json!({"subtype": "reload_plugins", "add_plugins": [{"type": "local", "path": "/p"}]}),
-            json!({"subtype": "rewind_files"}),
-            json!({"subtype": "stop_task"}),
-            json!({"subtype": "register_repo_root"}),
-            json!({"subtype": "rename_session", "title": " "}),
-            json!({"subtype": "apply_flag_settings"}),
-            json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"defaultMode": "bypassPermissions"}}}),
-            json!({"subtype": "update_settings", "source": "policySettings", "settings": {"model": "x"}}),
-            json!({"subtype": "seed_read_state", "path": "a"}),
-            json!({"subtype": "cancel_async_message"}),
-            json!({"subtype": "get_task_output", "task_id": "none"}),
-            json!({"subtype": "mcp_call"}),
-            json!({"subtype": "side_question", "question": " "}),
-            json!({"subtype": "mcp_read_resource", "serverName": "s"}),
-            json!({"subtype": "set_permission_mode", "mode": "yolo"}),
-            json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"}),
-        ] {
-            let outcome = handle_request("r", &bad, &context());
-            let is_refused = outcome.answer.is_some_and(|answer| answer.is_err());
-            assert!(is_refused && outcome.commands.is_empty(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn answers_of_background_tasks_and_unsupported_requests_are_those_of_the_protocol() {
-        for (request, expected) in [
-            (json!({"subtype": "background_tasks"}), json!({})),
-            (json!({"subtype": "background_tasks", "tool_use_id": "t"}), json!({"backgrounded": true})),
-            (json!({"subtype": "background_tasks", "tool_use_id": "x"}), json!({"backgrounded": false})),
-            (json!({"subtype": "set_model", "model": "opus"}), json!({"model": "claude-opus-5-5"})),
-        ] {
-            assert_eq!(
-                handle_request("r", &request, &context()).answer,
-                Some(Ok(Some(expected))),
-                "{request}"
-            );
-        }
-        let unknown = handle_request("r", &json!({"subtype": "teleport"}), &context()).answer.unwrap();
-        let response = response("r", unknown)["response"].take();
-        assert_eq!(response["error"], "Unsupported control request subtype: teleport");
-        assert_eq!(response["error_code"], "unsupported_request");
-    }
-}
+mod tests;

@@ -154,14 +154,15 @@ impl Frames {
             | EngineEvent::GoalChanged(_)
             | EngineEvent::Snapshot { .. }
             | EngineEvent::ModelChanged(_)
+            | EngineEvent::ModelAnswered { .. }
             | EngineEvent::SandboxStatus(_)
             | EngineEvent::SettingsChanged(_)
             | EngineEvent::TurnsOver { .. }
             | EngineEvent::TerminalSequence(_)
             | EngineEvent::TranscriptLines { .. }
             | EngineEvent::PromptCancelled { .. }
-            | EngineEvent::PluginsReloaded { .. }
-            | EngineEvent::Warning(_) => return None,
+            | EngineEvent::PluginsReloaded { .. } => return None,
+            EngineEvent::Warning(text) => self.notification(text),
         })
     }
 
@@ -269,17 +270,41 @@ impl Frames {
         self.sealed(frame, Some(block.entry.as_str()))
     }
 
-    /// Returns what a command said that needed no model: words of nobody, in the place of an answer.
-    fn local_command(&self, output: &LocalCommandOutput) -> Value {
-        let id = self.env.random.uuid_v4().to_string();
+    /// Returns the frame of something that people should know.
+    fn notification(&self, text: &str) -> Value {
+        self.system("notification", json!({"key": "warning", "text": text, "priority": "medium"}))
+    }
+
+    /// Returns what a command said that changed something, as words of the user's side that nobody is to answer.
+    pub(crate) fn command_replay(&self, text: &str) -> Value {
+        let content = format!("<local-command-stdout>{text}</local-command-stdout>");
         let frame = json!({
+            "type": "user",
+            "message": {"role": "user", "content": content},
+            "parent_tool_use_id": null,
+            "timestamp": self.timestamp(),
+            "isReplay": true,
+        });
+        self.sealed(frame, None)
+    }
+
+    /// Returns what a command said that needed no model: words of nobody, in the place of an answer.
+    pub(crate) fn local_command(&self, output: &LocalCommandOutput) -> Value {
+        let id = self.env.random.uuid_v4().to_string();
+        let mut frame = json!({
             "type": "assistant",
             "message": synthetic_message(&id, &output.text),
             "parent_tool_use_id": null,
             "timestamp": self.timestamp(),
             "local_command_source": format!("<local-command-stdout>{}</local-command-stdout>", output.text),
-            "local_command_run": {"command": output.name, "args": output.argument.clone().unwrap_or_default()},
         });
+        match output.is_unavailable {
+            true => frame["local_command_outcome"] = json!({"kind": "unavailable_headless"}),
+            false => {
+                let args = output.argument.clone().unwrap_or_default();
+                frame["local_command_run"] = json!({"command": output.name, "args": args});
+            }
+        }
         self.sealed(frame, None)
     }
 

@@ -1,6 +1,8 @@
 //! A run without a terminal: prompts in, frames or text out, an exit code at the end.
 
 mod client_lines;
+mod compaction_frames;
+mod event_frames;
 mod event_loop;
 mod permission_tool;
 mod progress;
@@ -20,6 +22,7 @@ use loci_core::permission::Mode;
 use loci_engine::{ClientMessage, InitializeRequest, NewSession, Prompt, RenewSession, SessionRunner};
 use loci_stdx::Env;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
 use crate::client_input::ClientInput;
 use crate::control::ControlContext;
@@ -30,6 +33,7 @@ use crate::output::Output;
 use crate::result_frame::ResultContext;
 use crate::signals::{Signal, Signals};
 use crate::task_frames::LiveTasks;
+use compaction_frames::CompactionFrames;
 use progress::Progress;
 use session_state::SessionState;
 
@@ -223,6 +227,9 @@ impl Headless {
             cancelling: BTreeMap::new(),
             progress: Progress::default(),
             n_answers: 0,
+            flag_models: BTreeMap::new(),
+            compaction: CompactionFrames::default(),
+            answers: JoinSet::new(),
         };
         let (exit, has_failed) = event_loop.run().await;
         // What was said is written in any case.

@@ -21,6 +21,7 @@ struct Payload {
     system_prompt: Option<Texts>,
     append_system_prompt: Option<String>,
     exclude_dynamic_sections: Option<bool>,
+    system_prompt_snapshot: Option<bool>,
     agents: Option<Map<String, Value>>,
     skills: Option<Skills>,
     title: Option<String>,
@@ -86,6 +87,7 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         }),
         append_system_prompt: payload.append_system_prompt,
         excludes_dynamic_sections: payload.exclude_dynamic_sections.unwrap_or(false),
+        keeps_system_prompt: payload.system_prompt_snapshot,
         agents: payload.agents.unwrap_or_default(),
         skills: match payload.skills {
             Some(Skills::Names(names)) => Some(names),
@@ -182,8 +184,7 @@ fn odd_aliases(request: &InitializeRequest) -> Vec<&str> {
 }
 
 /// What clients say of themselves, or to spare us work: nothing goes amiss without it.
-const NEEDLESS: [&str; 4] =
-    ["sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "supportedDialogKinds", "systemPromptSnapshot"];
+const NEEDLESS: [&str; 3] = ["sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "supportedDialogKinds"];
 
 fn flag(is_set: bool) -> String {
     if is_set { "yes".to_owned() } else { String::new() }
@@ -236,7 +237,7 @@ mod tests {
         let typescript = parse(json!({
             "subtype": "initialize", "sdkMcpServers": ["calc"], "jsonSchema": {"type": "object"},
             "systemPrompt": ["You test.", "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__", "Quickly."], "perTaskStopAffordance": true, "appendSystemPrompt": "More.", "excludeDynamicSections": true,
-            "skills": ["pdf"], "title": "T", "promptSuggestions": true, "fromTheFuture": {"a": 1},
+            "skills": ["pdf"], "title": "T", "promptSuggestions": true, "systemPromptSnapshot": false, "fromTheFuture": {"a": 1},
         }));
         assert_eq!(
             typescript,
@@ -249,6 +250,7 @@ mod tests {
                 skills: Some(vec!["pdf".to_owned()]),
                 title: Some("T".to_owned()),
                 wants_prompt_suggestions: true,
+                keeps_system_prompt: Some(false),
                 can_stop_tasks: true,
                 unknown: Map::from_iter([("fromTheFuture".to_owned(), json!({"a": 1}))]),
                 ..InitializeRequest::default()

@@ -8,6 +8,7 @@ use base64::Engine;
 use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::permissions::{PermissionReport, RuleRow};
 use loci_app::commands::{SessionCommands, model, short_tokens};
+use loci_app::file_suggestions::{FileSource, suggest_files};
 use loci_app::settings_editor::SettingsContext;
 use loci_app::{FlagSettings, api_provider};
 use loci_core::model::{ThinkingStyle, facts};
@@ -55,6 +56,11 @@ pub(crate) enum SessionQuery {
         /// Whether a mode was chosen, and not taken back.
         is_set: bool,
     },
+    /// Files that fit what somebody has begun to type.
+    FileSuggestions {
+        /// What stands behind the `@`.
+        query: String,
+    },
     /// A file, as far as the model might read it.
     ReadFile {
         /// Which.
@@ -76,6 +82,9 @@ impl SessionQuery {
             "list_models" => Self::Models,
             "list_permission_rules" => Self::PermissionRules,
             "get_hooks_listing" => Self::Hooks,
+            "file_suggestions" => {
+                Self::FileSuggestions { query: request["query"].as_str().unwrap_or_default().to_owned() }
+            }
             "read_file" => Self::ReadFile {
                 path: request["path"].as_str()?.into(),
                 max_bytes: request["max_bytes"].as_u64().unwrap_or(READ_BYTES),
@@ -83,6 +92,11 @@ impl SessionQuery {
             },
             _ => return None,
         })
+    }
+
+    /// Tells whether the answer takes its time, since many files are looked at.
+    pub(crate) fn reads_project(&self) -> bool {
+        matches!(self, Self::FileSuggestions { .. })
     }
 
     /// Returns the answer, or why there is none.
@@ -98,11 +112,24 @@ impl SessionQuery {
             Self::Models => json!({"models": models(commands, session)}),
             Self::PermissionRules => json!({"state": permission_rules(session)}),
             Self::Hooks => hook_listing(&hooks::rows(commands, session)),
+            Self::FileSuggestions { query } => return file_suggestions(commands, session, &query),
             Self::ReadFile { path, max_bytes, is_base64 } => {
                 return read_file(session, &path, max_bytes, is_base64);
             }
         })
     }
+}
+
+/// Returns the files that fit what somebody types, as the terminal would offer them.
+fn file_suggestions(
+    commands: &SessionCommands,
+    session: &SessionSnapshot,
+    query: &str,
+) -> Result<Value, String> {
+    let source = FileSource::from_settings(&session.settings);
+    let found = suggest_files(&commands.env, &session.cwd, &source, query)?;
+    let paths: Vec<Value> = found.iter().map(|path| json!({"path": path})).collect();
+    Ok(json!({"suggestions": paths, "cwd": session.cwd}))
 }
 
 fn context_usage(session: &SessionSnapshot, is_summary: bool) -> Value {

@@ -8,6 +8,8 @@
 mod append;
 mod atomic;
 mod clock;
+#[cfg(unix)]
+mod dir_entries;
 mod dirs;
 mod env;
 mod json_text;
@@ -23,6 +25,7 @@ mod readable;
 mod real_dir;
 mod regular;
 mod same_file;
+mod shell_prefix;
 mod sorted;
 mod store;
 mod text;
@@ -31,13 +34,15 @@ mod user;
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
 pub use clock::{Clock, Date, FixedClock, SystemClock, TimeZone, Timestamp, rfc3339_millis};
+#[cfg(unix)]
+pub use dir_entries::{EntryKind, dir_entries};
 pub use dirs::{create_private_dir, create_private_dir_all, sync_dir};
 pub use env::{Env, Vars};
 pub use json_text::put_json_text;
 pub use jsonl::{Line, ReverseLines, head_and_tail, lines, lines_at};
 pub use lock::{FileLock, LockError};
 pub use packed::{Packed, checksum, put_number, put_text};
-pub use parallel::in_parallel;
+pub use parallel::{in_parallel, in_parallel_with};
 pub use private::{create_private, private_file, write_private};
 pub use process::{
     Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
@@ -47,7 +52,8 @@ pub use readable::wait_readable;
 #[cfg(unix)]
 pub use real_dir::{FileStat, RealDir, is_symlink_error, is_temporary_name, open_real};
 pub use regular::{copy_regular, open_regular, open_regular_with, read_regular, read_regular_to_string};
-pub use sorted::{in_all_lists, nth_largest};
+pub use shell_prefix::{prefixed_command, prefixed_program};
+pub use sorted::nth_largest;
 pub use store::{Listener, Store, Subscription};
 pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};
 pub use user::{is_in_foreground, is_root};

@@ -23,13 +23,20 @@ pub struct Packed<'a>(pub &'a [u8]);
 
 impl<'a> Packed<'a> {
     /// Takes a number; `None` when the bytes end too early.
+    #[inline]
     pub fn number(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first()?;
-        // Most numbers are small.
-        if first & 0x80 == 0 {
-            self.0 = rest;
-            return Some(u64::from(*first));
+        match self.0.split_first()? {
+            // Most numbers are small.
+            (first, rest) if first & 0x80 == 0 => {
+                self.0 = rest;
+                Some(u64::from(*first))
+            }
+            _ => self.long_number(),
         }
+    }
+
+    #[inline(never)]
+    fn long_number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         let mut shift = 0;
         loop {
@@ -43,10 +50,38 @@ impl<'a> Packed<'a> {
         }
     }
 
+    /// Takes two numbers that fit 32 bits.
+    #[inline]
+    pub fn pair(&mut self) -> Option<(u32, u32)> {
+        match self.0 {
+            [first, second, rest @ ..] if (first | second) & 0x80 == 0 => {
+                self.0 = rest;
+                Some((u32::from(*first), u32::from(*second)))
+            }
+            _ => Some((self.small()?, self.small()?)),
+        }
+    }
+
     /// Passes over so many numbers.
-    pub fn skip_numbers(&mut self, n_numbers: u32) -> Option<()> {
+    pub fn skip_numbers(&mut self, n_numbers: u64) -> Option<()> {
+        let mut n_left = n_numbers;
+        // A number ends at a byte without the highest bit. Eight bytes have at most eight ends, so that none is missed.
+        while n_left >= 8 {
+            let Some((bytes, rest)) = self.0.split_first_chunk::<8>() else { break };
+            let ends = (!u64::from_le_bytes(*bytes) >> 7) & 0x0101_0101_0101_0101;
+            n_left -= ends.wrapping_mul(0x0101_0101_0101_0101) >> 56;
+            self.0 = rest;
+        }
+        // The rest at once, too, where each of them is one byte.
+        if let Some(bytes) = self.0.first_chunk::<8>().filter(|_| n_left < 8) {
+            let wanted = (1_u64 << (8 * n_left)) - 1;
+            if u64::from_le_bytes(*bytes) & wanted & 0x8080_8080_8080_8080 == 0 {
+                self.0 = &self.0[n_left as usize..];
+                return Some(());
+            }
+        }
         let mut at = 0;
-        for _ in 0..n_numbers {
+        for _ in 0..n_left {
             while *self.0.get(at)? & 0x80 != 0 {
                 at += 1;
             }
@@ -57,6 +92,7 @@ impl<'a> Packed<'a> {
     }
 
     /// Takes a number that fits 32 bits.
+    #[inline]
     pub fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }
@@ -72,20 +108,6 @@ impl<'a> Packed<'a> {
     pub fn text(&mut self) -> Option<&'a str> {
         let n_bytes = usize::try_from(self.number()?).ok()?;
         std::str::from_utf8(self.take(n_bytes)?).ok()
-    }
-
-    /// Takes pairs of a step and a count; returns the sum of the steps up to each, and the counts. `None` when a sum is not
-    /// below `limit`.
-    pub fn steps(&mut self, n_pairs: usize, limit: u32) -> Option<(Vec<u32>, Vec<u32>)> {
-        let mut sums = Vec::with_capacity(n_pairs);
-        let mut counts = Vec::with_capacity(n_pairs);
-        let mut sum = 0_u32;
-        for _ in 0..n_pairs {
-            sum = sum.checked_add(self.small()?).filter(|sum| *sum < limit)?;
-            sums.push(sum);
-            counts.push(self.small()?);
-        }
-        Some((sums, counts))
     }
 
     /// Returns true when everything was taken.
@@ -124,18 +146,26 @@ mod tests {
         let mut bytes = Packed(&out);
         assert_eq!(bytes.skip_numbers(6).and_then(|()| bytes.number()), Some(u64::MAX));
         assert_eq!(Packed(&[0x80, 0x80]).skip_numbers(1), None);
+        let mut bytes = Packed(&out);
+        assert_eq!((bytes.pair(), bytes.pair()), (Some((0, 1)), Some((127, 128))));
+        assert_eq!((bytes.pair(), Packed(&[7]).pair()), (Some((300, u32::MAX)), None));
         assert!(Packed(&[0xff; 12]).number().is_none() && Packed(&[9, b'x']).text().is_none());
     }
 
     #[test]
-    fn steps_add_up_to_the_limit() {
+    fn skipping_numbers_equals_taking_them() {
+        let numbers: Vec<u64> = (0..200).map(|n| n * n * n * n % 70_000 * (n % 3)).collect();
         let mut out = Vec::new();
-        [3, 1, 0, 2, 300, 7].iter().for_each(|number| put_number(&mut out, *number));
-        assert_eq!(Packed(&out).steps(3, 304), Some((vec![3, 3, 303], vec![1, 2, 7])));
-        assert_eq!(Packed(&out).steps(2, 4), Some((vec![3, 3], vec![1, 2])));
-        assert!(Packed(&out).steps(3, 303).is_none() && Packed(&out).steps(4, 400).is_none());
-        put_number(&mut out, u64::from(u32::MAX));
-        assert!(Packed(&out).steps(4, u32::MAX).is_none(), "they never wrap");
+        numbers.iter().for_each(|number| put_number(&mut out, *number));
+        for first in 0..40 {
+            for n_skipped in 0..=numbers.len() - first {
+                let mut bytes = Packed(&out);
+                (0..first).for_each(|_| assert!(bytes.number().is_some()));
+                assert_eq!(bytes.skip_numbers(n_skipped as u64), Some(()));
+                assert_eq!(bytes.number(), numbers.get(first + n_skipped).copied(), "{first} {n_skipped}");
+            }
+            assert_eq!(Packed(&out).skip_numbers(numbers.len() as u64 + 1), None);
+        }
     }
 
     #[test]

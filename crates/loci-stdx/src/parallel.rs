@@ -10,6 +10,16 @@ use std::thread;
 /// Calls `each` with every number below `n_items`, on at most `most_threads` threads, and returns what came of them in
 /// that order. The caller's thread is one of them, so few things cost no thread at all.
 pub fn in_parallel<T: Send>(n_items: usize, most_threads: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    in_parallel_with(n_items, most_threads, || (), |(), idx| each(idx))
+}
+
+/// Does the same, and hands each thread what it made for itself once: room, say, that need not be made for every number.
+pub fn in_parallel_with<S, T: Send>(
+    n_items: usize,
+    most_threads: usize,
+    make: impl Fn() -> S + Sync,
+    each: impl Fn(&mut S, usize) -> T + Sync,
+) -> Vec<T> {
     // How many there may be is looked up in files: only where it matters.
     let n_wanted = most_threads.min(n_items);
     let n_threads = match n_wanted {
@@ -17,19 +27,20 @@ pub fn in_parallel<T: Send>(n_items: usize, most_threads: usize, each: impl Fn(u
         _ => thread::available_parallelism().map_or(1, usize::from).min(n_wanted),
     };
     if n_threads <= 1 {
-        return (0..n_items).map(each).collect();
+        let mut own = make();
+        return (0..n_items).map(|idx| each(&mut own, idx)).collect();
     }
     let next = AtomicUsize::new(0);
     // Guards what the threads hand in, each once at its end.
     let done = Mutex::new(Vec::with_capacity(n_items));
     let work = || {
-        let mut mine = Vec::new();
+        let (mut own, mut mine) = (make(), Vec::new());
         loop {
             let idx = next.fetch_add(1, Ordering::Relaxed);
             if idx >= n_items {
                 break;
             }
-            mine.push((idx, each(idx)));
+            mine.push((idx, each(&mut own, idx)));
         }
         done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
     };
@@ -47,6 +58,15 @@ pub fn in_parallel<T: Send>(n_items: usize, most_threads: usize, each: impl Fn(u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_thread_made_is_used_again() {
+        let n_made = AtomicUsize::new(0);
+        let make = || n_made.fetch_add(1, Ordering::Relaxed);
+        let made = in_parallel_with(1_000, 3, make, |own, _| *own);
+        let n_made = n_made.into_inner();
+        assert!((1..=3).contains(&n_made) && made.iter().all(|own| *own < n_made), "{n_made}");
+    }
 
     #[test]
     fn in_parallel_returns_results_in_order() {

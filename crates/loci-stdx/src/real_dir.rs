@@ -9,7 +9,7 @@
 //! It is written by hand, although `cap-std` exists: that crate follows symlinks as long as they stay inside a
 //! directory, and here none may be followed at all.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::WriteOptions;
+use crate::{EntryKind, WriteOptions, dir_entries};
 
 /// How often another name is tried for a temporary file.
 const ATTEMPTS: usize = 16;
@@ -76,6 +76,18 @@ impl RealDir {
     pub fn dir_below(&self, below: &Path) -> io::Result<Self> {
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         Ok(Self { fd: open_unlinked(Some(&self.fd), below, ENTERING)? })
+    }
+
+    /// Opens a directory by its real path; returns it with what lies in it, in no order.
+    pub fn open_listed(path: &Path) -> io::Result<(Self, Vec<(OsString, EntryKind)>)> {
+        let dir = Self::open(path)?;
+        let entries = dir_entries(&dir.fd, usize::MAX)?;
+        Ok((dir, entries))
+    }
+
+    /// Returns at most `most` names in a directory below this one, and what each of them is, in no order.
+    pub fn entries_below(&self, below: &Path, most: usize) -> io::Result<Vec<(OsString, EntryKind)>> {
+        dir_entries(self.dir_below(below)?.fd, most)
     }
 
     /// Opens a directory by its real path and makes what is missing of it.

@@ -1,8 +1,11 @@
 //! Measures searching: makes realistic transcripts, builds the index, and asks for rare and common words.
 //!
-//! `cargo run --release -p loci-storage --example search -- DIRECTORY MEGABYTES [SESSIONS]` makes them, indexes and
-//! searches; a directory that already has them is used as it is. The directory is an absolute path. Beside times on the clock
-//! it tells CPU time, which says more where others share the machine.
+//! `cargo run --release -p loci-storage --example search -- DIRECTORY MEGABYTES [SESSIONS] [common]` makes them, indexes and
+//! searches; a directory that already has them is used as it is. The directory is an absolute path. With `common`, messages are
+//! short and nearly each has the common words, which is as hard as it gets: five times as many passages have each. Beside
+//! times on the clock it tells CPU time, which says more where others share the machine. With the variable `QUICK` an index that
+//! is there is kept, and nothing is searched without it; `ONLY` names the one query to ask, and `RUNS` says how often: once in
+//! a process of its own is as people ask.
 #![allow(clippy::disallowed_methods, reason = "it reads what it wrote itself")]
 #![expect(clippy::print_stdout, reason = "figures are for the person who runs this")]
 
@@ -20,21 +23,27 @@ use serde_json::{Value, json};
 
 /// How many sessions share the bytes, unless another number is given.
 const SESSIONS: usize = 2_000;
-/// How often each query is asked.
+/// How often each query is asked, unless the variable says otherwise.
 const RUNS: usize = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = std::env::args().nth(1).ok_or("name a directory")?;
     let megabytes: usize = std::env::args().nth(2).unwrap_or_else(|| "100".to_owned()).parse()?;
     let n_sessions = std::env::args().nth(3).map_or(Ok(SESSIONS), |number| number.parse())?;
+    let words = match std::env::args().nth(4).as_deref() {
+        None => WordSpread::Natural,
+        Some("common") => WordSpread::Common,
+        Some(other) => return Err(format!("not a kind of transcript: {other}").into()),
+    };
     let mut env = Env::for_test(Path::new(&dir), Path::new(&dir));
     env.vars = [("CLAUDE_CONFIG_DIR", dir.as_str())].into_iter().collect();
     let home = ConfigHome::from_env(&env);
     if !home.projects_dir().exists() {
-        make(&home, megabytes, n_sessions)?;
+        make(&home, megabytes, n_sessions, words)?;
     }
     let index = home.loci_dir().join("index");
-    if index.exists() {
+    let is_quick = std::env::var_os("QUICK").is_some();
+    if index.exists() && !is_quick {
         fs::remove_dir_all(&index)?;
     }
     let began = Instant::now();
@@ -47,21 +56,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| time to build | {:.1} s |", built.as_secs_f64());
     println!("| size | {:.0} MB |", size as f64 / 1e6);
     println!("| segments | {} |", fs::read_dir(&index)?.count() - 1);
+    if !is_quick {
+        count_responses(&home)?;
+    }
+    println!(
+        "\n| query | passages | median | 95 of 100 | CPU time | scan without the index |\n|---|---:|---:|---:|---:|---:|"
+    );
+    let only = std::env::var("ONLY").ok();
+    for (name, query) in QUERIES.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|it| it == *name))
+    {
+        println!("{}", ask(&home, name, query)?);
+    }
+    Ok(())
+}
+
+fn count_responses(home: &ConfigHome) -> Result<(), Box<dyn Error>> {
     let wish = StatisticsQuery::new(TimeZone::UTC);
     let began = Instant::now();
-    let rows = session_statistics(&home, &wish)?.rows;
+    let rows = session_statistics(home, &wish)?.rows;
     let counted = began.elapsed();
     let n_responses: u64 = rows.iter().map(|row| row.n_responses).sum();
     println!(
         "| counting what {n_responses} responses used (`loci stats`) | {:.1} s |",
         counted.as_secs_f64()
     );
-    println!(
-        "\n| query | passages | median | 95 of 100 | CPU time | scan without the index |\n|---|---:|---:|---:|---:|---:|"
-    );
-    for (name, query) in QUERIES {
-        println!("{}", ask(&home, name, query)?);
-    }
     Ok(())
 }
 
@@ -84,24 +102,27 @@ fn ask(home: &ConfigHome, name: &str, query: &str) -> Result<String, Box<dyn Err
         skip: 0,
         limit: 20,
     };
+    let n_runs = std::env::var("RUNS").map_or(Ok(RUNS), |number| number.parse())?.max(1);
     let mut times = Vec::new();
     let mut n_found = 0;
     let used = cpu_time();
-    for _ in 0..RUNS {
+    for _ in 0..n_runs {
         let began = Instant::now();
         n_found = search_sessions(home, &wish, IndexUse::AsItIs, "bench", &NoObserver)?.n_found;
         times.push(began.elapsed());
     }
     times.sort();
-    let used = (cpu_time() - used) / u32::try_from(RUNS)?;
+    let used = (cpu_time() - used) / u32::try_from(n_runs)?;
     let began = Instant::now();
-    search_sessions(home, &wish, IndexUse::None, "bench", &NoObserver)?;
+    if std::env::var_os("QUICK").is_none() {
+        search_sessions(home, &wish, IndexUse::None, "bench", &NoObserver)?;
+    }
     let scanned = began.elapsed();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     Ok(format!(
         "| {name}: `{query}` | {n_found} | {:.1} ms | {:.1} ms | {:.1} ms | {:.0} ms |",
-        ms(times[RUNS / 2]),
-        ms(times[RUNS * 95 / 100]),
+        ms(times[n_runs / 2]),
+        ms(times[n_runs * 95 / 100]),
         ms(used),
         ms(scanned),
     ))
@@ -124,8 +145,22 @@ fn n_bytes(dir: &Path) -> Result<u64, Box<dyn Error>> {
     Ok(sum)
 }
 
+/// How words are spread over messages.
+#[derive(Clone, Copy)]
+enum WordSpread {
+    /// As people and models use them.
+    Natural,
+    /// The common ones are nearly everywhere.
+    Common,
+}
+
 /// Writes sessions of many sizes: prompts, answers, calls with code, results with output and their structured copies.
-fn make(home: &ConfigHome, megabytes: usize, n_sessions: usize) -> Result<(), Box<dyn Error>> {
+fn make(
+    home: &ConfigHome,
+    megabytes: usize,
+    n_sessions: usize,
+    words: WordSpread,
+) -> Result<(), Box<dyn Error>> {
     let mut random = Random(11);
     let vocabulary = vocabulary();
     let mut n_messages = 0;
@@ -140,7 +175,11 @@ fn make(home: &ConfigHome, megabytes: usize, n_sessions: usize) -> Result<(), Bo
         let mut n_written = 0;
         let mut n = 0;
         while n_written < wanted {
-            let line = message(session, n, n_messages, &vocabulary, &mut random).to_string();
+            let line = match words {
+                WordSpread::Natural => message(session, n, n_messages, &vocabulary, &mut random),
+                WordSpread::Common => short_message(session, n, n_messages, &vocabulary, &mut random),
+            };
+            let line = line.to_string();
             n_written += line.len() + 1;
             writeln!(out, "{line}")?;
             n += 1;
@@ -174,6 +213,24 @@ fn text(n_words: usize, vocabulary: &[String], random: &mut Random) -> String {
     text
 }
 
+/// A prompt or an answer of some eighty words, every second of them one of six.
+fn short_message(
+    session: usize,
+    n: usize,
+    n_all: usize,
+    vocabulary: &[String],
+    random: &mut Random,
+) -> Value {
+    let mut said = format!("needle{n_all:06}");
+    for _ in 0..40 + random.below(80) {
+        let rank = if random.below(2) == 0 { random.below(6) } else { random.below(vocabulary.len()) };
+        said.push(' ');
+        said.push_str(&vocabulary[rank]);
+    }
+    let kind = if n.is_multiple_of(2) { "user" } else { "assistant" };
+    line_of(session, n, n_all, (kind, json!([{"type": "text", "text": said}]), Value::Null), said.len() / 6)
+}
+
 fn message(session: usize, n: usize, n_all: usize, vocabulary: &[String], random: &mut Random) -> Value {
     let n_words = 5 + random.below(80);
     let (kind, content, structured) = match n % 4 {
@@ -195,6 +252,16 @@ fn message(session: usize, n: usize, n_all: usize, vocabulary: &[String], random
             ("user", block, json!({"stdout": output, "stderr": ""}))
         }
     };
+    line_of(session, n, n_all, (kind, content, structured), n_words)
+}
+
+fn line_of(
+    session: usize,
+    n: usize,
+    n_all: usize,
+    (kind, content, structured): (&str, Value, Value),
+    n_words: usize,
+) -> Value {
     let minute = n_all % 500_000;
     let usage = json!({"input_tokens": n, "cache_read_input_tokens": 1_000 * n, "output_tokens": n_words});
     json!({"parentUuid": if n == 0 { Value::Null } else { json!(format!("m{session}-{}", n - 1)) }, "isSidechain": false,

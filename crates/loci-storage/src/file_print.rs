@@ -44,12 +44,12 @@ impl FilePrint {
 pub fn file_prints(paths: &[PathBuf]) -> BTreeMap<PathBuf, FilePrint> {
     let mut prints = BTreeMap::new();
     for path in paths {
-        look_at(path, 0, &mut prints);
+        collect_prints(path, 0, &mut prints);
     }
     prints
 }
 
-fn look_at(path: &Path, depth: usize, prints: &mut BTreeMap<PathBuf, FilePrint>) {
+fn collect_prints(path: &Path, depth: usize, prints: &mut BTreeMap<PathBuf, FilePrint>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if !metadata.is_dir() {
         prints.insert(path.to_owned(), FilePrint::from_metadata(&metadata));
@@ -64,7 +64,7 @@ fn look_at(path: &Path, depth: usize, prints: &mut BTreeMap<PathBuf, FilePrint>)
         if prints.len() >= MOST_FILES {
             return;
         }
-        look_at(&entry.path(), depth + 1, prints);
+        collect_prints(&entry.path(), depth + 1, prints);
     }
 }
 

@@ -6,13 +6,27 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// Returns an event of the Messages API as Bedrock sends it.
-pub(crate) fn frame(event: &Value) -> Vec<u8> {
+pub fn frame(event: &Value) -> Vec<u8> {
     let bytes = base64::engine::general_purpose::STANDARD.encode(event.to_string());
     let payload = json!({"bytes": bytes, "p": "abcdefgh"}).to_string();
+    framed(
+        &[(":event-type", "chunk"), (":content-type", "application/json"), (":message-type", "event")],
+        &payload,
+    )
+}
+
+/// Returns an exception as Bedrock sends it in a stream.
+pub fn bedrock_exception(kind: &str, message: &str) -> Vec<u8> {
+    let payload = json!({"message": message}).to_string();
+    framed(
+        &[(":exception-type", kind), (":content-type", "application/json"), (":message-type", "exception")],
+        &payload,
+    )
+}
+
+fn framed(fields: &[(&str, &str)], payload: &str) -> Vec<u8> {
     let mut headers = Vec::new();
-    for (name, value) in
-        [(":event-type", "chunk"), (":content-type", "application/json"), (":message-type", "event")]
-    {
+    for (name, value) in fields {
         headers.push(name.len() as u8);
         headers.extend_from_slice(name.as_bytes());
         headers.push(7);

@@ -29,17 +29,22 @@ impl HttpDouble {
         let address = listener.local_addr().expect("it has an address");
         let requests: Arc<Mutex<Vec<Recorded>>> = Arc::default();
         let kept = Arc::clone(&requests);
+        let answer = Arc::new(Mutex::new(answer));
         std::thread::spawn(move || {
             for (connection, mut stream) in listener.incoming().flatten().enumerate() {
-                let Some(request) = read(&mut stream, connection) else { continue };
-                let (status, body) = answer(&request);
-                kept.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-                let head = format!(
-                    "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    body.len()
-                );
-                // A client that has gone wants no answer.
-                stream.write_all(format!("{head}{body}").as_bytes()).ok();
+                let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
+                // A connection on which nothing is asked yet must not hold up the others.
+                std::thread::spawn(move || {
+                    let Some(request) = read(&mut stream, connection) else { return };
+                    let (status, body) = answer.lock().unwrap_or_else(PoisonError::into_inner)(&request);
+                    kept.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+                    let head = format!(
+                        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                        body.len()
+                    );
+                    // A client that has gone wants no answer.
+                    stream.write_all(format!("{head}{body}").as_bytes()).ok();
+                });
             }
         });
         Self { address, requests }

@@ -40,7 +40,7 @@ mod server;
 mod wire;
 
 pub use authorized_server::AuthorizedServer;
-pub use aws::check_aws_signature;
+pub use aws::{bedrock_exception, check_aws_signature, frame as bedrock_frame};
 pub use gate::Gate;
 pub use home::TestHome;
 pub use http_double::HttpDouble;

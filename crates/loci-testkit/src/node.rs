@@ -66,10 +66,10 @@ impl NodePackages {
         let text = fs::read(path).expect("read the script");
         let copy = self.directory.join(path.file_name().expect("a script has a name"));
         if fs::read(&copy).ok().as_deref() != Some(text.as_slice()) {
-            // Another test may be reading it: it is replaced whole.
-            let fresh = self.directory.join(format!("{}.tmp", std::process::id()));
-            fs::write(&fresh, text).expect("copy the script");
-            fs::rename(&fresh, &copy).expect("put the script in its place");
+            // Other tests, threads of this process too, may be reading or replacing it: it is replaced whole.
+            let fresh = tempfile::NamedTempFile::new_in(&self.directory).expect("make a file for the script");
+            fs::write(fresh.path(), text).expect("copy the script");
+            fresh.persist(&copy).expect("put the script in its place");
         }
         let mut command = Command::new(&self.node);
         command.arg(copy).env_clear();

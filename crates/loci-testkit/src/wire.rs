@@ -76,13 +76,14 @@ pub(crate) fn api_error(status: u16, kind: &str, message: &str, ids: &mut Ids) -
     whole_reply(status, "application/json", body.to_string(), request_id)
 }
 
-fn whole_reply(status: u16, content_type: &str, body: String, request_id: String) -> Reply {
+fn whole_reply(status: u16, content_type: &str, body: impl Into<Bytes>, request_id: String) -> Reply {
+    let body = body.into();
     Reply {
         before: Vec::new(),
         status,
         headers: vec![("content-type".into(), content_type.into()), ("request-id".into(), request_id)],
         length: Some(body.len()),
-        body: vec![Act::Send(body.into())],
+        body: vec![Act::Send(body)],
     }
 }
 

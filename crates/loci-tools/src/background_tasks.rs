@@ -41,6 +41,8 @@ pub struct BackgroundTasks {
     shared: Arc<Shared>,
     /// The agent whose conversation it is; none for the main line.
     owner: Option<AgentId>,
+    /// Fires at the end of the agent, for what its commands have left behind.
+    agent_end: CancellationToken,
 }
 
 #[derive(Default)]
@@ -132,7 +134,8 @@ pub struct TaskHandle {
 impl BackgroundTasks {
     /// Returns the tasks of an agent's conversation in the same table.
     pub fn of_agent(&self, agent: &AgentId) -> Self {
-        Self { shared: Arc::clone(&self.shared), owner: Some(agent.clone()) }
+        let agent_end = self.shared.shutdown.child_token();
+        Self { shared: Arc::clone(&self.shared), owner: Some(agent.clone()), agent_end }
     }
 
     /// Has somebody told of every step of every task of the session; only the first can.
@@ -252,6 +255,7 @@ impl BackgroundTasks {
         match &self.owner {
             None => self.shared.shutdown.cancel(),
             Some(_) => {
+                self.agent_end.cancel();
                 let state = self.shared.state();
                 state
                     .tasks
@@ -303,18 +307,19 @@ impl BackgroundTasks {
         self.shared.state().keep(self.owner.clone(), follower);
     }
 
-    /// Makes a running command a task; what it has written so far goes to the task's file first.
+    /// Makes a running command a task; what it has written so far goes to the task's file first. After `limit` it is stopped.
     pub(crate) async fn start(
         &self,
         about: NewTask,
         running: Running,
         mut capture: Capture,
+        limit: Option<Duration>,
     ) -> io::Result<PathBuf> {
         capture.move_to(&about.output).await?;
         let output = about.output.clone();
         let handle = self.register(about, true);
         let stop = handle.stop.clone();
-        self.keep(tokio::spawn(follower::follow(running, capture, stop, handle)));
+        self.keep(tokio::spawn(follower::follow(running, capture, stop, handle, limit)));
         Ok(output)
     }
 
@@ -326,14 +331,17 @@ impl BackgroundTasks {
         capture: Capture,
     ) -> io::Result<TaskLines> {
         let id = about.id.clone();
-        self.start(about, running, capture).await?;
+        self.start(about, running, capture, None).await?;
         Ok(TaskLines { id, shared: Arc::clone(&self.shared) })
     }
 
     /// Takes over processes that a finished command left behind with its pipes open: they are read, so that they
-    /// do not block, and end with the session.
+    /// do not block, and end with the session, or with the agent whose command it was.
     pub(crate) fn adopt(&self, running: Running) {
-        let stop = self.shared.shutdown.clone();
+        let stop = match &self.owner {
+            None => self.shared.shutdown.clone(),
+            Some(_) => self.agent_end.clone(),
+        };
         self.keep(tokio::spawn(async move { running.outlive(None, &stop).await }));
     }
 

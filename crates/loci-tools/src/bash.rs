@@ -39,7 +39,7 @@ use tokio::time::Instant;
 use crate::background_tasks::{NewTask, TaskKind};
 use crate::{Host, Tool, ToolCall, ToolFuture, ToolProgress, Workspace};
 use capture::{Capture, SpillPath, decode};
-use limits::Limits;
+use limits::{Limits, agent_background_time};
 use run::{End, Running, Watch};
 use shell::SandboxPlace;
 
@@ -459,8 +459,10 @@ async fn to_background(
         command: input.command.clone(),
         description: input.description.clone().unwrap_or_default(),
     });
+    // What the main conversation starts runs as long as the session does.
+    let limit = (!host.tasks().is_main()).then(|| agent_background_time(&host.env().vars));
     let started = match task {
-        Ok(task) => host.tasks().start(task, running, capture).await,
+        Ok(task) => host.tasks().start(task, running, capture, limit).await,
         Err(error) => Err(error),
     };
     match started {

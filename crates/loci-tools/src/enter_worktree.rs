@@ -38,12 +38,11 @@ impl Tool for EnterWorktree {
         &self.descriptor
     }
 
-    /// A copy of one's own needs nobody's leave; a place elsewhere becomes one that the session may write to.
+    /// A copy of one's own needs nobody's leave; a place elsewhere becomes one that the session may write to, so a person
+    /// is asked about it whatever rules allow.
     fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         match input["path"].as_str().map(|path| place.resolve(path)) {
-            Some(path) if !is_own_copy(&place.project, &path.real) => {
-                CallEffects::unknown(format!("it moves the session to `{}`", path.real.display()))
-            }
+            Some(path) if !is_own_copy(&place.project, &path.real) => CallEffects::session_move(path.real),
             _ => CallEffects::default(),
         }
     }
@@ -63,11 +62,11 @@ impl Tool for EnterWorktree {
         Box::pin(async move {
             let text =
                 |key: &str| call.input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-            let wish = match text("path") {
+            let request = match text("path") {
                 Some(path) => WorktreeRequest::Existing(host.workspace().resolve(&path).real),
                 None => WorktreeRequest::New(text("name")),
             };
-            let entered = match host.enter_worktree(wish).await {
+            let entered = match host.enter_worktree(request).await {
                 Ok(entered) => entered,
                 Err(why) => return ToolOutcome::error(why),
             };

@@ -91,7 +91,7 @@ struct Input {
     session: Option<String>,
 }
 
-fn wish(input: &Value) -> Result<RecallQuery, String> {
+fn parse_query(input: &Value) -> Result<RecallQuery, String> {
     let input = Input::deserialize(input).map_err(|error| error.to_string())?;
     let given =
         |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
@@ -126,7 +126,7 @@ impl Tool for Recall {
     /// The conversation's record is the session's own: the model has seen all of it before. What lies beyond is read.
     fn effects(&self, input: &Value, place: &Workspace) -> CallEffects {
         let Some(record) = self.record.as_ref() else { return CallEffects::default() };
-        let dirs: Vec<&PathBuf> = match wish(input) {
+        let dirs: Vec<&PathBuf> = match parse_query(input) {
             Ok(RecallQuery::SearchProject(_)) => record.memory.iter().chain([&record.sessions]).collect(),
             Ok(RecallQuery::QuoteFrom { .. }) => vec![&record.sessions],
             Ok(RecallQuery::Search(_) | RecallQuery::Quote { .. }) | Err(_) => Vec::new(),
@@ -140,19 +140,19 @@ impl Tool for Recall {
     }
 
     fn validate(&self, input: &Value, _host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
-        wish(input).map(|_| ()).map_err(|problem| Box::new(ToolOutcome::refusal(problem)))
+        parse_query(input).map(|_| ()).map_err(|problem| Box::new(ToolOutcome::refusal(problem)))
     }
 
     fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
         Box::pin(async move {
-            let wish = match wish(&call.input) {
-                Ok(wish) => wish,
+            let query = match parse_query(&call.input) {
+                Ok(query) => query,
                 Err(problem) => return ToolOutcome::refusal(problem),
             };
             tokio::select! {
                 () = call.cancel.cancelled() => ToolOutcome::error("The lookup was interrupted."),
-                recalled = host.recall(wish.clone()) => match recalled {
-                    Ok(recalled) => outcome(&wish, &recalled),
+                recalled = host.recall(query.clone()) => match recalled {
+                    Ok(recalled) => outcome(&query, &recalled),
                     Err(problem) => ToolOutcome::error(problem),
                 },
             }
@@ -160,8 +160,8 @@ impl Tool for Recall {
     }
 }
 
-fn outcome(wish: &RecallQuery, recalled: &RecallResult) -> ToolOutcome {
-    match (wish, recalled) {
+fn outcome(query: &RecallQuery, recalled: &RecallResult) -> ToolOutcome {
+    match (query, recalled) {
         (_, RecallResult::NoSuchMessage { n_matching: 0 }) => ToolOutcome::error(
             "No message of this conversation has that id. Search with `query`; each match names its message.",
         ),

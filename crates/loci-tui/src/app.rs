@@ -7,6 +7,7 @@
 mod action;
 mod agent_logs;
 mod away;
+mod background;
 mod block_log;
 mod call_summary;
 mod commands;
@@ -16,6 +17,7 @@ mod dialogs;
 mod engine_events;
 mod event_loop;
 mod focus;
+mod front_task;
 mod fullscreen;
 mod history;
 mod keys;
@@ -24,6 +26,7 @@ mod pager;
 mod panels;
 mod pictures;
 mod prompt_box;
+mod pull_request;
 mod recall;
 mod recap;
 mod renderer;
@@ -45,9 +48,11 @@ mod window;
 
 pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
 pub(crate) use agent_logs::{AgentLog, AgentLogs};
+pub use background::BackgroundRun;
 pub(crate) use call_summary::{asked_diff, short_path};
 pub use event_loop::{InterfaceOptions, RunEnd, run};
 pub(crate) use history::{all_blocks, history_blocks, tail_blocks};
+pub(crate) use pull_request::PullRequest;
 pub use renderer::{FullscreenOptions, MouseCapture};
 pub use speech::PlainMode;
 
@@ -72,7 +77,7 @@ use crate::input::{Draft, InputMode, Mention, VimMode};
 use crate::interface_settings::{InterfaceSettings, ViewMode};
 use crate::key::{InputEvent, Key, TerminalSignal};
 use crate::keymap::{EXIT_TIME, Keymap};
-use crate::panel::Panel;
+use crate::panel::{Panel, SideThread};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::status::{AgentRows, OptionalModes, SPINNER_STEP, StatusLine, Work};
@@ -84,6 +89,7 @@ use completion::Completion;
 use conversation::Conversation;
 use dialogs::Dialogs;
 use focus::CallTally;
+use front_task::FrontTask;
 use fullscreen::Fullscreen;
 use prompt_box::PromptBox;
 use recall::Recall;
@@ -115,6 +121,8 @@ pub struct AppOptions {
     pub has_recap: Option<bool>,
     /// Whether the model is asked what may come next, whatever settings say.
     pub has_suggestions: Option<bool>,
+    /// Whether the badge of a pull request is a link (`FORCE_HYPERLINK`).
+    pub has_badge_link: bool,
     /// The looks of the terminal.
     pub theme: Theme,
     /// What variables say of the fullscreen renderer.
@@ -134,6 +142,7 @@ impl Default for AppOptions {
             is_still: false,
             has_recap: None,
             has_suggestions: None,
+            has_badge_link: true,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
             fullscreen: FullscreenOptions::default(),
         }
@@ -200,20 +209,24 @@ pub struct App {
     transcript: Option<Transcript>,
     /// What the pager was asked to write to the scrollback.
     dumped: Vec<Block>,
-    /// How many questions were asked on the side.
-    n_side_questions: u64,
+    /// What was asked on the side.
+    side_thread: Rc<RefCell<SideThread>>,
     /// The answer to a menu that is being typed, where somebody listens.
     menu_answer: String,
     /// What was said lately.
     log: BlockLog,
     /// Work beside the conversation, oldest first.
     background: Vec<BackgroundTask>,
+    /// The command of the background that was brought to the front.
+    front: Option<FrontTask>,
     /// What the agents of the session say and do; the agent view looks at it.
     agent_logs: Rc<RefCell<AgentLogs>>,
     /// The session that is to take the place of the one at hand.
     switching: Option<Switching>,
     /// The person's own status line.
     status_line: StatusLine,
+    /// The open pull request of the branch at hand.
+    pull_request: Option<PullRequest>,
     /// The agents at work.
     agent_rows: AgentRows,
     /// The last entries of the session that were shown before it was there.
@@ -313,13 +326,15 @@ impl App {
             panel_asked: Duration::ZERO,
             transcript: None,
             dumped: Vec::new(),
-            n_side_questions: 0,
+            side_thread: Rc::default(),
             menu_answer: String::new(),
             log: BlockLog::default(),
             background: Vec::new(),
+            front: None,
             agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
             switching: None,
             status_line: StatusLine::default(),
+            pull_request: None,
             agent_rows: AgentRows::default(),
             tail: None,
             recap: RecapClock::default(),
@@ -364,6 +379,7 @@ impl App {
                 let expired = self.dialogs.take_expired(now);
                 let mut actions = expired.map(|actions| self.keep_own(actions)).unwrap_or_default();
                 actions.extend(self.refresh_panel());
+                actions.extend(self.refresh_front());
                 actions
             }
             Event::Drawn => {
@@ -392,10 +408,11 @@ impl App {
     /// Returns when the application wants to hear of the time again; never, when nothing moves.
     pub fn deadline(&self) -> Option<Duration> {
         let spinner = self.work.as_ref().map(|work| {
-            let step = if self.is_still() { Duration::from_secs(1) } else { SPINNER_STEP };
-            let elapsed = self.now.saturating_sub(work.since).as_millis();
-            let n = u32::try_from(elapsed / step.as_millis()).unwrap_or(u32::MAX - 1);
-            work.since + step * (n + 1)
+            if !self.is_still() {
+                // Whatever happens is drawn with the spinner as it is then, so that a stream needs no ticks beside it.
+                return self.now + SPINNER_STEP;
+            }
+            work.since + Duration::from_secs(self.now.saturating_sub(work.since).as_secs() + 1)
         });
         let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
@@ -406,6 +423,7 @@ impl App {
             self.agent_rows.deadline(),
             self.recap_deadline(),
             self.panel_deadline(),
+            self.front_deadline(),
         ];
         [spinner, armed, flash].into_iter().chain(others).flatten().min()
     }
@@ -465,7 +483,7 @@ impl App {
             },
             InputEvent::Focus(is_focused) => {
                 self.focus = Some(is_focused);
-                Vec::new()
+                is_focused.then(|| self.ask_pull_request()).flatten().into_iter().collect()
             }
             InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),
         }
@@ -506,7 +524,7 @@ impl App {
                     self.notice(NoticeLevel::Warning, why);
                 }
             }
-            News::PullRequest => self.status_line.trigger(self.now),
+            News::PullRequest(found) => self.take_pull_request(found),
             News::AgentRows(said) => {
                 if let Some(why) = self.agent_rows.printed(said) {
                     self.notice(NoticeLevel::Warning, why);

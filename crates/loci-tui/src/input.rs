@@ -3,7 +3,6 @@
 //! [`Editor`] is the text with its caret, pure: commands change it, [`Editor::rows`] shows it. `history` and `completion`
 //! bring text into it; they read files on threads of their own and never on the one that draws.
 
-mod bounded_command;
 mod buffer;
 mod chip;
 mod command;
@@ -19,13 +18,12 @@ mod undo;
 mod vim;
 mod words;
 
-pub(crate) use bounded_command::{CommandLimits, run as run_bounded};
 pub use chip::{Chip, ChipContent, Draft, InputMode, PastedImage};
 pub use command::{EditCommand, edit_command};
 pub(crate) use completion::MENU_MARK;
 pub use completion::{
     CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, IgnoredFiles, Mention, Menu,
-    MenuItem, MenuStyles, Token, TokenKind, match_commands, match_emoji, whole_name,
+    MenuItem, MenuStyles, SESSION_MENTION, Token, TokenKind, match_commands, match_emoji, whole_name,
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]
@@ -34,6 +32,7 @@ pub use history::{
     HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
     past_prompt,
 };
+pub(crate) use loci_app::bounded_command::{CommandLimits, run as run_bounded};
 pub use picture::{PictureSource, image_paths, read_picture};
 pub use vim::{Vim, VimMode, VimRemap, VimStep};
 pub use words::Flavor;

@@ -93,6 +93,8 @@ pub struct InterfaceSettings {
     pub is_screen_reader: bool,
     /// The person's own status line (`statusLine`).
     pub status_line: Option<StatusLineConfig>,
+    /// The address of pages of pull requests (`prUrlTemplate`).
+    pub pr_url_template: Option<String>,
     /// Whether names of emoji become pictures (`emojiCompletionEnabled`).
     pub has_emoji: bool,
     /// Whether the model is asked what may come next (`promptSuggestionEnabled`).
@@ -109,6 +111,8 @@ pub struct InterfaceSettings {
     pub follows_output: bool,
     /// Whether a fast wheel scrolls further (`wheelScrollAccelerationEnabled`).
     pub accelerates_wheel: bool,
+    /// What an organisation has to say at the start (`companyAnnouncements`).
+    pub announcements: Vec<String>,
     /// Rows for a step of the wheel, in hundredths (`CLAUDE_CODE_SCROLL_SPEED` of `env`).
     pub scroll_speed: Option<u32>,
 }
@@ -146,6 +150,7 @@ impl InterfaceSettings {
             spinner_words: SpinnerWords::from_settings(settings),
             is_screen_reader: flag("axScreenReader", false),
             status_line: StatusLineConfig::from_settings(settings),
+            pr_url_template: text("prUrlTemplate").map(str::to_owned),
             has_emoji: flag("emojiCompletionEnabled", true),
             has_suggestions: flag("promptSuggestionEnabled", false),
             has_recap: flag("awaySummaryEnabled", true),
@@ -160,9 +165,15 @@ impl InterfaceSettings {
             },
             follows_output: flag("autoScrollEnabled", true),
             accelerates_wheel: flag("wheelScrollAccelerationEnabled", true),
+            announcements: announcements(settings.get("companyAnnouncements")),
             scroll_speed: settings["env"]["CLAUDE_CODE_SCROLL_SPEED"].as_str().and_then(parse_scroll_speed),
         }
     }
+}
+
+fn announcements(said: Option<&Value>) -> Vec<String> {
+    let texts = said.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
 /// Reads pairs of keys that mean Escape; what is anything else is passed over.
@@ -224,7 +235,7 @@ mod tests {
             "respondToBashCommands": false, "respectGitignore": false, "fileSuggestion": {"type": "command", "command": "find"},
             "preferredNotifChannel": "iterm2_with_bell", "terminalProgressBarEnabled": false,
             "terminalTitleFromRename": false, "prefersReducedMotion": true, "syntaxHighlightingDisabled": true,
-            "showTurnDuration": false, "keybindingFlavor": "readline", "axScreenReader": true,
+            "showTurnDuration": false, "companyAnnouncements": ["Hello", 1, ""], "keybindingFlavor": "readline", "axScreenReader": true,
             "editorMode": "vim", "theme": "light", "spinnerTipsEnabled": false,
             "vimInsertModeRemaps": {"jj": "<Esc>", "jkl": "<Esc>", "k": "<Esc>", "kk": "x", "öl": "<Esc>"},
             "statusLine": {"type": "command", "command": "date"},
@@ -234,6 +245,7 @@ mod tests {
             "wheelScrollAccelerationEnabled": false, "env": {"CLAUDE_CODE_SCROLL_SPEED": "2.5"},
         }));
         let expected = InterfaceSettings {
+            announcements: vec!["Hello".into()],
             responds_to_shell: false,
             file_suggestion: Some("find".into()),
             ignored_files: IgnoredFiles::Offered,
@@ -254,6 +266,7 @@ mod tests {
                 refresh: None,
                 hides_vim_mode: false,
             }),
+            pr_url_template: None,
             has_emoji: false,
             has_suggestions: true,
             has_recap: false,

@@ -109,6 +109,8 @@ pub struct Mouse {
     pub column: u16,
     /// Row, from zero.
     pub row: u16,
+    /// Whether Control was held, or the key that stands for it with the mouse (Alt).
+    pub has_control: bool,
 }
 
 /// What the mouse did.

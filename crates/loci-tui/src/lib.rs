@@ -13,6 +13,8 @@
 pub mod app;
 pub mod block;
 #[cfg(unix)]
+mod clipboard;
+#[cfg(unix)]
 mod dialog;
 pub mod input;
 pub mod interface_settings;
@@ -31,6 +33,8 @@ pub mod screen;
 mod session;
 #[cfg(unix)]
 mod status;
+#[cfg(unix)]
+mod stream_pace;
 #[cfg(unix)]
 pub mod terminal;
 pub mod text;

@@ -11,6 +11,8 @@ use crate::key::InputEvent;
 
 /// More events than this are not read ahead.
 const INPUT_LIMIT: usize = 4096;
+/// So much news does not wait for more.
+const MOST_QUIET: usize = 64;
 
 /// A mailbox for input and for news of kind `N`. Clones are the same mailbox.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ struct Queues<N> {
     news: VecDeque<N>,
     /// Whether the thread that draws sleeps until its next frame: news waits for that, and wakes nobody.
     holds_news: bool,
+    /// How many pieces of news have come for which nobody was woken yet.
+    n_quiet: usize,
 }
 
 /// What was in the mailbox.
@@ -54,7 +58,7 @@ impl<N> Clone for Mailbox<N> {
 
 impl<N> Default for Mailbox<N> {
     fn default() -> Self {
-        let queues = Queues { input: VecDeque::new(), news: VecDeque::new(), holds_news: false };
+        let queues = Queues { input: VecDeque::new(), news: VecDeque::new(), holds_news: false, n_quiet: 0 };
         Self {
             shared: Arc::new(Shared {
                 queues: Mutex::new(queues),
@@ -77,6 +81,28 @@ impl<N> Mailbox<N> {
         let mut queues = self.lock();
         queues.news.push_back(news);
         let wakes = !queues.holds_news;
+        drop(queues);
+        if wakes {
+            self.shared.arrived.notify_one();
+        }
+    }
+
+    /// Puts in news that is one of many: nobody is woken before [`wake`](Self::wake), unless a lot has come.
+    pub fn put_quietly(&self, news: N) {
+        let mut queues = self.lock();
+        queues.news.push_back(news);
+        queues.n_quiet += 1;
+        let is_enough = queues.n_quiet >= MOST_QUIET;
+        drop(queues);
+        if is_enough {
+            self.wake();
+        }
+    }
+
+    /// Wakes the thread that draws for what was put in quietly.
+    pub fn wake(&self) {
+        let mut queues = self.lock();
+        let wakes = std::mem::take(&mut queues.n_quiet) > 0 && !queues.holds_news;
         drop(queues);
         if wakes {
             self.shared.arrived.notify_one();
@@ -180,6 +206,23 @@ mod tests {
         mailbox.wait_for_input(Duration::ZERO);
         mailbox.put(1);
         assert_eq!(mailbox.take(Some(Duration::ZERO)), Letter::News(1));
+    }
+
+    #[test]
+    fn quiet_news_wakes_once_for_all_that_came() {
+        let mailbox = Mailbox::<u8>::default();
+        let other = mailbox.clone();
+        let reader = std::thread::spawn(move || other.take(None));
+        // Whether the other thread sleeps already or not, it hears of what was put in.
+        mailbox.put_quietly(1);
+        mailbox.put_quietly(2);
+        mailbox.wake();
+        assert_eq!(reader.join().unwrap(), Letter::News(1));
+        assert_eq!(mailbox.lock().n_quiet, 0);
+        for n in 0..MOST_QUIET {
+            mailbox.put_quietly(u8::try_from(n).unwrap());
+            assert_eq!(mailbox.lock().n_quiet, (n + 1) % MOST_QUIET, "a lot of news does not wait");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use call::{is_groupable, render_call, render_call_group};
 pub use diff::{DiffStat, diff_stat, render_diff};
 pub use highlight::Highlighter;
+pub(crate) use markdown::link_target;
 pub use markdown::{StreamingMarkdown, render_markdown};
 
 use crate::block::{Block, NoticeLevel};

@@ -5,12 +5,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use loci_app::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
 use loci_app::retention;
 use loci_app::session_command::CommandContext;
+use loci_app::session_picker::{PickerScope, recent_choices};
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
 use loci_core::user_question::answer_timeout;
@@ -28,15 +30,18 @@ use crate::app::{
     News, PanelRequest, SecretText, SessionFacts, SwitchedFacts, history_blocks, short_path, tail_blocks,
 };
 use crate::block::FileDiff;
-use crate::input::{FileAnswer, Mention, TokenKind};
+use crate::input::{FileAnswer, Mention, SESSION_MENTION, TokenKind};
 use crate::interface_settings::{InterfaceSettings, parse_scroll_speed};
 use crate::mailbox::Mailbox;
 use crate::panel;
+use crate::stream_pace::StreamPace;
 
 /// How long the end of a session may take that was told to end at once.
 const LAST_PATIENCE: Duration = Duration::from_millis(900);
 /// When after the start old sessions are put away.
 const SWEEP_PAUSE: Duration = Duration::from_secs(3);
+/// How many earlier sessions can be chosen behind `@session`.
+const MOST_SESSION_MENTIONS: usize = 100;
 /// Files beyond this are not read for a preview.
 const MOST_PREVIEW_BYTES: u64 = 400_000;
 
@@ -68,6 +73,7 @@ pub(crate) enum ToSession {
 /// The thread that runs the session.
 pub(crate) struct SessionThread {
     sender: UnboundedSender<ToSession>,
+    pace: Arc<StreamPace>,
     thread: JoinHandle<()>,
 }
 
@@ -75,15 +81,18 @@ impl SessionThread {
     /// Starts a session beside the caller.
     pub(crate) fn spawn(start: SessionStart, mailbox: Mailbox<News>) -> std::io::Result<Self> {
         let (sender, receiver) = unbounded_channel();
+        let pace = Arc::<StreamPace>::default();
+        let its_pace = Arc::clone(&pace);
         let thread = std::thread::Builder::new()
             .name("loci-session".to_owned())
-            .spawn(move || run(start, receiver, &mailbox))?;
-        Ok(Self { sender, thread })
+            .spawn(move || run(start, receiver, &mailbox, &its_pace))?;
+        Ok(Self { sender, pace, thread })
     }
 
     /// Asks for something; a session that is over needs nothing more.
     pub(crate) fn send(&self, message: ToSession) {
         drop(self.sender.send(message));
+        self.pace.hurry();
     }
 
     /// Waits for the end of a thread that has told of it.
@@ -93,19 +102,44 @@ impl SessionThread {
     }
 }
 
-fn run(mut start: SessionStart, mut receiver: UnboundedReceiver<ToSession>, mailbox: &Mailbox<News>) {
+fn run(
+    mut start: SessionStart,
+    mut receiver: UnboundedReceiver<ToSession>,
+    mailbox: &Mailbox<News>,
+    pace: &Arc<StreamPace>,
+) {
     let mut waiting = VecDeque::new();
     let client = ClientRequestTable { requests: start.connect_client(), waiters: HashMap::new() };
-    let Some(started) = find_session(start, &mut receiver, &mut waiting, mailbox) else {
+    // On a thread of its own that ends: what a start needs of a stack is given back, and the thread of the runtime goes on with
+    // the memory that it allocated from.
+    let found = std::thread::scope(|scope| {
+        let find = || find_session(start, &mut receiver, &mut waiting, mailbox);
+        let thread = std::thread::Builder::new().name("loci-start".to_owned()).spawn_scoped(scope, find);
+        match thread {
+            // A panic there was told by the hook of panics.
+            Ok(thread) => thread.join().ok().flatten(),
+            Err(error) => {
+                mailbox.put(News::StartFailed(format!("No thread can be started: {error}")));
+                None
+            }
+        }
+    });
+    let Some(started) = found else {
         return mailbox.put(News::Ended { troubles: Vec::new(), has_failed: false, cost_usd: 0.0 });
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = match runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let (news, resting) = (mailbox.clone(), Arc::clone(pace));
+    // All that there was to do is done: what came of it is shown, and packets may gather.
+    builder.worker_threads(1).enable_all().on_thread_park(move || {
+        news.wake();
+        resting.rest();
+    });
+    let runtime = match builder.build() {
         Ok(runtime) => runtime,
         Err(error) => return mailbox.put(News::StartFailed(format!("The runtime cannot start: {error}"))),
     };
     // On the worker, beside the session: what it tells comes here without waking another thread.
-    let driven = runtime.spawn(drive(started, receiver, waiting, client, mailbox.clone()));
+    let driven = runtime.spawn(drive(started, receiver, waiting, client, mailbox.clone(), Arc::clone(pace)));
     if let Err(error) = runtime.block_on(driven) {
         mailbox.put(News::Ended {
             troubles: vec![format!("The session broke off: {error}")],
@@ -186,6 +220,7 @@ async fn drive(
     waiting: VecDeque<Command>,
     mut client: ClientRequestTable,
     mailbox: Mailbox<News>,
+    pace: Arc<StreamPace>,
 ) {
     let mailbox = &mailbox;
     let cwd = started.env.cwd.clone();
@@ -222,7 +257,10 @@ async fn drive(
                     if matches!(event, RunnerEvent::Renewed(_)) {
                         ctx.follow(&runner);
                     }
-                    mailbox.put(News::Engine(Box::new(event)));
+                    match pace.note(&event) {
+                        true => mailbox.put_quietly(News::Engine(Box::new(event))),
+                        false => mailbox.put(News::Engine(Box::new(event))),
+                    }
                 }
                 None => break,
             },
@@ -248,7 +286,12 @@ async fn drive(
                     complete_argument(started.mcp.clone(), command, written, mailbox.clone());
                 }
                 Some(ToSession::ListMentions) => {
-                    mailbox.put(News::Mentions(mentions(&runner.agents().get(), started.mcp.as_ref())));
+                    let mut found = mentions(&runner.agents().get(), started.mcp.as_ref());
+                    let (mailbox, ctx) = (mailbox.clone(), ctx.clone());
+                    tokio::task::spawn_blocking(move || {
+                        found.extend(session_mentions(&ctx));
+                        mailbox.put(News::Mentions(found));
+                    });
                 }
                 Some(ToSession::Answer(_) | ToSession::StoreKey(_)) => {}
                 Some(ToSession::End) | None => {
@@ -391,6 +434,20 @@ fn mentions(agents: &AgentRegistry, mcp: Option<&McpConfig>) -> Vec<Mention> {
         })
     });
     agents.chain(resources).collect()
+}
+
+/// Returns the other sessions of the project that were used last; none where they cannot be listed, which `/resume` tells.
+fn session_mentions(ctx: &CommandContext) -> Vec<Mention> {
+    let own = ctx.place().id().to_string();
+    let listed = recent_choices(&ctx.env, &ctx.home, PickerScope::Project, MOST_SESSION_MENTIONS);
+    let sessions = listed.map(|(sessions, _)| sessions).unwrap_or_default();
+    let others = sessions.into_iter().filter(|session| session.id != own);
+    others
+        .map(|session| Mention {
+            name: format!("{SESSION_MENTION}{}", session.id),
+            detail: format!("{} · {}", session.title, session.ago),
+        })
+        .collect()
 }
 
 /// Returns what an edit would change, with the lines around it.

@@ -54,6 +54,8 @@ pub(crate) enum Activity {
     Answering,
     /// A call runs: what it is.
     Running(String),
+    /// A person is asked something.
+    Asking,
     /// The conversation is being made shorter.
     Compacting,
     /// A request failed and will be repeated: what is told of it, and when.
@@ -80,6 +82,7 @@ impl Work {
             (Activity::Thinking, _) => "Thinking".to_owned(),
             (Activity::Answering, _) => "Answering".to_owned(),
             (Activity::Running(what), _) => format!("Running {}", sanitize_line(what)),
+            (Activity::Asking, _) => "Waiting for you".to_owned(),
             (Activity::Compacting, _) => "Compacting the conversation".to_owned(),
             (Activity::Retrying { text, at }, _) => {
                 let left = at.saturating_sub(now).as_secs_f64().ceil();
@@ -179,6 +182,8 @@ pub(crate) struct Footer<'a> {
     pub(crate) n_background: usize,
     /// How the sandbox stands, where there is one.
     pub(crate) sandbox: Option<&'a str>,
+    /// The badge of the branch's pull request.
+    pub(crate) pull_request: Option<Span>,
     pub(crate) model: &'a str,
     /// Whether keys are explained.
     pub(crate) has_hint: bool,
@@ -194,12 +199,13 @@ impl Footer<'_> {
             return line(&format!("  {flash}"), faint());
         }
         let mut spans = vec![Span::plain("  ")];
-        let mut add = |text: String, style: Style| {
+        let mut add_span = |span: Span| {
             if spans.len() > 1 {
                 spans.push(Span::styled(" · ", faint()));
             }
-            spans.push(Span::styled(text, style));
+            spans.push(span);
         };
+        let mut add = |text: String, style: Style| add_span(Span::styled(text, style));
         if let Some(mode) = self.vim {
             add(format!("-- {mode} --"), Style::default());
         }
@@ -225,6 +231,10 @@ impl Footer<'_> {
         if let Some(sandbox) = self.sandbox {
             add(sandbox.to_owned(), faint());
         }
+        if let Some(badge) = &self.pull_request {
+            add_span(badge.clone());
+        }
+        let mut add = |text: String, style: Style| add_span(Span::styled(text, style));
         if !self.model.is_empty() {
             add(sanitize_line(self.model), faint());
         }

@@ -37,6 +37,12 @@ pub use line_discipline::{read_secret, reset_terminal};
 pub use modes::RESET_TERMINAL;
 pub use parser::Parser;
 
+/// Leaves the terminal that the process was started at, so that it goes on when that is closed. Fails in a process that leads
+/// a group.
+pub fn leave_terminal() -> io::Result<()> {
+    rustix::process::setsid().map(drop).map_err(io::Error::from)
+}
+
 /// How long an answer that is still under way is waited for before the terminal is given back.
 const LAST_ANSWER_PATIENCE: Duration = Duration::from_millis(50);
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod foreign;
+mod foreign_verbs;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,10 +12,16 @@ use loci_core::permission::Mode;
 
 pub(crate) use client::{ClientFlags, PermissionPrompts, ThinkingMode};
 pub(crate) use foreign::ForeignFlags;
+pub(crate) use foreign_verbs::refuse_foreign_verb;
 
 /// A terminal coding agent.
 #[derive(Debug, Parser)]
-#[command(name = "loci", disable_version_flag = true, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "loci",
+    disable_version_flag = true,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
+)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     args: Args,
@@ -25,9 +32,10 @@ pub(crate) struct CommandLine {
 
 /// The words that are or may be subcommands. Where none of them is given, subcommands are not even described: that is half of
 /// the work of reading a command line.
-const SUBCOMMANDS: [&str; 25] = [
+const SUBCOMMANDS: [&str; 26] = [
     "acp",
     "agents",
+    "auth",
     "blame",
     "completions",
     "config",
@@ -56,6 +64,7 @@ const SUBCOMMANDS: [&str; 25] = [
 impl CommandLine {
     /// Reads a command line, the program's name first. What is wrong is said by the whole definition.
     pub(crate) fn read(line: &[OsString]) -> Result<(Args, Option<Subcommand>), clap::Error> {
+        let line = &plugin_dirs_last(line);
         let may_be_subcommand =
             |word: &OsString| word.to_str().is_some_and(|word| SUBCOMMANDS.contains(&word));
         if !line.iter().skip(1).any(may_be_subcommand)
@@ -68,9 +77,29 @@ impl CommandLine {
     }
 }
 
+/// Puts the `--plugin-dir` that stands before `plugin list` or `plugin details` behind them: it says what they are about.
+fn plugin_dirs_last(line: &[OsString]) -> Vec<OsString> {
+    const FLAG: &str = "--plugin-dir";
+    let mut n_words = 1;
+    while let Some(word) = line.get(n_words).and_then(|word| word.to_str()) {
+        match word.strip_prefix(FLAG) {
+            Some("") => n_words += 2,
+            Some(rest) if rest.starts_with('=') => n_words += 1,
+            _ => break,
+        }
+    }
+    let verb = |idx: usize| line.get(idx).and_then(|word| word.to_str()).unwrap_or_default();
+    let is_about_plugins =
+        matches!(verb(n_words), "plugin" | "plugins") && matches!(verb(n_words + 1), "list" | "details");
+    if n_words == 1 || !is_about_plugins {
+        return line.to_vec();
+    }
+    [&line[..1], &line[n_words..], &line[1..n_words]].concat()
+}
+
 /// What a run is started with.
 #[derive(Debug, Parser)]
-#[command(name = "loci", disable_version_flag = true)]
+#[command(name = "loci", disable_version_flag = true, args_override_self = true)]
 pub(crate) struct Args {
     /// What to do; piped standard input is added to it.
     pub(crate) prompt: Option<String>,
@@ -255,6 +284,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "UUID")]
     pub(crate) resume_session_at: Option<String>,
 
+    /// What `/background` starts: a session that goes on without its terminal, with the other arguments as they were.
+    #[arg(long, hide = true, value_name = "JSON")]
+    pub(crate) go_on_in_background: Option<String>,
+
     /// With --resume: bring files back to what they were before this prompt, and exit.
     #[arg(long, value_name = "UUID")]
     pub(crate) rewind_files: Option<String>,
@@ -334,6 +367,8 @@ pub(crate) enum Subcommand {
     Models(crate::models::ModelsArgs),
     /// List hooks, each with its file and line, and try them.
     Hooks(crate::hooks::HooksArgs),
+    /// See where credentials come from, keep a key, forget it.
+    Auth(crate::auth::AuthArgs),
     /// Keep an API key, readable by you alone: typed unseen, or read from standard input.
     Login(crate::login::LoginArgs),
     /// Forget the API key that is kept.
@@ -416,6 +451,14 @@ impl Args {
                 "--include-hook-events needs --output-format=stream-json",
             ),
             (
+                self.forward_subagent_text && !streams_out,
+                "--forward-subagent-text needs --output-format=stream-json",
+            ),
+            (
+                self.client.suggests_prompts() && !streams_out,
+                "--prompt-suggestions needs --output-format=stream-json",
+            ),
+            (
                 self.resume.as_deref() == Some("") && self.is_headless(),
                 "--resume needs an id, a title or a file here; `loci sessions list` shows what there is",
             ),
@@ -473,6 +516,17 @@ mod tests {
         use clap::CommandFactory;
         CommandLine::command().debug_assert();
         Args::command().debug_assert();
+    }
+
+    /// Wrappers put their own flags before those of whoever calls them, and lists still grow.
+    #[test]
+    fn flag_that_is_given_twice_counts_as_given_last() {
+        let args = parse(
+            "-p -p --model one --permission-mode plan --model two --permission-mode default --add-dir a --add-dir b",
+        );
+        assert_eq!((args.model.as_deref(), args.permission_mode), (Some("two"), Some(Mode::Default)));
+        assert_eq!(args.add_dir.len(), 2);
+        assert!(Args::try_parse_from(["loci", "-p", "one", "two"]).is_err(), "a second prompt is no flag");
     }
 
     #[test]

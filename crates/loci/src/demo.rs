@@ -62,7 +62,11 @@ fn show(env: &Env, pace: Duration, started: Instant) -> Result<u8, UserError> {
     let client = Client::scripted(script::answer, pace);
     let start = SessionStart::new(env.clone(), options, Some(client), started).demo();
     let looks = interactive::ShowOptions { plain: interactive::plain_mode(env, false), is_verbose: false };
-    interactive::show(env, start, Some(PROMPT.to_owned()), &looks).map(|end| end.code)
+    let end = interactive::show(env, start, Some(PROMPT.to_owned()), &looks)?;
+    match end.background {
+        Some(_) => Err(UserError::new("The demo does not go on in the background: its model is a script")),
+        None => Ok(end.code),
+    }
 }
 
 /// What a user would ask for: edits may happen, and one command may run.

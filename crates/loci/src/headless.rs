@@ -17,9 +17,11 @@ use loci_app::{
 };
 use loci_core::permission::Mode;
 use loci_core::user_question::answer_timeout;
-use loci_engine::{ClientMessage, ClientRequests, InitializeRequest, Prompt, Session};
+use loci_engine::{
+    ClientMessage, ClientRequests, InitializeRequest, LoadedHistory, Prompt, Session, resume_prompt,
+};
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
-use loci_stdx::Env;
+use loci_stdx::{Env, Timestamp};
 use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -29,6 +31,9 @@ use crate::runtime;
 
 /// The most of a piped prompt that is read.
 const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
+
+/// How old a turn may be that goes on by itself where the limit is no number.
+const HOUR_MS: i64 = 60 * 60 * 1000;
 
 /// Runs without a terminal and returns the exit code.
 pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8, UserError> {
@@ -76,13 +81,17 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
         let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
         start_trace(&trace, &env, &file)?;
     }
-    let composed =
+    let mut composed =
         compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
-    let needs_prompt = args.input_format == Input::Text && !args.init_only;
+    let goes_on = prompt.is_none() && !args.init_only && goes_on_by_itself(&env, &composed.config.history);
+    if goes_on {
+        composed.config.history.keep_turn_open();
+    }
+    let needs_prompt = args.input_format == Input::Text && !args.init_only && !goes_on;
     if needs_prompt && prompt.is_none() && composed.config.history.deferred_call().is_none() {
         return Err(no_prompt());
     }
-    let run = Run { env: &env, args: &args, options, inherited, client_requests, early };
+    let run = Run { env: &env, args: &args, options, inherited, client_requests, early, goes_on };
     let runtime = match runtime {
         Some(runtime) => runtime,
         None => runtime::of_session()?,
@@ -92,6 +101,20 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     exit
+}
+
+/// Tells whether a session that ended in the middle of a turn goes on with it though nobody says so
+/// (`CLAUDE_CODE_RESUME_INTERRUPTED_TURN`), unless that is too long ago.
+fn goes_on_by_itself(env: &Env, history: &LoadedHistory) -> bool {
+    if !env.vars.is_truthy("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") || !history.is_cut_short() {
+        return false;
+    }
+    let said = env.vars.non_empty("CLAUDE_CODE_RESUME_INTERRUPTED_TURN_MAX_AGE_MS");
+    let most = said.map(|text| text.trim().parse::<i64>().ok().filter(|ms| *ms >= 0).unwrap_or(HOUR_MS));
+    let Some(most) = most.filter(|most| *most > 0) else { return true };
+    let last = history.path.last().and_then(|entry| entry.fields().read::<String>("timestamp"));
+    let last = last.and_then(|text| text.parse::<Timestamp>().ok());
+    last.is_some_and(|at| env.clock.now().as_millisecond().saturating_sub(at.as_millisecond()) <= most)
 }
 
 /// Returns what is to be traced, if the arguments or the environment ask for that.
@@ -138,6 +161,8 @@ struct Run<'a> {
     client_requests: Option<UnboundedReceiver<ClientMessage>>,
     /// What was heard of the client before anything was read, where it asked to be waited for.
     early: Option<EarlyInput>,
+    /// Whether the turn that was cut short goes on without a prompt.
+    goes_on: bool,
 }
 
 /// The client's lines, with the request that they began with.
@@ -183,16 +208,18 @@ impl Run<'_> {
             // What is to be done is known; nobody is waited for.
             None | Some(_) => initialize,
         };
+        warn_of_previews(self.env, &mut stderr);
         if let Some(request) = &initialize {
             warn_of_late_parts(request, is_early, &mut stderr);
             self.options.take_initialize(request.clone());
             composed.take_initialize(&self.options)?;
         }
+        let prompt = prompt.or_else(|| self.goes_on.then(|| Prompt::text(resume_prompt(&self.env.vars))));
         let identity = &composed.config.identity;
         let forwards_agent_text = self.args.forward_subagent_text
             || self.env.vars.is_truthy("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT")
             || initialize.as_ref().is_some_and(|request| request.forwards_subagent_text);
-        let suggests_prompts = self.args.foreign.suggests_prompts()
+        let suggests_prompts = self.args.client.suggests_prompts()
             || initialize.as_ref().is_some_and(|request| request.wants_prompt_suggestions);
         let front = Headless {
             forwards_agent_text,
@@ -233,6 +260,20 @@ impl Run<'_> {
     }
 }
 
+/// The format of what options of a question show, by which the TypeScript SDK passes `toolConfig` on.
+const PREVIEW_FORMAT: &str = "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT";
+
+/// Tells that previews stay what they are where another format is asked for.
+fn warn_of_previews(env: &Env, stderr: &mut std::io::Stderr) {
+    if env.vars.non_empty(PREVIEW_FORMAT).is_some_and(|format| format != "markdown") {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(
+            stderr,
+            "toolConfig.askUserQuestion.previewFormat ({PREVIEW_FORMAT}) has no effect in loci: previews are Markdown"
+        ));
+    }
+}
+
 /// Says what of a request came too late to count: what a run has to know before it reads its settings.
 fn warn_of_late_parts(request: &InitializeRequest, is_early: bool, stderr: &mut std::io::Stderr) {
     let parts =
@@ -260,7 +301,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
         has_partial_messages: args.include_partial_messages,
         has_hook_events: args.include_hook_events,
         forwards_agent_text: args.forward_subagent_text,
-        suggests_prompts: args.foreign.suggests_prompts(),
+        suggests_prompts: args.client.suggests_prompts(),
         replays_prompts: args.replay_user_messages,
         prompter: permission_prompter(args),
         may_bypass: false,

@@ -16,6 +16,7 @@ use loci_tui::theme::{Background, ColorDepth, Theme};
 use serde_json::Value;
 
 use crate::args::{Args, DemoArgs};
+use crate::background;
 use crate::demo;
 use crate::headless::trace_options;
 
@@ -53,6 +54,11 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         let options = RunOptions { session, ..options.clone() };
         let start = SessionStart::new(env.clone(), options, None, Instant::now());
         end = show(&env, start, None, &looks)?;
+    }
+    if let Some(run) = &end.background {
+        let told = background::start(&env, run)?;
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(&told)));
     }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),
@@ -96,7 +102,7 @@ pub(crate) fn show(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
         home: env.home.clone(),
-        shown_cwd: shown_dir(&env.cwd, &env.home),
+        shown_cwd: abbreviate_home(&env.cwd, &env.home),
         prompt,
         plain: options.plain.clone(),
         is_verbose: options.is_verbose,
@@ -105,6 +111,7 @@ pub(crate) fn show(
             .vars
             .non_empty("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")
             .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")),
+        has_badge_link: env.vars.get("FORCE_HYPERLINK") != Some("0"),
         has_suggestions: env
             .vars
             .non_empty("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")
@@ -154,7 +161,7 @@ fn early_setting(env: &Env, key: &str) -> Option<Value> {
 }
 
 /// Returns a directory as people write it.
-fn shown_dir(dir: &Path, home: &Path) -> String {
+fn abbreviate_home(dir: &Path, home: &Path) -> String {
     match dir.strip_prefix(home) {
         Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Ok(rest) => format!("~/{}", rest.display()),

@@ -6,6 +6,8 @@
 mod acp;
 mod agents;
 mod args;
+mod auth;
+mod background;
 mod blame;
 mod build_info;
 mod completions;
@@ -54,24 +56,34 @@ fn main() -> ExitCode {
     {
         return say_version();
     }
-    let (args, subcommand) = match CommandLine::read(&line) {
+    if let Err(error) = args::refuse_foreign_verb(line.get(1).and_then(|word| word.to_str())) {
+        return fail(&error);
+    }
+    let (mut args, subcommand) = match CommandLine::read(&line) {
         Ok(read) => read,
         Err(error) => return refuse(&error),
     };
+    if let Some(said) = args.go_on_in_background.take()
+        && let Err(error) = background::enter(&mut args, &said)
+    {
+        return fail(&error);
+    }
     match run(args, subcommand, started) {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&error),
     }
 }
 
-fn run(args: Args, subcommand: Option<Subcommand>, started: std::time::Instant) -> Result<u8, UserError> {
+fn run(mut args: Args, subcommand: Option<Subcommand>, started: std::time::Instant) -> Result<u8, UserError> {
     let env = loci_stdx::Env::from_process().map_err(|error| {
         UserError::new(format!("The working directory cannot be read: {error}"))
             .hint("Change to a directory that exists and try again.")
     })?;
+    args.client.safe_mode |= env.vars.is_truthy("CLAUDE_CODE_SAFE_MODE");
     match &subcommand {
         Some(Subcommand::Acp(acp)) => acp::run(env, acp),
         Some(Subcommand::Agents(agents)) => agents::run(&env, agents),
+        Some(Subcommand::Auth(auth)) => auth::run(&env, auth),
         Some(Subcommand::Blame(blame)) => blame::run(&env, blame),
         Some(Subcommand::Demo(demo)) => demo::run(&env, demo),
         Some(Subcommand::Completions(completions)) => completions::run(completions),

@@ -1,7 +1,9 @@
 //! `loci models`: which models there are, and whether one answers.
 
+use std::io::Write as _;
+
 use loci_app::UserError;
-use loci_app::providers::{CheckedModel, ListedRow, check_model, list_models};
+use loci_app::providers::{CheckedModel, ListedRow, ModelListing, check_model, list_models};
 use loci_stdx::Env;
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ pub(crate) struct ModelsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ModelsVerb {
-    /// List the models of all providers, each with its window and price.
+    /// List the models of all providers, each with its window, price and features, and whether it may be chosen.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -37,12 +39,16 @@ enum ModelsVerb {
 pub(crate) fn run(env: &Env, args: &ModelsArgs) -> Result<u8, UserError> {
     match &args.verb {
         ModelsVerb::List { json, settings } => {
-            let rows = list_models(env, settings.clone())?;
+            let ModelListing { rows, notes } = list_models(env, settings.clone())?;
             let text = match json {
                 true => format!("{}\n", Value::Array(rows.iter().map(to_json).collect())),
                 false => rows.iter().map(|row| format!("{}\n", to_line(row))).collect(),
             };
             write(&text)?;
+            for note in notes {
+                // Nobody is left to tell when stderr is gone.
+                drop(writeln!(std::io::stderr(), "{note}"));
+            }
         }
         ModelsVerb::Check { name, settings } => {
             let CheckedModel { name, window, price, elapsed, answer } =
@@ -59,12 +65,24 @@ fn to_json(row: &ListedRow) -> Value {
     let price = row
         .price
         .map(|price| json!({"input": price.input, "output": price.output, "cacheRead": price.cache_read}));
+    let features = json!({"tools": row.features.tools, "images": row.features.images,
+        "thinking": row.features.thinking, "effort": row.features.effort});
     json!({"name": row.name, "provider": row.provider, "protocol": row.protocol, "window": row.window,
-        "maxOutput": row.max_output, "price": price})
+        "maxOutput": row.max_output, "price": price, "features": features, "allowed": row.is_allowed,
+        "reachable": row.is_reachable})
 }
 
 fn to_line(row: &ListedRow) -> String {
-    format!("{}  {}, {}", row.name, window_text(row.window), price_text(row.price))
+    let features = &row.features;
+    let effort = (!features.effort.is_empty()).then(|| format!("effort {}", features.effort.join("/")));
+    let words = [(features.tools, "tools"), (features.images, "images"), (features.thinking, "thinking")];
+    let words = words.into_iter().filter(|(has, _)| *has).map(|(_, word)| word.to_owned());
+    let words: Vec<String> = words.chain(effort).collect();
+    let marks = [(!row.is_allowed, " (not allowed)"), (row.is_reachable == Some(false), " (no answer)")];
+    let marks: String = marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark).collect();
+    let (window, price) = (window_text(row.window), price_text(row.price));
+    let words = if words.is_empty() { "text alone".to_owned() } else { words.join(", ") };
+    format!("{}  {window}, {price}; {words}{marks}", row.name)
 }
 
 fn window_text(window: u64) -> String {

@@ -41,6 +41,7 @@ impl Args {
             max_budget_usd: self.max_budget_usd,
             json_schema: self.client.schema().map_err(UserError::new)?,
             excludes_dynamic_sections: self.client.exclude_dynamic_system_prompt_sections,
+            keeps_system_prompt: self.client.keeps_system_prompt(),
             is_restricted: self.client.restricted,
             compact_window: self.client.compact_window().map_err(UserError::new)?,
             has_no_commands: self.client.disable_slash_commands,

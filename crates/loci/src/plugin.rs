@@ -1,6 +1,7 @@
 //! `loci plugin`: which plugins there are, what each brings and may run, turning them on and off, installing and making them.
 
 mod approve;
+mod ask;
 mod configure;
 mod dependencies;
 mod details;
@@ -9,16 +10,18 @@ mod install;
 mod list;
 mod marketplace;
 mod prune;
+mod releases;
 mod source;
 mod tag;
+mod toggle;
 mod validate;
 
 use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins, toggle_plugin};
+use loci_app::plugins::{RunPlugin, RunPlugins};
 use loci_settings::Scope;
 use loci_stdx::Env;
 
-use crate::config::{SettingsContext, Target, write};
+use crate::config::{SettingsContext, write};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PluginArgs {
@@ -26,12 +29,53 @@ pub(crate) struct PluginArgs {
     verb: Verb,
 }
 
-#[derive(Debug, clap::Args)]
-struct ToggleArgs {
-    /// The plugin: its name, or `name@marketplace`.
-    name: String,
-    #[command(flatten)]
-    target: Target,
+/// Whose settings a verb is about.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[group(multiple = false)]
+struct ScopeArgs {
+    /// Whose settings it is about.
+    #[arg(long, short, value_name = "SCOPE")]
+    scope: Option<ScopeWord>,
+    /// Your settings for all projects.
+    #[arg(long)]
+    user: bool,
+    /// The settings shared by all who work on this project.
+    #[arg(long)]
+    project: bool,
+    /// Your settings for this project.
+    #[arg(long)]
+    local: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ScopeWord {
+    /// Your settings for all projects.
+    User,
+    /// The settings shared by all who work on this project.
+    Project,
+    /// Your settings for this project.
+    Local,
+}
+
+impl ScopeWord {
+    fn scope(self) -> Scope {
+        match self {
+            Self::User => Scope::User,
+            Self::Project => Scope::Project,
+            Self::Local => Scope::Local,
+        }
+    }
+}
+
+impl ScopeArgs {
+    fn scope(self) -> Option<Scope> {
+        match self {
+            Self { user: true, .. } => Some(Scope::User),
+            Self { project: true, .. } => Some(Scope::Project),
+            Self { local: true, .. } => Some(Scope::Local),
+            Self { scope, .. } => scope.map(ScopeWord::scope),
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -43,9 +87,9 @@ enum Verb {
     /// Check the directory of a plugin; exits with 1 when something is wrong.
     Validate(validate::ValidateArgs),
     /// Turn a plugin on.
-    Enable(ToggleArgs),
-    /// Turn a plugin off.
-    Disable(ToggleArgs),
+    Enable(toggle::EnableArgs),
+    /// Turn a plugin off, or all of them.
+    Disable(toggle::DisableArgs),
     /// Make the directory of a new plugin.
     #[command(visible_alias = "new")]
     Init(init::InitArgs),
@@ -73,12 +117,12 @@ enum Verb {
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
     let (text, code) = match &args.verb {
-        Verb::List(args) => (list::run(&SettingsContext::new(env).plugins(), args), 0),
-        Verb::Details(args) => (details::run(&SettingsContext::new(env).plugins(), args)?, 0),
+        Verb::List(args) => (list::run(&SettingsContext::new(env), args)?, 0),
+        Verb::Details(args) => (details::run(&SettingsContext::new(env), args)?, 0),
         Verb::Validate(args) => validate::run(env, args)?,
-        Verb::Enable(args) => (toggle(env, args, true)?, 0),
-        Verb::Disable(args) => (toggle(env, args, false)?, 0),
-        Verb::Init(args) => (init::run(env, args)?, 0),
+        Verb::Enable(args) => (toggle::enable(&SettingsContext::new(env), args)?, 0),
+        Verb::Disable(args) => (toggle::disable(&SettingsContext::new(env), args)?, 0),
+        Verb::Init(args) => (init::run(&SettingsContext::new(env), args)?, 0),
         Verb::Install(args) => (install::install(&SettingsContext::new(env), args)?, 0),
         Verb::Update(args) => (install::update(&SettingsContext::new(env), args)?, 0),
         Verb::Uninstall(args) => (install::uninstall(&SettingsContext::new(env), args)?, 0),
@@ -90,11 +134,6 @@ pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
     };
     write(&text)?;
     Ok(code)
-}
-
-fn toggle(env: &Env, args: &ToggleArgs, is_on: bool) -> Result<String, UserError> {
-    let scope = args.target.scope().unwrap_or(Scope::User);
-    toggle_plugin(&SettingsContext::new(env), &args.name, is_on, scope)
 }
 
 /// Finds a plugin by its id or, where that is enough, its name.

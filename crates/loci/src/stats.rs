@@ -42,8 +42,8 @@ pub(crate) struct StatsArgs {
 /// Counts and prints.
 pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, UserError> {
     let home = ConfigHome::from_env(env);
-    let statistics =
-        session_statistics(&home, &wish(env, args)?).map_err(|error| UserError::from_error(&error))?;
+    let statistics = session_statistics(&home, &statistics_query(env, args)?)
+        .map_err(|error| UserError::from_error(&error))?;
     for file in &statistics.unread {
         output::print_message(&format!("Could not be read and was not counted: `{}`", file.display()));
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(env: &Env, args: &StatsArgs) -> Result<u8, UserError> {
     Ok(0)
 }
 
-fn wish(env: &Env, args: &StatsArgs) -> Result<StatisticsQuery, UserError> {
+fn statistics_query(env: &Env, args: &StatsArgs) -> Result<StatisticsQuery, UserError> {
     let project = args.project.as_ref().map(|dir| {
         let dir = env.cwd.join(dir);
         // A directory that is gone may still have sessions.

@@ -61,7 +61,7 @@ impl AwsSource {
             return Ok(self.auth(keys));
         }
         let refused = self.state().refused.take();
-        let mut found = self.look().await;
+        let mut found = self.find_keys().await;
         let is_stale = match (&refused, &found) {
             (Some(refused), Ok(found)) => found.keys == *refused,
             (Some(_), Err(_)) => true,
@@ -69,24 +69,35 @@ impl AwsSource {
         };
         if is_stale && let Some(command) = &self.chain.refresh {
             renew("awsAuthRefresh", command, env).await?;
-            found = self.look().await;
+            found = self.find_keys().await;
         }
         let found = found?;
         self.state().found = Some((found.clone(), env.clock.monotonic()));
         Ok(self.auth(found.keys))
     }
 
-    async fn look(&self) -> Result<FoundKeys, Failure> {
-        tokio::time::timeout(LIMIT, self.chain.find()).await.unwrap_or_else(|_| {
+    async fn find_keys(&self) -> Result<FoundKeys, Failure> {
+        let limit = self.limit();
+        tokio::time::timeout(limit, self.chain.find()).await.unwrap_or_else(|_| {
             Err(unauthenticated(
-                format!("Finding Amazon credentials took longer than {} s", LIMIT.as_secs()),
+                format!("Finding Amazon credentials took longer than {} s", limit.as_secs()),
                 "Check the commands of `awsCredentialExport` and `credential_process`.",
             ))
         })
     }
 
+    /// Returns how long finding keys may take: a login in a browser may take longer than is usual.
+    fn limit(&self) -> Duration {
+        let said = self.chain.env.vars.non_empty("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS");
+        let said = said.and_then(|text| text.trim().parse().ok()).filter(|ms| *ms > 0);
+        said.map_or(LIMIT, Duration::from_millis)
+    }
+
     fn fresh(&self) -> Option<AwsKeys> {
         let env = &self.chain.env;
+        if env.vars.is_truthy("CLAUDE_CODE_SKIP_AWS_CRED_CACHE") {
+            return None;
+        }
         let (found, since) = self.state().found.clone()?;
         let is_fresh = match found.expires {
             Some(end) => end.as_millisecond() - env.clock.now().as_millisecond() > MARGIN.as_millis() as i64,

@@ -1,6 +1,9 @@
 //! Tokens for Google: of the file that `GOOGLE_APPLICATION_CREDENTIALS` names, of gcloud's own, of the metadata server.
 //!
-//! A file holds a login (`authorized_user`) or a service account. A token is kept until five minutes before its end.
+//! A file holds a login (`authorized_user`), a service account, or how to get a token of either by way of somebody else
+//! (`federation.rs`). A token is kept until five minutes before its end.
+
+mod federation;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,9 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{
-    Auth, AuthFuture, AuthSource, FORM, HttpCall, JsonPostError, Secret, http_call, service_account_jwt,
-};
+use loci_llm::{Auth, AuthFuture, AuthSource, FORM, HttpCall, Secret, http_call, service_account_jwt};
 use loci_stdx::Env;
 use serde_json::Value;
 
@@ -82,10 +83,23 @@ impl GoogleSource {
 
     async fn fetch(&self) -> Result<Token, Failure> {
         let Some((path, file)) = self.file()? else { return self.metadata_token().await };
-        let said = |name: &str| file[name].as_str().unwrap_or_default();
-        let failed = |what: String| {
-            unauthenticated(format!("No Google token from `{}`: {what}", path.display()), HINT)
+        let token = match file["type"].as_str() {
+            Some("impersonated_service_account") => match self.own_token(&file["source_credentials"]).await {
+                Ok(own) => self.impersonated_token(&file, &own).await,
+                Err(what) => Err(what),
+            },
+            _ => self.own_token(&file).await,
         };
+        let token = token.map_err(|what| {
+            unauthenticated(format!("No Google token from `{}`: {what}", path.display()), HINT)
+        })?;
+        let quota_project = file["quota_project_id"].as_str().map(str::to_owned);
+        Ok(Token { quota_project, ..token })
+    }
+
+    /// Gets a token by what credentials say of themselves; the error says why there is none.
+    async fn own_token(&self, file: &Value) -> Result<Token, String> {
+        let said = |name: &str| file[name].as_str().unwrap_or_default();
         let url = if said("token_uri").is_empty() { TOKEN_URL } else { said("token_uri") };
         let form = match said("type") {
             "authorized_user" => form(&[
@@ -97,13 +111,14 @@ impl GoogleSource {
             "service_account" => {
                 let (key, now) = (Secret::new(said("private_key")), self.env.clock.now().as_second());
                 let jwt = service_account_jwt(said("client_email"), &key, said("private_key_id"), url, now);
-                let jwt = jwt.map_err(failed)?;
+                let jwt = jwt?;
                 form(&[
                     ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
                     ("assertion", jwt.expose()),
                 ])
             }
-            other => return Err(failed(format!("credentials of the type `{other}` are not supported"))),
+            "external_account" => return self.federated_token(file).await,
+            other => return Err(format!("credentials of the type `{other}` are not supported")),
         };
         let call = HttpCall {
             method: "POST",
@@ -112,8 +127,7 @@ impl GoogleSource {
             body: Some((FORM, form)),
             limit: LIMIT,
         };
-        let quota = file["quota_project_id"].as_str().map(str::to_owned);
-        self.token(call, quota).await.map_err(failed)
+        self.token(call, None).await
     }
 
     /// Reads the file with the credentials; none, where there is none.
@@ -154,10 +168,7 @@ impl GoogleSource {
     }
 
     async fn token(&self, call: HttpCall, quota_project: Option<String>) -> Result<Token, String> {
-        let (status, body) = http_call(&self.env, call).await.map_err(|error| match error {
-            JsonPostError::TimedOut => "no answer in time".to_owned(),
-            JsonPostError::Failed(what) => what,
-        })?;
+        let (status, body) = http_call(&self.env, call).await.map_err(federation::words)?;
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         match value["access_token"].as_str() {
             Some(token) if status == 200 => {
@@ -293,5 +304,97 @@ mod tests {
         assert!(said.contains("400 Token has been expired") && !said.contains("old"), "{said}");
         let refresh = format!("sed -i s/old/new/ {file}");
         assert_eq!(show(&GoogleSource::new(env(&home, &vars), Some(refresh))).await, "renewed payer");
+    }
+
+    #[tokio::test]
+    async fn service_account_exchanges_a_signed_request_for_a_token() {
+        use aws_lc_rs::encoding::AsDer as _;
+        use base64::Engine as _;
+
+        let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
+        let der = base64::engine::general_purpose::STANDARD.encode(pair.as_der().unwrap().as_ref());
+        let tokens =
+            HttpDouble::start(|_| (200, r#"{"access_token":"of-the-account","expires_in":3600}"#.to_owned()));
+        let home = TestHome::new();
+        let account = serde_json::json!({"type": "service_account", "client_email": "me@p.iam", "private_key_id": "k1",
+            "private_key": format!("-----BEGIN PRIVATE KEY-----\n{der}\n-----END PRIVATE KEY-----\n"),
+            "token_uri": format!("{}/token", tokens.base_url()), "project_id": "p"});
+        let file = home.write_home("account.json", account.to_string()).display().to_string();
+        let vars = [("GOOGLE_APPLICATION_CREDENTIALS", file.as_str())];
+        let source = GoogleSource::new(env(&home, &vars), None);
+        assert_eq!(show(&source).await, "of-the-account ");
+        assert_eq!(show(&source).await, "of-the-account ");
+        let bodies = tokens.bodies();
+        assert_eq!(bodies.len(), 1, "it is kept");
+        let assertion = bodies[0]
+            .strip_prefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=")
+            .unwrap_or_else(|| panic!("{}", bodies[0]));
+        assert_eq!(assertion.split('.').count(), 3, "{assertion}");
+        home.write_home("account.json", r#"{"type":"from_the_future"}"#);
+        let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+        assert!(said.contains("`from_the_future` are not supported"), "{said}");
+    }
+
+    /// A server of Google's tokens: trades the token of a federation, and acts for an account.
+    fn exchange() -> HttpDouble {
+        HttpDouble::start(|request| {
+            let body = String::from_utf8_lossy(&request.body).into_owned();
+            let bearer = request.header("authorization").unwrap_or_default().to_owned();
+            match request.path.as_str() {
+                "/id?audience=x" if bearer == "bearer of-the-runner" => {
+                    (200, r#"{"value":"id-1"}"#.to_owned())
+                }
+                "/sts" if body.contains("&audience=%2F%2Fpool&") && body.contains("subject_token=id-1") => {
+                    (200, r#"{"access_token":"federated","expires_in":3600}"#.to_owned())
+                }
+                "/sts" => (400, r#"{"error_description":"The audience is another"}"#.to_owned()),
+                "/login" => (200, r#"{"access_token":"federated","expires_in":3600}"#.to_owned()),
+                "/account:act" if bearer == "Bearer federated" && body.contains("cloud-platform") => (
+                    200,
+                    r#"{"accessToken":"of-the-account","expireTime":"2026-01-02T05:04:05Z"}"#.to_owned(),
+                ),
+                _ => (403, r#"{"error":{"message":"Permission denied on the account"}}"#.to_owned()),
+            }
+        })
+    }
+
+    #[tokio::test]
+    async fn federations_and_impersonation_trade_their_token_for_one_of_the_account() {
+        let server = exchange();
+        let base = server.base_url();
+        let home = TestHome::new();
+        home.write_home("id.json", r#"{"id_token":"id-1"}"#);
+        home.write_home("id.txt", "id-1\n");
+        let in_home = |name: &str| home.home().join(name).display().to_string();
+        let json = |field: &str| serde_json::json!({"type": "json", "subject_token_field_name": field});
+        let runner = serde_json::json!({"url": format!("{base}/id?audience=x"),
+            "headers": {"Authorization": "bearer of-the-runner"}, "format": json("value")});
+        let external = |source: Value, account: Option<&str>| {
+            let account = account.map(|name| format!("{base}/{name}"));
+            serde_json::json!({"type": "external_account", "audience": "//pool", "token_url": format!("{base}/sts"),
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": source,
+                "service_account_impersonation_url": account, "quota_project_id": "payer"})
+        };
+        let login = serde_json::json!({"type": "authorized_user", "token_uri": format!("{base}/login")});
+        let acts = serde_json::json!({"type": "impersonated_service_account", "source_credentials": login,
+            "service_account_impersonation_url": format!("{base}/account:act")});
+        let of_file = serde_json::json!({"file": in_home("id.txt")});
+        let of_json = serde_json::json!({"file": in_home("id.json"), "format": json("id_token")});
+        let command = serde_json::json!({"executable": {"command": "id"}});
+        let other = serde_json::json!({"file": in_home("id.json"), "format": json("other")});
+        for (file, expected) in [
+            (external(runner, Some("account:act")), "of-the-account payer"),
+            (external(of_json, None), "federated payer"),
+            (external(of_file.clone(), Some("account:act")), "of-the-account payer"),
+            (acts, "of-the-account "),
+            (external(of_file, Some("other:act")), "403 Permission denied on the account"),
+            (external(command, None), "must name a `file` or a `url`"),
+            (external(other, None), "gave no token"),
+        ] {
+            let path = home.write_home("c.json", file.to_string()).display().to_string();
+            let vars = [("GOOGLE_APPLICATION_CREDENTIALS", path.as_str())];
+            let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+            assert!(said.contains(expected) && !said.contains("id-1"), "{file}: {said}");
+        }
     }
 }

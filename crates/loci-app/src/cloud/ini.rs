@@ -1,4 +1,7 @@
 //! Amazon's `config` and `credentials` files: sections of `name = value`.
+//!
+//! By hand, because crates for such files read other dialects: here nested values are indented lines, and `profile` belongs
+//! to the file and not to the name.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ pub struct SettingRow {
 
 impl SettingRow {
     /// Returns the value in force, in a line.
-    pub fn shown_value(&self) -> String {
+    pub fn display_value(&self) -> String {
         match &self.explained.value {
             None => "not set".to_owned(),
             Some(Value::String(text)) => text.clone(),
@@ -34,7 +34,7 @@ impl SettingRow {
 
     /// Returns the value in force as it is typed; nothing, where none is.
     pub fn typed_value(&self) -> String {
-        self.explained.value.as_ref().map(|_| self.shown_value()).unwrap_or_default()
+        self.explained.value.as_ref().map(|_| self.display_value()).unwrap_or_default()
     }
 
     /// Returns the value behind the one in force, for a setting that has a few.
@@ -179,7 +179,7 @@ fn to_markdown(ctx: &SettingsContext) -> String {
         text.push_str(&format!(
             "| {} | {} | {} |\n",
             row.explained.key,
-            cell(&row.shown_value()),
+            cell(&row.display_value()),
             cell(&from)
         ));
     }
@@ -239,10 +239,11 @@ mod tests {
         let ctx = SettingsContext::new(&ctx.env);
         let rows = rows(&ctx);
         let model = rows.iter().find(|row| row.explained.key == "model").unwrap();
-        assert_eq!((model.shown_value().as_str(), model.scope), ("sonnet", Scope::User));
+        assert_eq!((model.display_value().as_str(), model.scope), ("sonnet", Scope::User));
         assert!(model.explained.winner().unwrap().file.contains("settings.json"));
         assert!(
-            rows.iter().any(|row| row.explained.key == "permissions.allow" && row.shown_value() == "not set")
+            rows.iter()
+                .any(|row| row.explained.key == "permissions.allow" && row.display_value() == "not set")
         );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loci_engine::{LocalOutcome, SessionSnapshot, SpanKind, TimelineSpan, TurnTimeline};
 
-use super::{cell, shown_duration};
+use super::{cell, format_duration};
 
 /// How wide the picture of the text is.
 const COLUMNS: usize = 40;
@@ -45,7 +45,7 @@ pub fn findings(timeline: &TurnTimeline) -> Vec<String> {
     let mut slow: Vec<&TimelineSpan> = timeline.spans.iter().collect();
     slow.sort_by_key(|span| std::cmp::Reverse(span.duration(timeline.total)));
     for span in slow.into_iter().take(MOST_SLOW).filter(|span| !span.duration(timeline.total).is_zero()) {
-        let took = shown_duration(span.duration(timeline.total));
+        let took = format_duration(span.duration(timeline.total));
         said.push(format!("{} took {took}: {}", span.kind.name(), span.label));
     }
     let time = |kind: SpanKind| {
@@ -70,7 +70,7 @@ pub fn findings(timeline: &TurnTimeline) -> Vec<String> {
         .filter_map(|span| Some(span.first?.saturating_sub(span.start)))
         .sum();
     if is_much(waited) {
-        said.push(format!("The model took {} to begin its answers", shown_duration(waited)));
+        said.push(format!("The model took {} to begin its answers", format_duration(waited)));
     }
     said
 }
@@ -105,13 +105,13 @@ pub(super) fn run(session: &SessionSnapshot) -> LocalOutcome {
 
 fn to_markdown(timeline: &TurnTimeline) -> String {
     let state = if timeline.is_over { "took" } else { "has taken" };
-    let mut text = format!("## The last turn {state} {}\n\n", shown_duration(timeline.total));
+    let mut text = format!("## The last turn {state} {}\n\n", format_duration(timeline.total));
     for (kind, time, n) in by_kind(timeline) {
-        text.push_str(&format!("- {}: {} ({n} times)\n", kind.name(), shown_duration(time)));
+        text.push_str(&format!("- {}: {} ({n} times)\n", kind.name(), format_duration(time)));
     }
     text.push_str("\n```text\n");
     for span in timeline.spans.iter().take(MOST_ROWS) {
-        let took = shown_duration(span.duration(timeline.total));
+        let took = format_duration(span.duration(timeline.total));
         let note = span.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
         text.push_str(&format!(
             "{} {:>10}  {} {}{}\n",

@@ -5,6 +5,7 @@ use loci_core::permission::{Destination, LearnedRule, learn_rules};
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 
 use loci_settings::Scope;
+use loci_stdx::counted;
 use serde_json::Value;
 
 use super::cell;
@@ -40,12 +41,13 @@ impl LearnedRules {
     /// Says in a line what came of it.
     pub fn headline(&self) -> String {
         let n_answered: usize = self.rules.iter().map(|(rule, _)| rule.answered.len()).sum();
+        let count = |n: usize, one, several| counted(n as u64, one, several);
         format!(
-            "{} questions, {} answered with yes; {} of those would not have been asked with {} rules",
-            self.n_asked,
+            "{}, {} answered with yes; {} of those would not have been asked with {}",
+            count(self.n_asked, "question", "questions"),
             self.n_allowed,
             n_answered,
-            self.rules.len()
+            count(self.rules.len(), "rule", "rules")
         )
     }
 

@@ -3,7 +3,7 @@
 
 use loci_engine::{CLEAR_WORDS, Goal, GoalEnd, LocalEffect, LocalOutcome, SessionSnapshot, goal_refusal};
 
-use super::shown_duration;
+use super::format_duration;
 
 /// Carries the command out.
 pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
@@ -25,7 +25,7 @@ fn to_markdown(session: &SessionSnapshot) -> String {
     };
     let mut text = format!("## Goal ({state})\n\n> {}\n\n", condition.replace('\n', "\n> "));
     if end.is_none() {
-        text.push_str(&format!("- Running for {}\n", shown_duration(session.now.saturating_sub(*since))));
+        text.push_str(&format!("- Running for {}\n", format_duration(session.now.saturating_sub(*since))));
     }
     text.push_str(&format!("- Checked {n_checks} times\n"));
     if let Some(reason) = reason {

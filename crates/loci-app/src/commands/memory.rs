@@ -89,8 +89,38 @@ pub struct InstructionFile {
     pub shown: String,
     /// Whose it is.
     pub whose: &'static str,
-    /// Whether it counts in this session; else it is a place where one could be written.
-    pub is_in_force: bool,
+    /// Whether it counts in this session.
+    pub state: InstructionState,
+}
+
+/// Whether an instruction file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionState {
+    /// The model was told what it says.
+    InForce,
+    /// It is there, and the model was not told.
+    NotInForce,
+    /// There is no such file; it is a place where one could be written.
+    Missing,
+}
+
+impl InstructionState {
+    fn at(path: &Path) -> Self {
+        // What cannot be looked at is there.
+        match path.try_exists() {
+            Ok(false) => Self::Missing,
+            Ok(true) | Err(_) => Self::NotInForce,
+        }
+    }
+
+    /// Returns what is said of it behind the file's name; nothing of one in force.
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::InForce => "",
+            Self::NotInForce => ", not in force",
+            Self::Missing => ", does not exist yet",
+        }
+    }
 }
 
 /// What the model is told beside the conversation.
@@ -124,13 +154,17 @@ impl MemoryReport {
             (commands.env.cwd.join("CLAUDE.md"), "project"),
             (commands.env.cwd.join("CLAUDE.local.md"), "local"),
         ];
-        let usual = usual.into_iter().filter(|(path, _)| !in_force(path)).map(|it| (it, false));
-        let files = session.instructions.iter().cloned().map(|it| (it, true)).chain(usual);
-        let files = files.map(|((path, whose), is_in_force)| InstructionFile {
+        let usual = usual.into_iter().filter(|(path, _)| !in_force(path)).map(|it| {
+            let state = InstructionState::at(&it.0);
+            (it, state)
+        });
+        let files =
+            session.instructions.iter().cloned().map(|it| (it, InstructionState::InForce)).chain(usual);
+        let files = files.map(|((path, whose), state)| InstructionFile {
             shown: places.display_path(&path),
             path,
             whose,
-            is_in_force,
+            state,
         });
         Ok(Self {
             files: files.collect(),
@@ -147,12 +181,19 @@ impl MemoryReport {
     /// Returns it for people.
     pub fn to_markdown(&self) -> String {
         let mut text = "## Memory\n\n**Files in force**\n\n".to_owned();
-        let in_force: Vec<_> = self.files.iter().filter(|file| file.is_in_force).collect();
+        let (in_force, others): (Vec<_>, Vec<_>) =
+            self.files.iter().partition(|file| file.state == InstructionState::InForce);
         for file in &in_force {
             text.push_str(&format!("- `{}` ({})\n", cell(&file.shown), file.whose));
         }
         if in_force.is_empty() {
             text.push_str("- none\n");
+        }
+        if !others.is_empty() {
+            text.push_str("\n**Other places**\n\n");
+        }
+        for file in others {
+            text.push_str(&format!("- `{}` ({}{})\n", cell(&file.shown), file.whose, file.state.remark()));
         }
         let state = if self.is_on { "kept" } else { "switched off" };
         text.push_str(&format!("\n**Memories** ({state}, in `{}`)\n\n", cell(&self.dir)));
@@ -247,4 +288,52 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
     };
     let wish = MemoryRequest::Decide(verb, name.trim().to_owned());
     carry_out_in_words(commands, &wish).map_or_else(|error| refused(&error), LocalOutcome::text)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn instruction_file_that_does_not_exist_is_said_to_be_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().join("CLAUDE.md");
+        std::fs::write(&there, "Use tabs.").unwrap();
+        let file = |path: PathBuf, shown: &str, whose, state: Option<InstructionState>| InstructionFile {
+            state: state.unwrap_or_else(|| InstructionState::at(&path)),
+            path,
+            shown: shown.to_owned(),
+            whose,
+        };
+        let report = MemoryReport {
+            files: vec![
+                file("/m/CLAUDE.md".into(), "/m/CLAUDE.md", "managed", Some(InstructionState::InForce)),
+                file(there, "CLAUDE.md", "project", None),
+                file(dir.path().join("CLAUDE.local.md"), "CLAUDE.local.md", "local", None),
+            ],
+            is_on: true,
+            dir: "~/m".to_owned(),
+            memories: Vec::new(),
+            proposals: Vec::new(),
+        };
+        expect![[r#"
+            ## Memory
+
+            **Files in force**
+
+            - `/m/CLAUDE.md` (managed)
+
+            **Other places**
+
+            - `CLAUDE.md` (project, not in force)
+            - `CLAUDE.local.md` (local, does not exist yet)
+
+            **Memories** (kept, in `~/m`)
+
+            - none
+        "#]]
+        .assert_eq(&report.to_markdown());
+    }
 }

@@ -1,20 +1,25 @@
 //! `/model [name]`: which models there are, which one is asked, and asking another.
 
 use loci_core::model::MODEL_ALIASES;
-use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, is_model_available, resolve_model};
+use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, available_model, resolve_model};
 use loci_settings::Scope;
 
 use super::{SessionCommands, cell, refused, short_tokens};
+use crate::pinned_models::pinned_models;
 use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
 
 /// A model that can be chosen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRow {
     /// What is typed: an alias or an id.
     pub name: String,
     /// The id it stands for.
     pub id: String,
+    /// What variables call it, for people.
+    pub label: Option<String>,
+    /// What variables say of it.
+    pub description: Option<String>,
     /// How much it can read, in tokens.
     pub window: u64,
     /// US dollars per million tokens, in and out.
@@ -27,14 +32,25 @@ pub struct ModelRow {
 
 impl ModelRow {
     fn new(commands: &SessionCommands, session: &SessionSnapshot, name: &str) -> Self {
-        let id = resolve_model(&commands.env.vars, name);
+        let vars = &commands.env.vars;
+        let allowed = available_model(vars, &session.settings, name);
+        let is_available = allowed.is_some();
+        let id = allowed.unwrap_or_else(|| resolve_model(vars, name));
         let facts = session.catalog.facts(&id);
+        let plain = id.trim_end_matches("[1m]");
+        let pinned = pinned_models(vars).into_iter().find(|model| {
+            model.id == plain
+                && model.alias.is_none_or(|alias| alias.eq_ignore_ascii_case(name) || name == id)
+        });
+        let (label, description) = pinned.map(|model| (model.label, model.description)).unwrap_or_default();
         Self {
             name: name.to_owned(),
+            label,
+            description,
             window: facts.window,
             price: facts.price.map(|price| (price.input, price.output)),
             is_current: id == session.model,
-            is_available: is_model_available(&commands.env.vars, &session.settings, name),
+            is_available,
             id,
         }
     }
@@ -45,7 +61,9 @@ impl ModelRow {
             Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
             None => "price unknown".to_owned(),
         };
-        format!("{} tokens, {price}", short_tokens(self.window))
+        let said = [self.label.as_deref(), self.description.as_deref()].into_iter().flatten();
+        let said: String = said.map(|text| format!("{text}; ")).collect();
+        format!("{said}{} tokens, {price}", short_tokens(self.window))
     }
 }
 
@@ -106,11 +124,13 @@ fn choose(
         return Err(UserError::new(format!("No model is called `{name}`"))
             .hint("Say `/model` to see which there are."));
     }
-    if !is_model_available(&commands.env.vars, &session.settings, name) {
+    let Some(id) = available_model(&commands.env.vars, &session.settings, name) else {
         return Err(UserError::new(format!("Settings do not let `{name}` be chosen"))
             .hint("See `loci config explain availableModels`."));
-    }
-    let id = resolve_model(&commands.env.vars, name);
+    };
+    let usual = resolve_model(&commands.env.vars, name);
+    let replaced =
+        if usual == id { String::new() } else { format!(" (settings do not let `{usual}` be chosen)") };
     let ctx = commands.settings_context();
     let kept = match name.eq_ignore_ascii_case("default") {
         true => match ctx.unset(&["model"], Scope::User)? {
@@ -128,6 +148,6 @@ fn choose(
     } else {
         ". Nothing is known of it: window and price are assumed"
     };
-    Ok(LocalOutcome::text(format!("The model is `{id}` now{kept}{unknown}"))
+    Ok(LocalOutcome::text(format!("The model is `{id}` now{replaced}{kept}{unknown}"))
         .with(LocalEffect::SetModel(Some(name.to_owned()))))
 }

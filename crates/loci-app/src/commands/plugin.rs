@@ -1,12 +1,15 @@
 //! `/plugin`: what marketplaces offer, what is installed and what of it is on, the marketplaces, and what is wrong.
 
+use loci_core::plugin::PluginId;
 use loci_engine::{LocalOutcome, SessionSnapshot};
-use loci_settings::Scope;
 use loci_storage::config::{KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state};
 use serde_json::Value;
 
 use super::{SessionCommands, cell};
-use crate::plugins::{RunPlugin, plugins_dir, toggle_plugin};
+use crate::plugins::{
+    PluginOption, RunPlugin, ToggledPlugin, plugin_options, plugins_dir, set_typed_option, toggle_plugin,
+    unset_options,
+};
 use crate::settings_editor::SettingsContext;
 use crate::user_error::UserError;
 
@@ -137,7 +140,7 @@ fn row(plugin: &RunPlugin) -> PluginRow {
     let folder = &plugin.folder;
     PluginRow {
         id: folder.id.to_string(),
-        version: folder.manifest.version.clone().unwrap_or_default(),
+        version: folder.version().unwrap_or_default().to_owned(),
         is_on: true,
         is_forced: plugin.is_forced,
         source: format!("{}, {}", folder.scope.as_str(), folder.root.display()),
@@ -146,10 +149,48 @@ fn row(plugin: &RunPlugin) -> PluginRow {
     }
 }
 
-/// Turns a plugin on or off in the user's settings.
+/// Turns a plugin on or off where it is installed; says which options it needs before it can work.
 pub fn set_enabled(ctx: &SettingsContext, id: &str, is_on: bool) -> Result<String, UserError> {
-    let said = toggle_plugin(ctx, id, is_on, Scope::User)?;
-    Ok(format!("{said}`/reload-plugins` has the session take it up"))
+    let ToggledPlugin { id, said } = toggle_plugin(ctx, id, is_on, None)?;
+    let unset = if is_on { unset_options(&SettingsContext::new(&ctx.env), &id) } else { Vec::new() };
+    let needed = unset.iter().filter(|spec| spec.is_required && spec.default.is_none());
+    let needed: String = needed
+        .map(|spec| {
+            let key = &spec.key;
+            format!("It needs the option `{key}`: run `loci plugin configure {id} {key}` in a shell\n")
+        })
+        .collect();
+    Ok(format!("{said}{needed}`/reload-plugins` has the session take it up"))
+}
+
+/// The options of a plugin, for those who set them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginOptions {
+    /// `name@marketplace`.
+    pub id: String,
+    /// Each of them, and what it is set to.
+    pub options: Vec<PluginOption>,
+}
+
+impl PluginOptions {
+    /// Reads them.
+    pub fn new(ctx: &SettingsContext, id: &str) -> Result<Self, UserError> {
+        Ok(Self { id: id.to_owned(), options: plugin_options(ctx, &parse_id(id)?) })
+    }
+}
+
+/// Sets an option to what was typed, or forgets its value where nothing was.
+pub fn set_option(
+    ctx: &SettingsContext,
+    id: &str,
+    key: &str,
+    typed: Option<&str>,
+) -> Result<String, UserError> {
+    set_typed_option(ctx, &parse_id(id)?, key, typed)
+}
+
+fn parse_id(id: &str) -> Result<PluginId, UserError> {
+    PluginId::parse(id).ok_or_else(|| UserError::new(format!("`{id}` is no `plugin@marketplace`")))
 }
 
 fn entries(market: &KnownMarketplace) -> Result<Vec<OfferedPlugin>, String> {
@@ -180,12 +221,21 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
     let ctx = commands.settings_context();
     let (verb, name) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let is_on = match verb {
-        "" | "list" => return LocalOutcome::text(PluginReport::new(&ctx).to_markdown()),
+        "" | "list" | "ls" => {
+            let mut report = PluginReport::new(&ctx);
+            match name.trim() {
+                "--enabled" => report.installed.retain(|plugin| plugin.is_on),
+                "--disabled" => report.installed.retain(|plugin| !plugin.is_on),
+                _ => {}
+            }
+            return LocalOutcome::text(report.to_markdown());
+        }
         // Whoever writes prompts does not choose what may run.
         "enable" | "disable" if session.is_interactive && !name.trim().is_empty() => verb == "enable",
         other => {
             return LocalOutcome::error(format!(
-                "`/plugin {other}`: use `loci plugin {other} …` in a shell, then `/reload-plugins`"
+                "`/plugin {other}` is not done by a prompt: use `loci plugin {other} …` in a shell, then \
+                 `/reload-plugins`"
             ));
         }
     };

@@ -96,7 +96,7 @@ impl SandboxReport {
         let set = rows(ctx).into_iter().filter(is_set).map(|row| {
             let from = row.explained.winner().map(|part| format!("{}:{}", part.file, part.line));
             let from = from.unwrap_or_else(|| "set, but does not count".to_owned());
-            (row.explained.key.to_owned(), row.shown_value(), from)
+            (row.explained.key.to_owned(), row.display_value(), from)
         });
         Self {
             mode: SandboxMode::of(&settings),

@@ -3,7 +3,7 @@
 
 use loci_engine::{BackgroundStatus, BackgroundTask, LocalEffect, LocalOutcome, SessionSnapshot, TaskKind};
 
-use super::{cell, short_tokens, shown_duration};
+use super::{cell, format_duration, short_tokens};
 
 /// Says how a task is doing, in words.
 pub fn status(task: &BackgroundTask) -> String {
@@ -111,7 +111,7 @@ fn table<'a>(title: &str, tasks: impl Iterator<Item = &'a BackgroundTask>) -> Op
         n_tasks += 1;
         let used = task.report.as_ref().map_or_else(String::new, |report| {
             let usage = report.usage;
-            format!("{} tokens, {}", short_tokens(usage.total_tokens), shown_duration(usage.duration))
+            format!("{} tokens, {}", short_tokens(usage.total_tokens), format_duration(usage.duration))
         });
         let (label, kind, status) = (cell(task.label()), cell(kind(task)), cell(&status(task)));
         text.push_str(&format!("| {} | {label} | {kind} | {status} | {used} |\n", cell(&task.id)));

@@ -7,7 +7,7 @@ use loci_core::session::{ChangedLines, Totals};
 use loci_core::usage::ModelUsage;
 use loci_engine::{LocalOutcome, SessionSnapshot};
 
-use super::{cell, shown_duration};
+use super::{cell, format_duration};
 
 /// What a session has used.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,8 +48,8 @@ impl UsageReport {
             "## Usage\n\n- Total cost: ${:.4} at list price\n- Duration: {} waiting for the API, {} in all\n\
              - Lines changed: {added} added, {removed} removed\n",
             self.cost_usd,
-            shown_duration(self.api),
-            shown_duration(self.wall)
+            format_duration(self.api),
+            format_duration(self.wall)
         );
         if self.models.is_empty() {
             text.push_str("\nNothing was asked of a model yet.\n");

@@ -42,6 +42,10 @@ impl Permissions {
             return Err(UserError::new("Settings forbid bypassing permissions")
                 .hint("See `loci config explain permissions.disableBypassPermissionsMode`."));
         }
+        if settings.is_auto_disabled && asked.mode == Some(Mode::Auto) {
+            return Err(UserError::new("Settings forbid the mode auto")
+                .hint("See `loci config explain permissions.disableAutoMode`."));
+        }
         let base = book.clone();
         warnings.extend(rulebook_from_settings(env, settings, asked.mode.or(before), &mut book));
         if asked.is_confined && book.mode == Mode::BypassPermissions {

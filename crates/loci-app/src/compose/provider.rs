@@ -3,18 +3,23 @@
 //! The first provider is the environment's: the Anthropic API, or whatever speaks like it. Those that have names stand beside
 //! it and are put together when they are first asked. A session whose models are all theirs needs no key for the first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loci_core::model::{ModelCatalog, WindowRules};
+use loci_core::model::{FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::{ModelConfig, NO_LARGE_WINDOW};
 use loci_llm::{AuthSource, Client, ProviderConfig};
 use loci_stdx::Env;
 
+use crate::choose_model::{ModelSources, choose};
 use crate::cloud::Cloud;
 use crate::credentials::Credentials;
 use crate::options::RunOptions;
-use crate::providers::{self, KeySource, ProviderModels, ProviderTable, described_models, models_problems};
+use crate::pinned_models::{PinnedModel, pinned_models};
+use crate::providers::{
+    self, KeySource, ProviderModels, ProviderTable, described_models, models_problems, unknown_provider_keys,
+};
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
@@ -32,6 +37,8 @@ pub(super) struct Provider {
     /// What is known of the models.
     pub(super) catalog: ModelCatalog,
     table: Arc<ProviderTable>,
+    /// What is known of the models of the table.
+    models: Arc<ProviderModels>,
     /// Why the first provider cannot be asked.
     first_problem: Option<UserError>,
 }
@@ -47,6 +54,7 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
             is_scripted: true,
             catalog: describe_models(ModelCatalog::default(), run),
             table: Arc::default(),
+            models: Arc::new(ProviderModels::new(Arc::default(), None)),
             first_problem: None,
         };
     }
@@ -67,8 +75,9 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
         api_key_source: api_key_source.to_owned(),
         credentials,
         is_scripted: false,
-        catalog: describe_models(ModelCatalog::new(models), run),
+        catalog: describe_models(ModelCatalog::new(Arc::clone(&models) as Arc<dyn NamedModels>), run),
         table,
+        models,
         first_problem,
     }
 }
@@ -79,13 +88,44 @@ fn describe_models(catalog: ModelCatalog, run: &RunSettings) -> ModelCatalog {
         is_cloud: Cloud::from_env(&run.env).ok().flatten().is_some(),
         has_no_large: run.env.vars.is_truthy(NO_LARGE_WINDOW),
     };
-    catalog.describing(described_models(&run.settings.models)).with_windows(windows)
+    let is_set = |name| run.env.vars.is_truthy(name);
+    let fields = FieldRules {
+        omits_thinking: is_set("CLAUDE_CODE_DISABLE_THINKING"),
+        has_thinking_budget: is_set("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING"),
+        assumes_effort: is_set("CLAUDE_CODE_ALWAYS_ENABLE_EFFORT"),
+    };
+    catalog.describing(described(run)).with_windows(windows).with_fields(fields)
 }
 
-/// Makes the providers of a run that has no session: whom to ask, and what is known of the models.
-pub(crate) fn provider_of_run(options: &RunOptions, run: &RunSettings) -> (Client, ModelCatalog) {
-    let Provider { client, catalog, .. } = provider(options, run, None);
-    (client, catalog)
+/// Returns what settings and variables say of models of the first provider.
+fn described(run: &RunSettings) -> BTreeMap<String, ModelDescription> {
+    let mut described = described_models(&run.settings.models);
+    for PinnedModel { id, capabilities, .. } in pinned_models(&run.env.vars) {
+        let Some(capabilities) = capabilities else { continue };
+        for name in [format!("{id}[1m]"), id] {
+            described.entry(name).or_default().capabilities = Some(capabilities);
+        }
+    }
+    described
+}
+
+/// The providers of a run that has no session: whom to ask, and what is known of the models.
+pub(crate) struct RunProviders {
+    pub(crate) client: Client,
+    pub(crate) catalog: ModelCatalog,
+    pub(crate) table: Arc<ProviderTable>,
+    pub(crate) models: Arc<ProviderModels>,
+    /// What the user should know about them.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl RunProviders {
+    pub(crate) fn new(options: &RunOptions, run: &RunSettings) -> Self {
+        let provider = provider(options, run, None);
+        let warnings = provider.warnings(run);
+        let Provider { client, catalog, table, models, .. } = provider;
+        Self { client, catalog, table, models, warnings }
+    }
 }
 
 impl Provider {
@@ -123,6 +163,7 @@ impl Provider {
     pub(super) fn warnings(&self, run: &RunSettings) -> Vec<String> {
         let cloud = Cloud::from_env(&run.env).ok().flatten().filter(|_| !self.is_scripted);
         let mut warnings = models_problems(&run.settings.models);
+        warnings.extend(unknown_provider_keys(&run.settings.providers, &run.settings.models));
         warnings.extend(cloud.map(|cloud| cloud.warnings(&run.env)).unwrap_or_default());
         warnings
     }
@@ -145,8 +186,7 @@ impl Provider {
 /// read say nothing.
 pub fn own_catalog(env: &Env) -> ModelCatalog {
     let run = RunSettings::load(env, &RunOptions::default());
-    run.map(|run| ModelCatalog::default().describing(described_models(&run.settings.models)))
-        .unwrap_or_default()
+    run.map(|run| ModelCatalog::default().describing(described(&run))).unwrap_or_default()
 }
 
 /// Refuses a model that can hardly read the system prompt.
@@ -194,9 +234,20 @@ pub fn needs_credentials(
     if is_custom(run, &config) || !matches!(credentials.source(), Ok(None)) {
         return Ok(false);
     }
-    let model = crate::choose_model::choose(&run.env, &options.model, &run.settings, before)?;
+    let sources =
+        ModelSources { asked: &options.model, settings: &run.settings, in_force: &run.in_force, before };
+    let (model, _) = choose(&run.env, sources)?;
     let table = ProviderTable::new(&run.settings.providers, &run.env.vars);
     Ok(std::iter::once(&model.main).chain(&model.fallbacks).any(|name| table.find(name).is_none()))
+}
+
+/// Names where the credentials of a run come from, or the cloud that has them; none where there are none.
+pub fn credentials_source(run: &RunSettings) -> Result<Option<&'static str>, UserError> {
+    if let Some(cloud) = Cloud::from_env(&run.env)? {
+        return Ok(Some(cloud.name()));
+    }
+    let credentials = Credentials::new(&run.home, &run.env, &run.settings);
+    credentials.source().map_err(|error| UserError::new(error.to_string()))
 }
 
 /// Tells whether requests go to a server of the user's own choice, which may want no credentials.

@@ -13,7 +13,10 @@ use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
 use super::{Block, BuildNames, Check, work_checks};
+use crate::ineffective_settings::ineffective_settings;
+use crate::ineffective_vars::ineffective_vars;
 use crate::plugins::RunPlugins;
+use crate::providers::{ProviderTable, models_problems, unknown_provider_keys};
 use crate::{COMPATIBLE_VERSION, UserError};
 
 /// Variables that hold credentials.
@@ -41,8 +44,10 @@ pub(super) fn all(it: &Installation, names: &BuildNames, progress: &dyn Fn(u64, 
         Box::new(|| settings_files(it)),
         Box::new(|| diagnostics(it, exposed)),
         Box::new(|| hooks(it)),
+        Box::new(|| providers(it)),
         Box::new(|| unused_settings(it)),
         Box::new(|| unknown_keys(it)),
+        Box::new(|| unused_vars(it)),
         Box::new(|| trust(it)),
         Box::new(|| credentials),
         Box::new(|| mcp_servers(it)),
@@ -141,6 +146,18 @@ fn diagnostics(it: &Installation, more: Option<Diagnostic>) -> Check {
     }
 }
 
+/// What is wrong with the providers and models that settings name.
+fn providers(it: &Installation) -> Check {
+    let settings = it.loaded.settings();
+    let table = ProviderTable::new(&settings.providers, &it.env.vars);
+    let unusable: Vec<String> = table.entries().filter_map(|entry| entry.problem.clone()).collect();
+    let problems = unusable.into_iter().chain(models_problems(&settings.models));
+    let problems = problems.chain(unknown_provider_keys(&settings.providers, &settings.models));
+    let rows: Vec<String> = problems.map(|it| it.trim_start_matches("Settings: ").to_owned()).collect();
+    let value = rows.clone().into();
+    Check { n_problems: rows.len(), ..Check::section("Model providers:", rows, "providerProblems", value) }
+}
+
 /// What is wrong with hooks: entries that cannot be read, and scripts that are not there.
 fn hooks(it: &Installation) -> Check {
     let hooks = SettingsHooks::parse(&it.loaded.merged, &it.env.cwd);
@@ -170,9 +187,20 @@ fn missing_script(entry: &HookEntry, env: &Env) -> Option<PathBuf> {
 
 fn unused_settings(it: &Installation) -> Check {
     let unused = it.loaded.merged.iter().filter(|setting| !setting.key.is_used);
-    let rows: Vec<String> = unused.map(|setting| setting.key.path.to_owned()).collect();
+    let paths: Vec<String> = unused.map(|setting| setting.key.path.to_owned()).collect();
+    let told = ineffective_settings(&it.loaded.merged);
+    let is_told = |path: &String| told.iter().any(|line| line.contains(&format!("`{path}`")));
+    let others = paths.iter().filter(|path| !is_told(path)).cloned();
+    let lines = told.iter().map(|line| line.trim_start_matches("Settings: ").to_owned());
+    let rows: Vec<String> = lines.chain(others).collect();
+    Check::section("Kept, not acted upon:", rows, "notActedUpon", paths.into())
+}
+
+/// Variables that are set in vain; no problem of the installation, and no news to whoever reads what a session says.
+fn unused_vars(it: &Installation) -> Check {
+    let rows = ineffective_vars(&it.env.vars);
     let value = rows.clone().into();
-    Check::section("Kept, not acted upon yet:", rows, "notActedUpon", value)
+    Check::section("Variables without an effect:", rows, "ineffectiveVariables", value)
 }
 
 /// Keys that nobody knows, for programs: most are another version's, and no news to people.

@@ -18,6 +18,8 @@ impl RunPlugins {
                 version: plugin.folder.manifest.version,
                 commit: None,
                 is_dependency: false,
+                installed_at: None,
+                updated_at: None,
                 id: plugin.folder.id,
             });
         }
@@ -31,7 +33,7 @@ impl RunPlugins {
         self.plugins.iter().enumerate().find_map(|(place, plugin)| {
             plugin.folder.manifest.dependencies.iter().find_map(|dependency| {
                 let found = self.find_enabled(plugin, &dependency.name, dependency.marketplace.as_deref())?;
-                let version = found.folder.manifest.version.as_deref();
+                let version = found.folder.version();
                 if version_fits(dependency.version.as_deref(), version) {
                     return None;
                 }

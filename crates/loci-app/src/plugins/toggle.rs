@@ -3,26 +3,36 @@
 use loci_core::plugin::{PluginId, SKILLS_DIR_MARKETPLACE};
 use loci_settings::Scope;
 use loci_settings::edit::set;
-use loci_storage::config::{PluginState, edit_settings, read_plugin, read_plugin_state};
+use loci_storage::config::{InstallScope, PluginState, edit_settings, read_plugin_state};
 use serde_json::Value;
 
-use super::{RunPlugin, RunPlugins, plugins_dir};
+use super::{RunPlugin, RunPlugins, marketplace_policy, plugins_dir};
 use crate::settings_editor::{SettingsContext, to_user_error};
 use crate::user_error::UserError;
 
-/// Turns a plugin on or off in the file of a scope; returns what is to be said of it.
+/// A plugin that was turned on or off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToggledPlugin {
+    /// Which one.
+    pub id: PluginId,
+    /// What is to be said of it.
+    pub said: String,
+}
+
+/// Turns a plugin on or off in the file of a scope; where none is named, of the one that it is installed for.
 pub fn toggle_plugin(
     ctx: &SettingsContext,
     name: &str,
     is_on: bool,
-    scope: Scope,
-) -> Result<String, UserError> {
+    scope: Option<Scope>,
+) -> Result<ToggledPlugin, UserError> {
     let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
     let plugins = ctx.plugins();
     let id = match among_skills(&plugins, name) {
         Some(id) => id,
         None => installed_id(&state, name)?,
     };
+    let scope = scope.unwrap_or_else(|| scope_of_installed(ctx, &state, &id));
     let mut out = String::new();
     match is_on {
         true => out += &enable_needed(ctx, &state, &id, scope)?,
@@ -43,7 +53,17 @@ pub fn toggle_plugin(
     if counts != Some(is_on) {
         out += "It has no effect here: another file says otherwise, or the folder is not trusted\n";
     }
-    Ok(out)
+    Ok(ToggledPlugin { id, said: out })
+}
+
+/// Returns the settings that go with where a plugin is installed: for this project, or for the user.
+fn scope_of_installed(ctx: &SettingsContext, state: &PluginState, id: &PluginId) -> Scope {
+    let here = state.installed_in(ctx.places.tree_root());
+    match here.iter().find(|it| it.id == *id).map(|it| it.scope) {
+        Some(InstallScope::Local) => Scope::Local,
+        Some(InstallScope::Project) => Scope::Project,
+        Some(InstallScope::User | InstallScope::Managed | InstallScope::Inline) | None => Scope::User,
+    }
 }
 
 /// Finds a plugin that lies among skills.
@@ -68,6 +88,19 @@ fn enable_needed(
         return Err(UserError::new(format!("`{id}` needs plugins that are not installed"))
             .hint(format!("Run: {}.", missing.join(" && "))));
     }
+    let policy = marketplace_policy(&ctx.loaded.merged);
+    for other in &needed {
+        let source = state.marketplace(&other.marketplace).map(|it| &it.source);
+        if let Some(why) = policy.refusal(source) {
+            return Err(UserError::new(format!("`{id}` needs `{other}`, which may not be used: {why}")));
+        }
+        if let Some(above) = off_above(ctx, other, scope) {
+            return Err(UserError::new(format!(
+                "`{id}` needs `{other}`, which the {above} settings turn off"
+            ))
+            .hint(format!("Turn `{other}` on there, or name that scope with `--scope`.")));
+        }
+    }
     let enabled = ctx.loaded.merged.value("enabledPlugins").and_then(Value::as_object);
     let is_on = |id: &PluginId| enabled.and_then(|it| it.get(&id.to_string())) == Some(&Value::Bool(true));
     let mut out = String::new();
@@ -76,6 +109,14 @@ fn enable_needed(
         out += &format!("{other} is on, too: it is needed\n");
     }
     Ok(out)
+}
+
+/// Returns the settings above a scope that turn a plugin off: what is written below them would not count.
+fn off_above(ctx: &SettingsContext, id: &PluginId, scope: Scope) -> Option<Scope> {
+    let setting = ctx.loaded.merged.get("enabledPlugins")?;
+    let above = setting.parts.iter().filter(|part| part.origin.scope > scope);
+    let id = id.to_string();
+    above.filter(|part| part.value.get(&id) == Some(&Value::Bool(false))).map(|part| part.origin.scope).next()
 }
 
 /// Refuses to turn off what another plugin that is on needs. Those that it needs itself are returned: of plugins that need
@@ -140,7 +181,7 @@ fn needed_by_installed(state: &PluginState, id: &PluginId) -> Vec<PluginId> {
     let (mut all, mut open) = (Vec::new(), vec![id.clone()]);
     while let Some(id) = open.pop() {
         let Some(installed) = state.installed.iter().find(|it| it.id == id) else { continue };
-        let Ok(folder) = read_plugin(&installed.path, Some(&id), installed.scope, None) else { continue };
+        let Ok(folder) = state.read_installed(installed) else { continue };
         for needed in folder.manifest.dependencies.iter().map(|it| it.id(&id.marketplace)) {
             if !all.contains(&needed) {
                 open.push(needed.clone());

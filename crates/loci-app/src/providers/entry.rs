@@ -116,6 +116,11 @@ impl ProviderEntry {
         self.problem.is_none() && !silent.iter().any(|host| self.base_url.starts_with(host))
     }
 
+    /// Tells whether the server is known to say what its models cost, so that it is asked even where their windows are known.
+    pub(crate) fn tells_prices(&self) -> bool {
+        self.name == "openrouter" || self.base_url.starts_with("https://openrouter.ai/")
+    }
+
     /// Returns the variables that hold what is sent to it.
     pub(crate) fn secret_variables(&self) -> Vec<String> {
         let key = match &self.key {

@@ -1,23 +1,38 @@
 //! `loci models list` and `check`: which models there are, and whether one answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use loci_core::message::Message;
-use loci_core::model::{Price, built_in_models};
-use loci_core::stream::StreamEvent;
-use loci_engine::resolve_model;
-use loci_llm::{Client, Request};
+use loci_core::model::{ModelFacts, Price, ThinkingStyle, built_in_models};
+use loci_core::stream::{Failure, StreamEvent};
+use loci_engine::{BUILT_IN_PROVIDERS, available_model, is_model_available, resolve_model};
+use loci_llm::{Client, ListedModel, ModelTraits, Request, ServerFacts};
 use loci_stdx::Env;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::ProviderTable;
-use crate::compose::provider_of_run;
+use super::{ModelEntry, ProviderEntry, ProviderTable};
+use crate::cloud::Cloud;
+use crate::compose::RunProviders;
 use crate::options::RunOptions;
+use crate::pinned_models::pinned_models;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
+
+/// Of so many models a server that does not say their windows in its list is asked for each.
+const MOST_ASKED: usize = 32;
+
+/// All models of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelListing {
+    /// The models.
+    pub rows: Vec<ListedRow>,
+    /// What is wrong: entries that cannot be used, servers that do not answer.
+    pub notes: Vec<String>,
+}
 
 /// A model that is known, or that a server told of.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +49,42 @@ pub struct ListedRow {
     pub max_output: u64,
     /// What it costs.
     pub price: Option<Price>,
+    /// What it can do.
+    pub features: ModelFeatures,
+    /// Whether settings let it be chosen.
+    pub is_allowed: bool,
+    /// Whether its server answered; of the first provider nobody asks.
+    pub is_reachable: Option<bool>,
+}
+
+/// What a model can do, as far as somebody says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFeatures {
+    /// Whether it takes tools.
+    pub tools: bool,
+    /// Whether it takes images.
+    pub images: bool,
+    /// Whether it thinks.
+    pub thinking: bool,
+    /// The effort levels that it takes.
+    pub effort: Vec<String>,
+}
+
+impl ModelFeatures {
+    fn new(facts: &ModelFacts, traits: ModelTraits) -> Self {
+        let all = ["low", "medium", "high", "xhigh", "max"].map(str::to_owned);
+        let effort = match (facts.has_effort, facts.effort_levels.as_slice()) {
+            (false, _) => Vec::new(),
+            (true, []) => all.to_vec(),
+            (true, levels) => levels.to_vec(),
+        };
+        Self {
+            tools: traits.tools,
+            images: traits.images,
+            thinking: facts.thinking != ThinkingStyle::None || traits.has_think_tags,
+            effort,
+        }
+    }
 }
 
 /// A model that answered.
@@ -51,45 +102,106 @@ pub struct CheckedModel {
     pub answer: String,
 }
 
-/// Lists the built-in models, those that settings describe, and those of servers that answer soon.
-pub fn list_models(env: &Env, settings: Option<String>) -> Result<Vec<ListedRow>, UserError> {
+/// Lists the models of the first provider, those that settings and variables describe, and those of servers that answer soon.
+pub fn list_models(env: &Env, settings: Option<String>) -> Result<ModelListing, UserError> {
     let options = RunOptions { settings, ..RunOptions::default() };
     let run = RunSettings::load(env, &options)?;
-    let table = ProviderTable::new(&run.settings.providers, &run.env.vars);
-    let (client, catalog) = provider_of_run(&options, &run);
-    let row = |name: String, provider: &str, protocol: &'static str| {
+    let cloud = Cloud::from_env(&run.env)?;
+    let RunProviders { client, catalog, table, models, warnings } = RunProviders::new(&options, &run);
+    let told = ask_servers(&table, &client)?;
+    for (entry, answer) in &told {
+        let (names, is_seeded): (Vec<(String, ServerFacts)>, bool) = match answer {
+            Ok(list) => {
+                let told = list.iter().map(|model| (model.name.clone(), model.facts.clone()));
+                (told.collect(), list.len() > MOST_ASKED)
+            }
+            // Whoever did not answer is not asked again for each model.
+            Err(_) => (full_names(entry).map(|name| (name, ServerFacts::default())).collect(), true),
+        };
+        for (name, facts) in names.into_iter().filter(|(_, facts)| is_seeded || facts.window.is_some()) {
+            models.tell(&name, facts);
+        }
+    }
+    let row = |name: String, provider: &str, protocol: &'static str, is_reachable: Option<bool>| {
         let facts = catalog.facts(&name);
+        let described = table.find(&name).and_then(|(entry, id)| entry.models.get(id));
         ListedRow {
-            name,
             provider: provider.to_owned(),
             protocol,
             window: facts.window,
             max_output: facts.default_output,
             price: facts.price,
+            features: ModelFeatures::new(&facts, described.map_or_else(ModelTraits::default, |it| it.traits)),
+            is_allowed: is_model_available(&run.env.vars, &run.in_force, &name),
+            is_reachable,
+            name,
         }
     };
-    let told = told_models(&table, &client)?;
-    let mut rows: Vec<ListedRow> =
-        built_in_models().map(|name| row(name.to_owned(), "anthropic", "messages")).collect();
-    for entry in table.entries().filter(|entry| entry.problem.is_none()) {
-        let described = entry.models.keys().map(|id| format!("{}/{id}", entry.name));
-        let prefix = format!("{}/", entry.name);
-        let told = told.iter().filter(|name| name.starts_with(&prefix)).cloned();
-        let names: BTreeSet<String> = described.chain(told).collect();
-        rows.extend(names.into_iter().map(|name| row(name, &entry.name, entry.protocol.as_str())));
+    let first = cloud.map_or("anthropic", Cloud::name);
+    let ids = first_models(&run, cloud.is_some());
+    let mut rows: Vec<ListedRow> = ids.into_iter().map(|id| row(id, first, "messages", None)).collect();
+    for (entry, answer) in &told {
+        let listed = answer.iter().flatten().map(|model| model.name.clone());
+        let names: BTreeSet<String> = full_names(entry).chain(listed).collect();
+        let (protocol, is_reachable) = (entry.protocol.as_str(), Some(answer.is_ok()));
+        rows.extend(names.into_iter().map(|name| row(name, &entry.name, protocol, is_reachable)));
     }
-    Ok(rows)
+    let mut notes = warnings;
+    notes.extend(table.entries().filter_map(|entry| entry.problem.clone()));
+    notes.extend(silent_servers(&run.in_force, &told));
+    Ok(ModelListing { rows, notes })
 }
 
-/// Asks all servers at once; those that do not answer in time have no models here.
-fn told_models(table: &ProviderTable, client: &Client) -> Result<Vec<String>, UserError> {
+/// Returns the ids of the first provider: of the table, of the setting `models`, and of variables.
+fn first_models(run: &RunSettings, is_cloud: bool) -> Vec<String> {
+    let known: Vec<&str> = if is_cloud { Cloud::models().collect() } else { built_in_models().collect() };
+    let known = known.into_iter().map(str::to_owned);
+    let described = run.settings.models.iter().filter(|(id, value)| ModelEntry::read(id, value).is_ok());
+    let described = described.map(|(id, _)| id.clone());
+    let pinned = pinned_models(&run.env.vars).into_iter().map(|model| model.id);
+    let mut ids: Vec<String> = Vec::new();
+    for id in known.chain(described).chain(pinned) {
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// Returns the models that settings describe, by their full names.
+fn full_names(entry: &ProviderEntry) -> impl Iterator<Item = String> {
+    entry.models.keys().map(|id| format!("{}/{id}", entry.name))
+}
+
+type Answer<'a> = (&'a ProviderEntry, Result<Vec<ListedModel>, Failure>);
+
+/// Asks all servers at once.
+fn ask_servers<'a>(table: &'a ProviderTable, client: &Client) -> Result<Vec<Answer<'a>>, UserError> {
     let asked = table.entries().filter(|entry| entry.problem.is_none()).map(|entry| {
         let (client, provider) = (client.clone(), format!("{}/", entry.name));
-        async move { client.model_list(&provider).await.unwrap_or_default() }
+        async move { (entry, client.model_list(&provider).await) }
     });
-    let asked = futures_util::future::join_all(asked);
-    let told = block_on(asked)?;
-    Ok(told.into_iter().flatten().map(|model| model.name).collect())
+    block_on(futures_util::future::join_all(asked))
+}
+
+/// Says which servers did not answer: why, for those that settings name; the others in a line.
+fn silent_servers(in_force: &Value, told: &[Answer<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut usual: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (entry, failure) in told.iter().filter_map(|(entry, answer)| Some((entry, answer.as_ref().err()?))) {
+        let name = entry.name.as_str();
+        let is_configured = in_force["providers"].get(name).is_some();
+        match is_configured || !BUILT_IN_PROVIDERS.contains(&name) {
+            true => notes.push(format!("The provider `{name}` did not answer: {}", failure.message)),
+            false => {
+                let why =
+                    if failure.message.contains("is not set") { "have no key" } else { "did not answer" };
+                usual.entry(why).or_default().push(name);
+            }
+        }
+    }
+    notes.extend(usual.into_iter().map(|(why, names)| format!("These {why}: {}", names.join(", "))));
+    notes
 }
 
 /// Makes one small request.
@@ -100,8 +212,13 @@ pub fn check_model(env: &Env, name: &str, settings: Option<String>) -> Result<Ch
         ..RunOptions::default()
     };
     let run = RunSettings::load(env, &options)?;
-    let model = resolve_model(&run.env.vars, name);
-    let (client, catalog) = provider_of_run(&options, &run);
+    Cloud::from_env(&run.env)?;
+    let Some(model) = available_model(&run.env.vars, &run.in_force, name) else {
+        let id = resolve_model(&run.env.vars, name);
+        return Err(UserError::new(format!("Settings (availableModels) do not let `{id}` be chosen"))
+            .hint("See `loci config explain availableModels`."));
+    };
+    let RunProviders { client, catalog, .. } = RunProviders::new(&options, &run);
     let facts = catalog.facts(&model);
     let request =
         Arc::new(Request::new(model.clone(), 64, vec![Message::user_text("Answer with the word: fine")]));
@@ -114,7 +231,7 @@ pub fn check_model(env: &Env, name: &str, settings: Option<String>) -> Result<Ch
                 answer.push_str(&block.text().unwrap_or_default());
             }
         }
-        Ok::<_, loci_core::stream::Failure>(answer)
+        Ok::<_, Failure>(answer)
     })??;
     Ok(CheckedModel {
         name: model,

@@ -2,12 +2,13 @@
 //!
 //! How much a model can read is said by `CLAUDE_CODE_MAX_CONTEXT_TOKENS`, else by its entry, else by the server, which is
 //! asked once when somebody first wants to know, else by the error of a request that was too long; at last it is assumed.
+//! How much it can write and what it costs is said by its entry, else by the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loci_core::model::{self, ModelDescription, ModelFacts, NamedModels, ThinkingStyle};
-use loci_llm::{Client, WireProtocol, is_inference_profile};
+use loci_llm::{Client, ServerFacts, WireProtocol, is_inference_profile};
 use serde_json::{Map, Value};
 
 use super::{ModelEntry, ProviderTable};
@@ -26,7 +27,7 @@ pub(crate) struct ProviderModels {
     /// Asks the servers, once there is one.
     client: OnceLock<Client>,
     /// What servers said, by name; held while one is asked, so that it is asked once.
-    told: Mutex<HashMap<String, Option<u64>>>,
+    told: Mutex<HashMap<String, ServerFacts>>,
     /// Which models stand behind inference profiles, by ARN; held while one is asked about.
     profiles: Mutex<HashMap<String, Option<String>>>,
     /// What errors said, by name.
@@ -52,17 +53,22 @@ impl ProviderModels {
         drop(self.client.set(client));
     }
 
+    /// Hears what a server says of a model, or that it says nothing, so that it is not asked for it.
+    pub(super) fn tell(&self, name: &str, facts: ServerFacts) {
+        lock(&self.told).insert(name.to_owned(), facts);
+    }
+
     /// Returns what the server says, asking it the first time.
-    fn window_from_server(&self, name: &str) -> Option<u64> {
-        let client = self.client.get()?;
+    fn server_facts(&self, name: &str) -> ServerFacts {
+        let Some(client) = self.client.get() else { return ServerFacts::default() };
         let mut told = lock(&self.told);
         if let Some(known) = told.get(name) {
-            return *known;
+            return known.clone();
         }
         let (asked, model) = (client.clone(), name.to_owned());
-        let window = wait_beside(async move { asked.context_window(&model).await });
-        told.insert(name.to_owned(), window);
-        window
+        let facts = block_on_thread(async move { asked.server_facts(&model).await }).unwrap_or_default();
+        told.insert(name.to_owned(), facts.clone());
+        facts
     }
 
     /// Returns what is known of the model behind an inference profile, asking for it the first time; nothing where its own
@@ -75,7 +81,7 @@ impl ProviderModels {
         let mut profiles = lock(&self.profiles);
         if !profiles.contains_key(arn) {
             let (asked, name) = (client.clone(), arn.to_owned());
-            let model = wait_beside(async move { asked.model_of_profile(&name).await });
+            let model = block_on_thread(async move { asked.model_of_profile(&name).await });
             profiles.insert(arn.to_owned(), model);
         }
         let model = profiles.get(arn)?.as_deref()?;
@@ -86,7 +92,7 @@ impl ProviderModels {
 }
 
 /// Waits for something on a thread of its own: a session may be composed within a runtime, which must not wait.
-pub(crate) fn wait_beside<T: Send + 'static>(
+pub(crate) fn block_on_thread<T: Send + 'static>(
     asked: impl Future<Output = Option<T>> + Send + 'static,
 ) -> Option<T> {
     let ask = move || {
@@ -105,9 +111,19 @@ impl NamedModels for ProviderModels {
         let usual = ModelEntry::default();
         let row = entry.models.get(id).unwrap_or(&usual);
         let said = self.declared.or(row.window);
-        let said = said.or_else(|| entry.tells_windows().then(|| self.window_from_server(name)).flatten());
+        let needs_server = said.is_none() || row.price.is_none() && entry.tells_prices();
+        let server = match needs_server && entry.tells_windows() {
+            true => self.server_facts(name),
+            false => ServerFacts::default(),
+        };
+        let said = said.or(server.window);
         let window = said.or_else(|| lock(&self.learned).get(name).copied());
-        Some(facts(name, row, window, said.is_some(), entry.protocol))
+        let row = ModelEntry {
+            max_output: row.max_output.or(server.max_output),
+            price: row.price.or(server.price),
+            ..row.clone()
+        };
+        Some(facts(name, &row, window, said.is_some(), entry.protocol))
     }
 
     fn learn_window(&self, name: &str, tokens: u64) {
@@ -120,7 +136,7 @@ pub(crate) fn described_models(setting: &Map<String, Value>) -> BTreeMap<String,
     let read = |(id, value): (&String, &Value)| {
         let ModelEntry { window, max_output, price, .. } =
             ModelEntry::read(&format!("models.{id}"), value).ok()?;
-        Some((id.clone(), ModelDescription { window, max_output, price }))
+        Some((id.clone(), ModelDescription { window, max_output, price, capabilities: None }))
     };
     setting.iter().filter_map(read).collect()
 }

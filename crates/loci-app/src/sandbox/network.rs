@@ -25,14 +25,9 @@ pub(super) struct SessionNetwork {
 impl SessionNetwork {
     /// Makes the way to the network that settings ask for.
     pub(super) fn new(env: &Env, network: &NetworkSettings, permissions: &PermissionSettings) -> Self {
-        let (rules, warnings) = domain_rules(network, permissions);
-        let upstream = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
-            .iter()
-            .find_map(|name| env.vars.non_empty(name))
-            .and_then(|address| {
-                let direct = env.vars.non_empty("NO_PROXY").or_else(|| env.vars.non_empty("no_proxy"));
-                UpstreamProxy::parse(address, direct.unwrap_or_default())
-            });
+        let (rules, mut warnings) = domain_rules(network, permissions);
+        let (upstream, warning) = upstream_proxy(env);
+        warnings.extend(warning);
         let egress = Arc::new(Egress::new(rules, upstream));
         let refused = Arc::clone(&egress.refused);
         let connections = match network.http_proxy_port.or(network.socks_proxy_port) {
@@ -40,6 +35,27 @@ impl SessionNetwork {
             None => connections(Arc::clone(&egress)),
         };
         Self { connections, egress, refused, warnings }
+    }
+}
+
+/// Variables that name the machine's proxy, the first of which counts.
+const PROXY_VARIABLES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Returns the proxy of this machine, or what to say where it is one that cannot be used.
+fn upstream_proxy(env: &Env) -> (Option<UpstreamProxy>, Option<String>) {
+    let named = PROXY_VARIABLES.iter().find_map(|name| Some((name, env.vars.non_empty(name)?)));
+    let Some((name, address)) = named else { return (None, None) };
+    let direct = env.vars.non_empty("NO_PROXY").or_else(|| env.vars.non_empty("no_proxy"));
+    match UpstreamProxy::parse(address, direct.unwrap_or_default()) {
+        Some(proxy) => (Some(proxy), None),
+        // The address may have a password in it.
+        None => (
+            None,
+            Some(format!(
+                "Sandbox: the proxy in `{name}` is not of the form http://host:port: sandboxed commands reach hosts without it"
+            )),
+        ),
     }
 }
 
@@ -88,6 +104,25 @@ mod tests {
     use super::*;
     use loci_sandbox::egress::rules::HostVerdict;
     use loci_sandbox::egress::target::Target;
+
+    #[test]
+    fn proxy_that_cannot_be_used_is_said_and_its_password_is_not() {
+        for (name, address, is_used, is_said) in [
+            ("HTTPS_PROXY", "http://proxy.corp:3128", true, false),
+            ("http_proxy", "proxy.corp:3128", true, false),
+            ("ALL_PROXY", "http://proxy.corp:3128", true, false),
+            ("ALL_PROXY", "socks5h://u:secret@proxy.corp:1080", false, true),
+            ("HTTPS_PROXY", "https://u:secret@proxy.corp", false, true),
+            ("NO_PROXY", "x", false, false),
+        ] {
+            let mut env = Env::for_test("/h", "/p");
+            env.vars = env.vars.with(name, address);
+            let (proxy, warning) = upstream_proxy(&env);
+            assert_eq!((proxy.is_some(), warning.is_some()), (is_used, is_said), "{name}={address}");
+            let text = warning.unwrap_or_default();
+            assert!(text.is_empty() || text.contains(name) && !text.contains("secret"), "{text}");
+        }
+    }
 
     #[test]
     fn hosts_of_settings_and_rules_are_brought_together() {

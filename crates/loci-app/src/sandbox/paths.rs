@@ -1,11 +1,13 @@
 //! Paths of sandbox settings, and of permission rules, as the sandbox holds them: absolute, symlinks resolved, patterns
 //! made into what they match.
 //!
-//! `/x` starts at the root, `~/x` at home, `./x` and `x` at the project, in the user's file at the config home; a slash at
-//! the end means nothing. Patterns that forbid are looked up in the session's directories when the session starts, within
-//! bounds that are told when they are met; patterns that allow are left out, and said.
+//! `/x` starts at the root, `~/x` at home, `./x` and `x` at the project, in the user's file at the config home; a slash, or
+//! `/**`, at the end means nothing. Patterns that forbid are looked up when the session starts, in its directories first and
+//! then in those that the patterns begin with, within bounds that are told when they are met; patterns that allow are left
+//! out, and said.
 
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::path::{Component, Path, PathBuf};
 
 use loci_core::path::normalise;
 use loci_core::permission::{RuleList, RuleOrigin, RuleSource, Rulebook};
@@ -25,10 +27,12 @@ pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSett
     let mut found = Found { world, warnings: Vec::new(), sources: Vec::new() };
     let sandbox = &settings.sandbox;
     let mut deny_read = found.forbidden("sandbox.filesystem.denyRead", &sandbox.deny_read);
-    deny_read.extend(sandbox.secret_files.iter().map(|text| {
-        let path = found.lexical(text, &world.env.cwd);
-        Forbidden { path, source: "`sandbox.credentials.files`".to_owned() }
-    }));
+    // Which file names a credential is not known here: one that is relative is shut wherever that file may start from.
+    for start in [&world.env.cwd, &world.config_home] {
+        let paths = sandbox.secret_files.iter().map(|text| found.lexical(text, start));
+        let source = || "`sandbox.credentials.files`".to_owned();
+        deny_read.extend(paths.map(|path| Forbidden { path, source: source() }));
+    }
     let mut deny_write = found.forbidden("sandbox.filesystem.denyWrite", &sandbox.deny_write);
     for rule in &settings.permissions.deny {
         deny_read.extend(found.forbidden_by("Read", rule));
@@ -87,7 +91,14 @@ impl Found<'_> {
     }
 
     fn lexical(&self, text: &str, base: &Path) -> PathBuf {
-        normalise(base, &loci_core::path::expand_home(&self.world.env.home, text.trim()))
+        let text = text.trim();
+        // What lies in a directory goes with it.
+        let text = match text.strip_suffix("/**") {
+            Some("") => "/",
+            Some(dir) => dir,
+            None => text,
+        };
+        normalise(base, &loci_core::path::expand_home(&self.world.env.home, text))
     }
 
     /// Returns the path of a rule that forbids reading, or writing; patterns of one name are for any depth.
@@ -138,7 +149,7 @@ impl Found<'_> {
         all
     }
 
-    /// Looks patterns up in the session's directories, among so many names at most.
+    /// Looks patterns up in the session's directories and where they begin, among so many names at most.
     fn look_up(&mut self, patterns: &[Forbidden], most_names: usize) -> Vec<PathBuf> {
         if patterns.is_empty() {
             return Vec::new();
@@ -151,7 +162,13 @@ impl Found<'_> {
             }
         }
         let mut walk = Walk { book: &book, n_left: most_names, found: Vec::new() };
-        self.world.dirs.iter().for_each(|dir| walk.search(dir, DEEPEST));
+        let dirs = self.world.dirs.clone();
+        dirs.iter().for_each(|dir| walk.search(dir));
+        let mut elsewhere: Vec<PathBuf> = patterns.iter().map(|it| self.beginning(&it.path)).collect();
+        elsewhere.retain(|path| !dirs.iter().any(|dir| path.starts_with(dir)));
+        elsewhere.sort();
+        elsewhere.dedup_by(|inner, outer| inner.starts_with(outer));
+        elsewhere.iter().for_each(|dir| walk.search(dir));
         if walk.n_left == 0 {
             self.warnings.push(format!(
                 "Sandbox: patterns were looked up among the first {most_names} names only; name directories to be sure"
@@ -163,6 +180,21 @@ impl Found<'_> {
             .extend(walk.found.iter().map(|path| PathSource { path: path.clone(), text: text.clone() }));
         walk.found
     }
+
+    /// Returns the directory that a pattern begins with. In place of the whole machine, with all that is mounted there, it
+    /// is the home; that is said.
+    fn beginning(&mut self, pattern: &Path) -> PathBuf {
+        let is_literal = |part: &Component<'_>| !is_pattern(Path::new(part.as_os_str()));
+        let dir: PathBuf = pattern.components().take_while(is_literal).collect();
+        if dir.parent().is_some() {
+            return dir;
+        }
+        self.warnings.push(format!(
+            "Sandbox: `{}` is looked up in the session's directories and in your home only; name directories to be sure",
+            pattern.display()
+        ));
+        self.world.env.home.clone()
+    }
 }
 
 /// A bounded search for what patterns match.
@@ -173,17 +205,21 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn search(&mut self, dir: &Path, depth: usize) {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            if self.n_left == 0 {
-                return;
-            }
-            self.n_left -= 1;
-            let path = entry.path();
-            if self.book.is_read_denied(&path) {
-                self.found.push(path);
-            } else if depth > 0 && entry.file_type().is_ok_and(|it| it.is_dir()) {
-                self.search(&path, depth - 1);
+    /// Searches a directory, what lies near its top first: names run out in the depths of some cache.
+    fn search(&mut self, dir: &Path) {
+        let mut pending = VecDeque::from([(dir.to_owned(), DEEPEST)]);
+        while let Some((dir, depth)) = pending.pop_front() {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                if self.n_left == 0 {
+                    return;
+                }
+                self.n_left -= 1;
+                let path = entry.path();
+                if self.book.is_read_denied(&path) {
+                    self.found.push(path);
+                } else if depth > 0 && entry.file_type().is_ok_and(|it| it.is_dir()) {
+                    pending.push_back((path, depth - 1));
+                }
             }
         }
     }
@@ -227,16 +263,19 @@ mod tests {
         let home = loci_testkit::TestHome::new();
         home.write("deep/er/.env", "x");
         home.write("keys/a.pem", "x");
+        home.write_home("deep/er/b.key", "x");
+        home.write_home(".token", "x");
         let project = home.project().canonicalize().unwrap();
         let env = Env::for_test(home.home(), &project);
         let settings = Settings {
             sandbox: SandboxSettings {
                 deny_read: [
                     sourced(Scope::Project, &["./secret/", "**/.env"]),
-                    sourced(Scope::User, &["mine"]),
+                    sourced(Scope::User, &["mine", "~/keys/**", "~/**/*.key", "/**/.token"]),
                 ]
                 .concat(),
-                allow_write: sourced(Scope::Project, &["/data/", "/x/*"]),
+                allow_write: sourced(Scope::Project, &["/data/**", "/x/*"]),
+                secret_files: vec!["token".to_owned()],
                 ..SandboxSettings::default()
             },
             permissions: PermissionSettings {
@@ -254,7 +293,10 @@ mod tests {
         };
         let (paths, warnings) = path_settings(&world, &settings);
         let below = |name: &str| project.join(name);
-        for path in [below("secret"), "/cfg/mine".into(), below("deep/er/.env"), below("keys/a.pem")] {
+        let secrets = [below("token"), "/cfg/token".into()].into_iter();
+        let secrets = secrets.chain(["keys", "deep/er/b.key", ".token"].map(|it| env.home.join(it)));
+        let named = [below("secret"), "/cfg/mine".into(), below("deep/er/.env"), below("keys/a.pem")];
+        for path in secrets.chain(named) {
             assert!(paths.deny_read.contains(&path), "{} in {:?}", path.display(), paths.deny_read);
         }
         assert_eq!(paths.deny_write, [PathBuf::from("/opt/x"), "/opt/x".into()][..1]);
@@ -263,7 +305,10 @@ mod tests {
         assert_eq!(paths.allow_write, [PathBuf::from("/data"), "/opt/y".into()]);
         assert_eq!(
             warnings,
-            ["Sandbox: `sandbox.filesystem.allowWrite` takes no patterns; left out: `/x/*`"]
+            [
+                "Sandbox: `sandbox.filesystem.allowWrite` takes no patterns; left out: `/x/*`",
+                "Sandbox: `/**/.token` is looked up in the session's directories and in your home only; name directories to be sure"
+            ]
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_stdx::{WriteOptions, write_atomic};
-use loci_storage::sessions::session_summary;
+use loci_storage::sessions::{SessionSummary, session_summary};
 
 use super::{CommandContext, entries};
 use crate::display::minute;
@@ -16,21 +16,37 @@ const MOST_NAME: usize = 48;
 
 /// Writes the session to a file, which must not exist; returns where. Without a name one is made of the day and the title.
 pub fn export(ctx: &CommandContext, file: Option<&str>) -> Result<PathBuf, UserError> {
-    let place = ctx.place();
+    let (session, text) = exported(ctx)?;
+    match file {
+        Some(name) => write_text(ctx, name, &text),
+        None => write_text(ctx, &file_name(title(&session), &minute(ctx.env.clock.now())), &text),
+    }
+}
+
+/// Returns the session as Markdown.
+pub fn export_text(ctx: &CommandContext) -> Result<String, UserError> {
+    exported(ctx).map(|(_, text)| text)
+}
+
+fn exported(ctx: &CommandContext) -> Result<(SessionSummary, String), UserError> {
     let nothing = || UserError::new("Nothing was said in this session yet, so there is nothing to export");
-    let session = session_summary(&place).ok().flatten().ok_or_else(nothing)?;
+    let session = session_summary(&ctx.place()).ok().flatten().ok_or_else(nothing)?;
     let text = to_markdown(&session, &parts(&entries(ctx)?));
-    let name = match file {
-        Some(name) if name.starts_with("~/") => ctx.env.home.join(&name[2..]),
-        Some(name) => PathBuf::from(name),
-        None => PathBuf::from(file_name(title(&session), &minute(ctx.env.clock.now()))),
+    Ok((session, text))
+}
+
+/// Writes a text to a file, which must not exist; returns where.
+pub fn write_text(ctx: &CommandContext, name: &str, text: &str) -> Result<PathBuf, UserError> {
+    let name = match name.strip_prefix("~/") {
+        Some(rest) => ctx.env.home.join(rest),
+        None => PathBuf::from(name),
     };
     let file = ctx.env.cwd.join(name);
     if file.exists() {
         return Err(UserError::new(format!("The file exists: `{}`", file.display()))
             .hint("Name another one: `/export FILE`."));
     }
-    write(&file, &text)?;
+    write(&file, text)?;
     Ok(file)
 }
 

@@ -1,7 +1,7 @@
-//! The open pull request of the branch at hand, for the status line.
+//! The open pull request of the branch at hand, for the footer and the status line.
 //!
 //! It is asked of `gh`, or of `glab` where the remote is a GitLab, with the login that they have: beside everything else, and
-//! not more often than once a minute. Only a session with a status line asks. What was found stands until something else
+//! not more often than once a minute, unless something was pushed. Only a terminal asks. What was found stands until something else
 //! is; without either program nothing ever is.
 
 use std::path::{Path, PathBuf};
@@ -45,8 +45,13 @@ enum Forge {
 
 impl PullRequests {
     /// Returns what is known of the branch that is checked out in a directory. Where that is old it is asked anew, and `changed`
-    /// is called when the answer is another one. It looks at files of git.
-    pub fn current(&self, env: &Env, dir: &Path, changed: impl FnOnce() + Send + 'static) -> Option<Value> {
+    /// is called with the answer when it is another one. It looks at files of git.
+    pub fn current(
+        &self,
+        env: &Env,
+        dir: &Path,
+        changed: impl FnOnce(Option<Value>) + Send + 'static,
+    ) -> Option<Value> {
         let subject = branch(dir).map(|branch| (dir.to_owned(), branch));
         let host = subject.as_ref().and_then(|_| origin(dir)?["host"].as_str().map(str::to_owned));
         let mut state = self.lock();
@@ -65,13 +70,18 @@ impl PullRequests {
             let shared = self.clone();
             let done = move |said: Result<String, String>| {
                 let found = said.ok().and_then(|text| forge.parse(&text));
-                if shared.take(subject, found) {
-                    changed();
+                if shared.take(subject, found.clone()) {
+                    changed(found);
                 }
             };
             state.script.start(run, String::new, done);
         }
         state.found.clone()
+    }
+
+    /// Notes that what is known may have changed, so that it is asked anew.
+    pub fn expire(&self) {
+        self.lock().asked_at = None;
     }
 
     /// Takes an answer; true when it is news of what is still asked about.
@@ -219,11 +229,20 @@ mod tests {
         env.vars = [("PATH", format!("{}:/usr/bin:/bin", bin.display()).as_str())].into_iter().collect();
         let pulls = PullRequests::default();
         let (sender, receiver) = mpsc::channel();
-        assert_eq!(pulls.current(&env, &repository, move || sender.send(()).unwrap()), None, "not known yet");
-        receiver.recv().unwrap();
-        let found = pulls.current(&env, &repository, || panic!("it is asked once a minute")).unwrap();
+        assert_eq!(
+            pulls.current(&env, &repository, move |found| sender.send(found).unwrap()),
+            None,
+            "not known yet"
+        );
+        assert_eq!(receiver.recv().unwrap().unwrap()["number"], json!(12));
+        let found = pulls.current(&env, &repository, |_| panic!("it is asked once a minute")).unwrap();
         assert_eq!((&found["number"], &found["review_state"]), (&json!(12), &json!("pending")));
+        std::fs::write(bin.join("gh"), "#!/bin/sh\nexit 1\n").unwrap();
+        pulls.expire();
+        let (sender, receiver) = mpsc::channel();
+        pulls.current(&env, &repository, move |found| sender.send(found).unwrap());
+        assert_eq!(receiver.recv().unwrap(), None, "something was pushed: it is asked again, and gone");
         std::fs::write(repository.join(".git/HEAD"), "0123abcd\n").unwrap();
-        assert_eq!(pulls.current(&env, &repository, || {}), None, "no branch is checked out");
+        assert_eq!(pulls.current(&env, &repository, |_| {}), None, "no branch is checked out");
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use loci_stdx::{Signal, kill_group, own_group};
+use loci_stdx::{Signal, kill_group, own_group, prefixed_command};
 
 /// What people call the command of the status line.
 pub const STATUS_LINE: &str = "`statusLine`";
@@ -119,7 +119,12 @@ impl Running {
             return None;
         }
         let mut command = Command::new("sh");
-        command.args(["-c", &run.command]).current_dir(&run.cwd).env_clear().envs(run.vars.iter().cloned());
+        let line = prefixed_command(&run.vars, &run.command);
+        command
+            .args(["-c", line.as_ref().unwrap_or(&run.command)])
+            .current_dir(&run.cwd)
+            .env_clear()
+            .envs(run.vars.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         own_group(&mut command);
         let child = command.spawn();

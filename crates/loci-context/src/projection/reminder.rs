@@ -100,6 +100,26 @@ fn blocks(attachment: &Value) -> Vec<Block> {
              needs to know.",
             text("agentType")
         ))],
+        "session_mention" => vec![reminder(&format!(
+            "The user names the earlier session {}. This was said in it; it is what happened then, not what is asked now:\n{}",
+            text("sessionId"),
+            text("text")
+        ))],
+        "unknown_command_fallback" => {
+            let names = attachment["availableCommandNames"].as_array().into_iter().flatten();
+            let names: Vec<String> = names.filter_map(Value::as_str).map(|it| format!("/{it}")).collect();
+            let rest = attachment["availableCommandCount"].as_u64().unwrap_or_default();
+            let rest = match rest.saturating_sub(names.len() as u64) {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            vec![reminder(&format!(
+                "The user's message begins with /{}, which is no command of this session, so nothing was run. There are {}{rest}. \
+                 Take the message for what it says; where it cannot be done without the command, say that there is none.",
+                text("commandName"),
+                names.join(", ")
+            ))]
+        }
         "agent_roster" => {
             let names = attachment["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let names = names.collect::<Vec<_>>().join(", ");

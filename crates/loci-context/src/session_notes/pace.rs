@@ -3,7 +3,7 @@
 /// How often notes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotesPace {
-    /// The context must hold so many tokens before the first time.
+    /// The conversation must hold so many tokens before the first time; prompt and tools do not count.
     pub first_tokens: u64,
     /// And so many more before each further time.
     pub more_tokens: u64,
@@ -35,7 +35,7 @@ impl SinceNotes {
         self.calls = self.calls.saturating_add(u32::try_from(n_calls).unwrap_or(u32::MAX));
     }
 
-    /// Takes note that the context is shorter now.
+    /// Takes note that the conversation is shorter now.
     pub fn shortened(&mut self, tokens: u64) {
         self.tokens = self.tokens.map(|last| last.min(tokens));
     }
@@ -99,6 +99,6 @@ mod tests {
         assert!(since.is_due(&pace, 95_000, false));
         since.shortened(20_000);
         assert!(!since.is_due(&pace, 24_000, true));
-        assert!(since.is_due(&pace, 25_000, true), "measured from the shorter context");
+        assert!(since.is_due(&pace, 25_000, true), "measured from the shorter conversation");
     }
 }

@@ -1,7 +1,7 @@
 //! The agents that are always there.
 
 use super::definition::{AgentDefinition, AgentScope, AgentSource};
-use super::{CATCH_ALL, GENERAL_PURPOSE};
+use super::{CATCH_ALL, GENERAL_PURPOSE, GUIDE};
 
 /// Tools that change files, or send out others that do.
 const NOT_FOR_LOOKING: [&str; 4] = ["Agent", "Edit", "Write", "NotebookEdit"];
@@ -35,12 +35,26 @@ pub fn builtin_agents() -> Vec<AgentDefinition> {
              searches, or work whose details this conversation does not need.",
             include_str!("builtin/general_purpose.md"),
         ),
-        looking(agent(
-            "Explore",
-            "Finds things in code quickly and changes nothing: files by name, code by content, answers to how something \
+        AgentDefinition {
+            tools: tools(&["Bash", "Glob", "Grep", "Read", "WebFetch", "WebSearch"]),
+            model: Some("haiku".to_owned()),
+            has_project_context: false,
+            ..agent(
+                GUIDE,
+                "Answers questions about this program: what it can do, its settings, commands, keys, hooks, MCP servers, \
+                 skills and agents, and how to set them up.",
+                include_str!("builtin/guide.md"),
+            )
+        },
+        AgentDefinition {
+            is_capped_at_opus: true,
+            ..looking(agent(
+                "Explore",
+                "Finds things in code quickly and changes nothing: files by name, code by content, answers to how something \
              works. Say how thorough it should be: quick, medium or very thorough.",
-            include_str!("builtin/explore.md"),
-        )),
+                include_str!("builtin/explore.md"),
+            ))
+        },
         looking(agent(
             "Plan",
             "Designs how a change should be built and changes nothing: steps, files that matter, what was weighed against \

@@ -23,6 +23,8 @@ pub struct AgentDefinition {
     pub disallowed_tools: Vec<String>,
     /// The model, by alias or id; that of the conversation without one.
     pub model: Option<String>,
+    /// Whether it never works with a model above Opus just because the conversation does.
+    pub is_capped_at_opus: bool,
     /// The permission mode it asks for.
     pub permission_mode: Option<Mode>,
     /// The most round trips to the model.
@@ -279,6 +281,7 @@ impl AgentDefinition {
             tools: None,
             disallowed_tools: Vec::new(),
             model: None,
+            is_capped_at_opus: false,
             permission_mode: None,
             max_turns: None,
             effort: None,

@@ -36,6 +36,14 @@ impl AgentRegistry {
         exact.or_else(|| self.agents.iter().find(|agent| agent.name.eq_ignore_ascii_case(name)))
     }
 
+    /// Finds the agents of plugins whose name ends in this one: `--agent reviewer` may mean `tools:review:reviewer`.
+    pub fn find_by_last_part(&self, name: &str) -> Vec<&Arc<AgentDefinition>> {
+        let is_meant = |agent: &&Arc<AgentDefinition>| {
+            agent.name.rsplit_once(':').is_some_and(|(_, last)| last.eq_ignore_ascii_case(name))
+        };
+        self.agents.iter().filter(is_meant).collect()
+    }
+
     /// Iterates in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<AgentDefinition>> {
         self.agents.iter()

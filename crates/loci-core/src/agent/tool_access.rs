@@ -1,4 +1,7 @@
 //! Which tools an agent has.
+//!
+//! The lists are a contract with those who write definitions for other programs too, whole as it is documented there, tools
+//! that this program does not have included; so they stand here together and not as facts of single tools.
 
 use super::definition::AgentDefinition;
 use crate::permission::Mode;

@@ -23,8 +23,8 @@ use super::shape::Shape;
 
 /// The answer that stands in for the one that never came.
 pub(super) const FILLER: &str = "No response requested.";
-/// The request that precedes it when the path ends with a result.
-pub(super) const CONTINUE: &str = "Continue from where you left off.";
+/// The request that precedes it when the path ends with a result, unless somebody words it otherwise.
+pub const RESUME_PROMPT: &str = "Continue from where you left off.";
 /// The result of a call whose own was not recorded.
 const NOT_RECORDED: &str = "The session ended before the result of this call was recorded. \
     The call may or may not have run, in whole or in part; check before relying on it or repeating it.";
@@ -63,8 +63,8 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Returns the entry in the making; `message_id` is a fresh UUID for a synthetic answer.
-    pub fn draft(&self, message_id: &str) -> Draft {
+    /// Returns the entry in the making; `message_id` is a fresh UUID for a synthetic answer, `resume_prompt` a request to go on.
+    pub fn draft(&self, message_id: &str, resume_prompt: &str) -> Draft {
         match self {
             Self::CloseCall { call, source, prompt } => {
                 let prompt = prompt.clone().unwrap_or_else(|| PromptId::new(source.as_str()));
@@ -72,7 +72,7 @@ impl Repair {
                 let structured = Value::from(format!("Error: {NOT_RECORDED}"));
                 Draft::tool_result(prompt, block, structured, source.clone())
             }
-            Self::Continue { .. } => Draft::meta(None, json!([{"type": "text", "text": CONTINUE}])),
+            Self::Continue { .. } => Draft::meta(None, json!([{"type": "text", "text": resume_prompt}])),
             Self::Filler { .. } => Draft::synthetic(message_id, FILLER),
         }
     }

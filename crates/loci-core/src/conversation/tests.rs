@@ -127,7 +127,7 @@ fn repaired(mut entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     for (idx, repair) in conversation.repairs().iter().enumerate() {
         let id = EntryId::new(format!("repair{idx}"));
         let parent = repair.parent(previous.as_ref()).cloned();
-        let draft = repair.draft("message");
+        let draft = repair.draft("message", RESUME_PROMPT);
         entries.push(Arc::new(draft.seal(&stamp, &id, parent.as_ref(), "2026-01-01T00:01:00.000Z").unwrap()));
         previous = Some(id);
     }

@@ -39,12 +39,41 @@ fn prompt(entry: &Entry) -> Option<PromptPoint> {
     {
         return None;
     }
-    let text = entry.content()?.text();
-    if text.is_empty() || text.starts_with("[Request interrupted") {
-        return None;
-    }
+    let text = typed_text(entry.content()?.text())?;
     let timestamp = head.timestamp.as_deref().unwrap_or_default().to_owned();
     Some(PromptPoint { id: head.uuid.clone()?, parent: head.parent.clone(), text, timestamp })
+}
+
+/// What stands in a person's name and was said by nobody: what came of commands, and news of tasks.
+const UNASKED: &[&str] = &[
+    "[Request interrupted",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<task-notification>",
+];
+
+/// Returns what a person typed to have this said; none where nobody did.
+fn typed_text(text: String) -> Option<String> {
+    if text.is_empty() || UNASKED.iter().any(|start| text.starts_with(start)) {
+        return None;
+    }
+    if let Some(rest) = text.strip_prefix("<bash-input>") {
+        return Some(format!("!{}", rest.strip_suffix("</bash-input>").unwrap_or(rest)));
+    }
+    if text.starts_with("<command-") {
+        let name = between(&text, "<command-name>", "</command-name>")?;
+        let arguments = between(&text, "<command-args>", "</command-args>").unwrap_or_default();
+        return Some(format!("{name} {arguments}").trim_end().to_owned());
+    }
+    Some(text)
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(open)?;
+    rest.split_once(close).map(|(inner, _)| inner)
 }
 
 /// Returns what tools left in each file, as far as their results say: the last word on each counts.
@@ -89,10 +118,20 @@ mod tests {
             with(user("m1", json!("meta")), "isMeta"),
             with(user("s1", json!("summary")), "isCompactSummary"),
             user("i1", json!([{"type": "text", "text": "[Request interrupted by user]"}])),
+            user("b1", json!("<bash-input>ls -l</bash-input>")),
+            user("b2", json!("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")),
+            user(
+                "c1",
+                json!(
+                    "<command-name>/fix</command-name>\n<command-message>fix</command-message>\n<command-args>the port</command-args>"
+                ),
+            ),
+            user("c2", json!("<local-command-stdout>ok</local-command-stdout>")),
+            user("n1", json!("<task-notification>\n<task-id>x</task-id></task-notification>")),
             user("u2", json!([{"type": "text", "text": "Again"}])),
         ]));
         let told: Vec<(&str, &str)> = found.iter().map(|it| (it.id.as_str(), it.text.as_str())).collect();
-        assert_eq!(told, [("u1", "Do it"), ("u2", "Again")]);
+        assert_eq!(told, [("u1", "Do it"), ("b1", "!ls -l"), ("c1", "/fix the port"), ("u2", "Again")]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::hex::to_hex;
 use crate::ids::{EntryId, ToolUseId};
 
 /// What begins a name that is not text, followed by its bytes in hex.
@@ -247,11 +248,6 @@ pub struct ChangeSet {
     pub root: PathText,
     /// The paths.
     pub changes: Vec<PathChange>,
-}
-
-/// Writes bytes as lower-case hex.
-pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {

@@ -44,7 +44,11 @@ impl<'a> FieldReader<'a> {
 
     /// Returns a text that says something.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.get(key).and_then(text_of).filter(|text| !text.trim().is_empty())
+        match self.get(key)? {
+            // Looked at before it is copied.
+            Value::String(text) if text.trim().is_empty() => None,
+            value => text_of(value),
+        }
     }
 
     /// Returns a text that `parse` understands.
@@ -88,18 +92,22 @@ impl<'a> FieldReader<'a> {
     }
 
     fn list(&self, key: &str, is_separator: fn(char) -> bool) -> Option<Vec<String>> {
-        let names = match self.get(key)? {
-            Value::Array(items) => items.iter().filter_map(text_of).collect(),
-            Value::String(text) => split_outside_parentheses(text, is_separator),
+        let trimmed = |name: &str| Some(name.trim()).filter(|name| !name.is_empty()).map(str::to_owned);
+        Some(match self.get(key)? {
+            Value::Array(items) => {
+                items.iter().filter_map(text_of).filter_map(|name| trimmed(&name)).collect()
+            }
+            Value::String(text) => {
+                split_outside_parentheses(text, is_separator).filter_map(trimmed).collect()
+            }
             _ => return None,
-        };
-        Some(names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+        })
     }
 }
 
-fn split_outside_parentheses(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
+fn split_outside_parentheses(text: &str, is_separator: fn(char) -> bool) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
-    let separates = |c: char| {
+    let separates = move |c: char| {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
@@ -107,7 +115,7 @@ fn split_outside_parentheses(text: &str, is_separator: fn(char) -> bool) -> Vec<
         }
         depth == 0 && is_separator(c)
     };
-    text.split(separates).map(str::to_owned).collect()
+    text.split(separates)
 }
 
 /// Returns a plain value as text.

@@ -4,8 +4,13 @@
 //! would refuse but anybody understands, such as a colon or an unclosed bracket within a text, is the text that it looks
 //! like. Anchors, aliases, tags and complex keys are not read: they are the texts that they look like, and that is noted,
 //! as is a key that stands there twice. A line that is no part of anything is an error.
+//!
+//! By hand, because front matter that people wrote for other programs is often no YAML (`description: Use when: ...`), where
+//! a crate for YAML refuses the whole file; and hundreds of files are read at each start.
 
 mod flow;
+
+use std::borrow::Cow;
 
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -202,7 +207,8 @@ impl<'a> Reader<'a> {
             return value;
         }
         self.at = began;
-        let mut text = without_comment(first).to_owned();
+        // Most texts are one line, which is copied once.
+        let mut text = Cow::Borrowed(without_comment(first));
         let mut n_blank = 0;
         while let Some(line) = self.lines.get(self.at) {
             if line.is_blank() {
@@ -213,8 +219,8 @@ impl<'a> Reader<'a> {
             if line.indent <= indent {
                 break;
             }
-            fold(&mut text, std::mem::take(&mut n_blank));
-            text.push_str(without_comment(line.text));
+            fold(text.to_mut(), std::mem::take(&mut n_blank));
+            text.to_mut().push_str(without_comment(line.text));
             self.at += 1;
         }
         plain(text.trim(), 0)
@@ -359,7 +365,8 @@ fn split_key(text: &str) -> Option<(String, &str)> {
         return (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (key, rest.trim()));
     }
     let (key, rest) = split_colon(text)?;
-    let is_word = !key.contains([' ', '\t', '[', '{', ',', '(', '`', '"', '#']);
+    let is_odd = |byte| matches!(byte, b' ' | b'\t' | b'[' | b'{' | b',' | b'(' | b'`' | b'"' | b'#');
+    let is_word = !key.bytes().any(is_odd);
     is_word.then(|| (key.to_owned(), rest))
 }
 
@@ -371,8 +378,9 @@ fn split_long_key(text: &str) -> Option<(String, &str)> {
 }
 
 fn split_colon(text: &str) -> Option<(&str, &str)> {
-    let ends = [text.find(": "), text.find(":\t"), text.strip_suffix(':').map(str::len)];
-    let at = ends.into_iter().flatten().min()?;
+    let bytes = text.as_bytes();
+    let ends_key = |at: &usize| bytes[*at] == b':' && matches!(bytes.get(at + 1), None | Some(b' ' | b'\t'));
+    let at = (0..bytes.len()).find(ends_key)?;
     let key = text[..at].trim_end();
     (!key.is_empty()).then(|| (key, text[at + 1..].trim()))
 }

@@ -13,6 +13,32 @@ use super::{
 use crate::permission::RuleCondition;
 use crate::sandbox_profile::SandboxProfile;
 
+/// What a group of handlers may have.
+const GROUP_FIELDS: &[&str] = &["matcher", "hooks"];
+/// What handlers may have, whatever their type.
+const HANDLER_FIELDS: &[&str] = &[
+    "type",
+    "if",
+    "timeout",
+    "statusMessage",
+    "once",
+    "command",
+    "args",
+    "shell",
+    "async",
+    "asyncRewake",
+    "sandbox",
+    "url",
+    "headers",
+    "allowedEnvVars",
+    "server",
+    "tool",
+    "input",
+    "prompt",
+    "model",
+    "continueOnBlock",
+];
+
 /// Reads the entries of one file.
 pub(super) struct EntryReader<'a> {
     source: HookSource,
@@ -73,6 +99,7 @@ impl<'a> EntryReader<'a> {
         if let Some(problem) = problem {
             self.report_about(problem, false);
         }
+        self.report_unknown(fields, GROUP_FIELDS);
         for (key, value) in fields {
             match (key.as_str(), value) {
                 ("hooks", Value::Array(handlers)) => {
@@ -95,6 +122,7 @@ impl<'a> EntryReader<'a> {
         self.take_line();
         match self.entry(event, matcher_text, matcher, fields) {
             Ok(entry) => {
+                self.report_unknown(fields, HANDLER_FIELDS);
                 if let Some(why) = not_built(&entry) {
                     self.report_about(why, event.can_refuse());
                 }
@@ -167,6 +195,14 @@ impl<'a> EntryReader<'a> {
             source: self.source.clone(),
             vars: Arc::from([]),
         })
+    }
+
+    /// Reports fields that nobody knows: a slip as likely as not. What is marked as a comment is left alone.
+    fn report_unknown(&mut self, fields: &Map<String, Value>, known: &[&str]) {
+        let is_comment = |key: &str| key.starts_with(['_', '$', '/', '#']) || key == "description";
+        for key in fields.keys().filter(|key| !known.contains(&key.as_str()) && !is_comment(key)) {
+            self.report_about(format!("no such field: `{key}`; it has no effect"), false);
+        }
     }
 
     fn take_line(&mut self) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{ModelFacts, Price, cloud_window, facts};
+use super::{ModelFacts, Price, ThinkingStyle, cloud_window, facts};
 
 /// What a model can read that is not given its large window.
 const USUAL_WINDOW: u64 = 200_000;
@@ -26,6 +26,7 @@ pub struct ModelCatalog {
     /// What settings say of models of the first provider, by id.
     described: Arc<BTreeMap<String, ModelDescription>>,
     windows: WindowRules,
+    fields: FieldRules,
 }
 
 /// What makes windows smaller than the table has them.
@@ -53,6 +54,35 @@ impl WindowRules {
     }
 }
 
+/// What variables say of the fields of requests, over what is known of models: for gateways that refuse one or know more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FieldRules {
+    /// Whether requests say nothing of thinking (`CLAUDE_CODE_DISABLE_THINKING`).
+    pub omits_thinking: bool,
+    /// Whether models that can think both ways get a budget (`CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING`).
+    pub has_thinking_budget: bool,
+    /// Whether models that the table lacks take an effort level (`CLAUDE_CODE_ALWAYS_ENABLE_EFFORT`).
+    pub assumes_effort: bool,
+}
+
+/// Models that decide how much they think and take a budget as well.
+const BOTH_WAYS: [&str; 2] = ["claude-opus-4-6", "claude-sonnet-4-6"];
+
+impl FieldRules {
+    fn applied(self, facts: ModelFacts) -> ModelFacts {
+        let has_budget = self.has_thinking_budget && BOTH_WAYS.iter().any(|id| facts.id.contains(id));
+        ModelFacts {
+            thinking: match facts.thinking {
+                _ if self.omits_thinking => ThinkingStyle::None,
+                ThinkingStyle::Adaptive if has_budget => ThinkingStyle::Budget,
+                style => style,
+            },
+            has_effort: facts.has_effort || (self.assumes_effort && !facts.is_known),
+            ..facts
+        }
+    }
+}
+
 /// What somebody says of a model of the first provider, over what the table says or in its place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelDescription {
@@ -62,12 +92,63 @@ pub struct ModelDescription {
     pub max_output: Option<u64>,
     /// What it costs.
     pub price: Option<Price>,
+    /// What it can do.
+    pub capabilities: Option<Capabilities>,
+}
+
+/// What somebody says that a model can do; what is not said it cannot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it takes an effort level.
+    pub effort: bool,
+    /// Whether it takes the level `xhigh`.
+    pub xhigh_effort: bool,
+    /// Whether it takes the level `max`.
+    pub max_effort: bool,
+    /// Whether it thinks.
+    pub thinking: bool,
+    /// Whether it decides itself how much.
+    pub adaptive_thinking: bool,
+}
+
+impl Capabilities {
+    /// Reads a list with commas; words that mean nothing here say nothing.
+    pub fn parse(list: &str) -> Self {
+        let has = |wanted: &str| list.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted));
+        Self {
+            effort: has("effort"),
+            xhigh_effort: has("xhigh_effort"),
+            max_effort: has("max_effort"),
+            thinking: has("thinking"),
+            adaptive_thinking: has("adaptive_thinking"),
+        }
+    }
+
+    fn applied(self, facts: ModelFacts) -> ModelFacts {
+        let has_effort = self.effort || self.xhigh_effort || self.max_effort;
+        let more = [(self.xhigh_effort, "xhigh"), (self.max_effort, "max")];
+        let more = more.into_iter().filter(|(has, _)| *has).map(|(_, level)| level);
+        let levels = ["low", "medium", "high"].into_iter().chain(more).filter(|_| has_effort);
+        ModelFacts {
+            thinking: match (self.adaptive_thinking, self.thinking) {
+                (true, _) => ThinkingStyle::Adaptive,
+                (false, true) => ThinkingStyle::Budget,
+                (false, false) => ThinkingStyle::None,
+            },
+            has_effort,
+            effort_levels: levels.map(str::to_owned).collect(),
+            ..facts
+        }
+    }
 }
 
 impl ModelDescription {
     fn applied(&self, mut facts: ModelFacts) -> ModelFacts {
         if let Some(window) = self.window {
             facts = ModelFacts { window, is_known: true, is_large_window: false, ..facts };
+        }
+        if let Some(capabilities) = self.capabilities {
+            facts = capabilities.applied(facts);
         }
         let most = self.max_output.unwrap_or(facts.max_output).min((facts.window / 2).max(1));
         ModelFacts {
@@ -98,6 +179,12 @@ impl ModelCatalog {
         Self { windows, ..self }
     }
 
+    /// Has requests to the first provider say what these rules say.
+    #[must_use]
+    pub fn with_fields(self, fields: FieldRules) -> Self {
+        Self { fields, ..self }
+    }
+
     /// Has a model stand in for all that no named provider has: theirs is not there.
     #[must_use]
     pub fn standing_in(self, model: &str) -> Self {
@@ -121,10 +208,11 @@ impl ModelCatalog {
             Some(found) if found.is_named => found,
             found => {
                 let found = self.windows.applied(name, found.unwrap_or_else(|| facts(name)));
-                match self.described.get(name.trim()) {
+                let found = match self.described.get(name.trim()) {
                     Some(description) => description.applied(found),
                     None => found,
-                }
+                };
+                self.fields.applied(found)
             }
         }
     }
@@ -146,6 +234,37 @@ impl PartialEq for ModelCatalog {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             _ => false,
         };
-        is_same && self.described == other.described && self.windows == other.windows
+        is_same
+            && self.described == other.described
+            && self.windows == other.windows
+            && self.fields == other.fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn field_rules_change_thinking_and_effort_of_models_they_are_meant_for() {
+        use ThinkingStyle::{Adaptive, Budget, None};
+        let none = FieldRules::default();
+        let omits = FieldRules { omits_thinking: true, ..none };
+        let budget = FieldRules { has_thinking_budget: true, ..none };
+        let effort = FieldRules { assumes_effort: true, ..none };
+        for (rules, model, thinking, has_effort) in [
+            (none, "us.anthropic.claude-opus-4-6-v1", Adaptive, true),
+            (none, "gateway-alias", None, false),
+            (omits, "claude-opus-4-6", None, true),
+            (omits, "claude-sonnet-4-5", None, false),
+            (budget, "us.anthropic.claude-opus-4-6-v1", Budget, true),
+            (budget, "claude-sonnet-4-6[1m]", Budget, true),
+            (budget, "claude-opus-4-8", Adaptive, true),
+            (effort, "gateway-alias", None, true),
+            (effort, "claude-haiku-4-5", Budget, false),
+        ] {
+            let facts = ModelCatalog::default().with_fields(rules).facts(model);
+            assert_eq!((facts.thinking, facts.has_effort), (thinking, has_effort), "{rules:?} {model}");
+        }
     }
 }

@@ -86,7 +86,11 @@ impl Decision {
     pub fn is_for_classifier(&self, mode: Mode) -> bool {
         let is_peoples = matches!(
             self.reason,
-            Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_) | Reason::Interaction(_)
+            Reason::Rule(_)
+                | Reason::MayMatch(..)
+                | Reason::Hook(_)
+                | Reason::Interaction(_)
+                | Reason::SessionMove(_)
         );
         mode == Mode::Auto && self.verdict == Verdict::Ask && !is_peoples
     }
@@ -115,6 +119,9 @@ const STEPS: &[(&str, Check)] = &[
     ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
     ("what a person has to say", |call, _, _| call.effects.interaction.map(Reason::Interaction).map(ask)),
     ("bypassed permissions", |_, book, _| bypassed(book)),
+    ("a session that moves", |call, _, _| {
+        call.effects.moves_session.clone().map(Reason::SessionMove).map(ask)
+    }),
     ("the plan", |call, book, _| {
         written_plan(call.effects, book).map(|path| allow(Reason::Plan(path.to_owned())))
     }),

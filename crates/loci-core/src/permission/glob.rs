@@ -3,6 +3,8 @@
 //! Text found in a shell line can hold [`HOLE`]: a part whose value is only known when the line runs. A pattern
 //! matches such text certainly when its own stars cover the holes, and possibly when some value of the holes would
 //! make it match. Restricting rules look at both; allowing rules only at the first.
+//!
+//! By hand, because no crate for globs matches against text with unknown parts.
 
 use crate::tool::HOLE;
 

@@ -7,6 +7,9 @@
 //!
 //! What depends on the list: restricting rules ignore letter case, take `dir/**` at any depth and for `dir` itself
 //! too; allowing rules take it below the anchor only, and a wildcard at the end of theirs does not reach deeper.
+//!
+//! By hand, because the crates for gitignore patterns (`ignore`, `globset`) know neither anchors of our kind nor what
+//! depends on the list, and a rule that matches a little more or less than people read is a hole.
 
 use std::path::{Component, Path};
 

@@ -48,6 +48,8 @@ pub enum Reason {
         /// Where the work is to be done.
         worktree: PathBuf,
     },
+    /// It would move the session, and what that may write to, to another place.
+    SessionMove(PathBuf),
     /// It reads or writes a path that is only known when the command runs.
     UnclearPath(String),
     /// Part of it could not be understood.
@@ -71,7 +73,8 @@ impl Reason {
             Self::CriticalRemoval(_)
             | Self::ProtectedPath(_)
             | Self::PrivateHost(_)
-            | Self::CarriesData(_) => "safetyCheck",
+            | Self::CarriesData(_)
+            | Self::SessionMove(_) => "safetyCheck",
             Self::OutsideDirectories(_) | Self::OutsideWorktree { .. } => "workingDir",
             Self::ReadOnly
             | Self::Sandbox
@@ -89,7 +92,9 @@ impl Reason {
     /// Returns the path that is in the way.
     pub fn path(&self) -> Option<&Path> {
         match self.root() {
-            Self::ProtectedPath(path) | Self::OutsideDirectories(path) => Some(path),
+            Self::ProtectedPath(path) | Self::OutsideDirectories(path) | Self::SessionMove(path) => {
+                Some(path)
+            }
             _ => None,
         }
     }
@@ -141,6 +146,11 @@ impl fmt::Display for Reason {
                 "`{}` belongs to the main checkout, and this conversation works in the worktree `{}`: use the path below that",
                 path.display(),
                 worktree.display()
+            ),
+            Self::SessionMove(path) => write!(
+                f,
+                "it would move the session to `{}`: what it may write, and which settings count, would be those of that place",
+                path.display()
             ),
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),

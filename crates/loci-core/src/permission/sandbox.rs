@@ -34,7 +34,7 @@ pub fn containment(call: &Call<'_>, book: &Rulebook) -> Containment {
 }
 
 /// Takes the question out of a call that asks to run outside where that is not heard.
-pub fn without_ignored_wish(containment: &Containment, unknown: &mut Vec<String>) {
+pub fn drop_refused_sandbox_exit(containment: &Containment, unknown: &mut Vec<String>) {
     if *containment == Containment::Inside {
         unknown.retain(|what| what != ASKS_OUTSIDE);
     }

@@ -6,6 +6,9 @@ use semver::{Version, VersionReq};
 
 use super::{Dependency, PluginId};
 
+/// What stands between a plugin and a version in the tag of a release.
+const TAG_MARK: &str = "--v";
+
 impl Dependency {
     /// Returns the plugin that is meant, for one that comes from `marketplace` itself.
     pub fn id(&self, marketplace: &str) -> PluginId {
@@ -39,6 +42,41 @@ fn requirement(text: &str) -> Option<VersionReq> {
         }
     }
     VersionReq::parse(&comparators.join(", ")).ok()
+}
+
+/// A release of a plugin: a tag `<plugin>--v<version>` of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// The tag.
+    pub tag: String,
+    /// The version in it.
+    pub version: String,
+}
+
+/// Returns the release of the highest version that is within every range; none where there is none.
+pub fn best_release<'a>(
+    tags: impl IntoIterator<Item = &'a str>,
+    plugin: &str,
+    ranges: &[&str],
+) -> Option<Release> {
+    let prefix = release_tag_prefix(plugin);
+    let released = tags.into_iter().filter_map(|tag| {
+        let version = tag.strip_prefix(&prefix)?;
+        let fits = ranges.iter().all(|range| version_fits(Some(range), Some(version)));
+        Version::parse(version).ok().filter(|_| fits).map(|parsed| (parsed, tag, version))
+    });
+    let (_, tag, version) = released.max_by(|(one, ..), (other, ..)| one.cmp(other))?;
+    Some(Release { tag: tag.to_owned(), version: version.to_owned() })
+}
+
+/// Tells whether a text is a version with nothing behind its three numbers.
+pub fn is_release_version(text: &str) -> bool {
+    Version::parse(text.trim_start_matches('v')).is_ok_and(|it| it.pre.is_empty() && it.build.is_empty())
+}
+
+/// Returns what the tags of a plugin's releases begin with.
+pub fn release_tag_prefix(plugin: &str) -> String {
+    format!("{plugin}{TAG_MARK}")
 }
 
 /// An installed plugin, as far as others are concerned.
@@ -94,6 +132,35 @@ mod tests {
             assert_eq!(version_fits(Some(range), Some(version)), expected, "{range} {version}");
         }
         assert!(version_fits(None, None) && !version_fits(Some("^1"), None));
+    }
+
+    #[test]
+    fn best_release_is_the_highest_version_that_fits_every_range() {
+        let tags = [
+            "vault--v2.1.0",
+            "vault--v2.1.10",
+            "vault--v2.1.9",
+            "vault--v2.2.0",
+            "vault--v3.0.0-beta.1",
+            "vault--vnext",
+            "vault-kit--v2.1.99",
+            "v2.1.98",
+        ];
+        let best = |ranges: &[&str]| best_release(tags, "vault", ranges).map(|it| it.version);
+        for (ranges, expected) in [
+            (&["~2.1.0"][..], Some("2.1.10")),
+            (&["^2.0", ">=2.1"], Some("2.2.0")),
+            (&["^2.0", "<2.2"], Some("2.1.10")),
+            (&["=2.1.0"], Some("2.1.0")),
+            (&["~2.1", "~3.0"], None),
+            (&["^3.0.0"], None),
+            (&["^3.0.0-0"], Some("3.0.0-beta.1")),
+            (&["nonsense"], None),
+            (&[], Some("3.0.0-beta.1")),
+        ] {
+            assert_eq!(best(ranges).as_deref(), expected, "{ranges:?}");
+        }
+        assert_eq!(best_release(tags, "vault-kit", &["^2"]).unwrap().tag, "vault-kit--v2.1.99");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Manifest {
     pub is_enabled_by_default: bool,
     /// Directories of skills, besides the usual one.
     pub skills: Vec<PathBuf>,
+    /// Whether those are all: several plugins share the root of a marketplace, and its usual directory is nobody's.
+    pub has_only_skills: bool,
     /// Command files, or directories of them, in the place of the usual one.
     pub commands: Option<Vec<PathBuf>>,
     /// Agents, in the place of the usual directory.
@@ -111,6 +113,7 @@ impl Manifest {
             author: reader.author(),
             is_enabled_by_default: reader.switch("defaultEnabled").unwrap_or(true),
             skills: reader.paths("skills").unwrap_or_default(),
+            has_only_skills: false,
             commands: reader.paths("commands"),
             agents: reader.paths("agents"),
             output_styles: reader.paths("outputStyles"),

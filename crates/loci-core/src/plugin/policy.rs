@@ -37,6 +37,52 @@ impl MarketplacePolicy {
     }
 }
 
+/// Names that only their owner's repositories may have.
+const RESERVED: [&str; 16] = [
+    "claude-code-marketplace",
+    "claude-code-plugins",
+    "claude-plugins-official",
+    "claude-plugins-community",
+    "claude-community",
+    "anthropic-marketplace",
+    "anthropic-plugins",
+    "agent-skills",
+    "anthropic-agent-skills",
+    "knowledge-work-plugins",
+    "life-sciences",
+    "claude-for-legal",
+    "claude-for-financial-services",
+    "financial-services-plugins",
+    "first-party-plugins",
+    "healthcare",
+];
+/// Whose they are, in the ways that their repositories are written.
+const OWNERS: [&str; 3] = ["anthropics/", "https://github.com/anthropics/", "git@github.com:anthropics/"];
+
+/// Says why a marketplace of this source may not have its name.
+pub fn reserved_refusal(name: &str, source: &Value) -> Option<String> {
+    let is_reserved = RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name));
+    (is_reserved && !is_owners(source))
+        .then(|| format!("the name `{name}` is reserved for another marketplace"))
+}
+
+/// Says why a new marketplace may not be called what sounds like another's.
+pub fn imitation_refusal(name: &str, source: &Value) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let has = |word: &str| name.contains(word);
+    let imitates = name.starts_with("anthropic-") || (has("official") && (has("claude") || has("anthropic")));
+    (imitates && !is_owners(source)).then(|| format!("the name `{name}` sounds like an official marketplace"))
+}
+
+fn is_owners(source: &Value) -> bool {
+    let place = match text(source, "source") {
+        Some("github") => text(source, "repo"),
+        Some("git") => text(source, "url"),
+        _ => None,
+    };
+    place.is_some_and(|place| OWNERS.iter().any(|owner| place.to_ascii_lowercase().starts_with(owner)))
+}
+
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
@@ -159,5 +205,20 @@ mod tests {
         assert_eq!(read(json!(false)), [false; 4]);
         assert_eq!(read(json!(["hooks", "mcp"])), [false, false, true, true]);
         assert_eq!(read(json!({"skills": true, "agents": false})), [true, false, false, false]);
+    }
+
+    #[test]
+    fn reserved_names_are_their_owners() {
+        let own = json!({"source": "github", "repo": "anthropics/claude-code"});
+        assert!(reserved_refusal("claude-code-plugins", &own).is_none());
+        let other = json!({"source": "github", "repo": "anthropics-x/claude-code"});
+        assert!(reserved_refusal("Claude-Code-Plugins", &other).is_some());
+        assert!(reserved_refusal("mine", &other).is_none());
+        for (name, is_imitation) in
+            [("official-claude-plugins", true), ("anthropic-plugins-v2", true), ("claude-tools", false)]
+        {
+            assert_eq!(imitation_refusal(name, &other).is_some(), is_imitation, "{name}");
+            assert!(imitation_refusal(name, &own).is_none(), "{name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{SkillDefinition, SkillSource, parse_skill};
 
 /// Their names and texts.
-const TEXTS: [(&str, &str); 7] = [
+const TEXTS: [(&str, &str); 9] = [
     ("init", include_str!("bundled/init.md")),
     ("code-review", include_str!("bundled/code-review.md")),
     ("security-review", include_str!("bundled/security-review.md")),
@@ -11,6 +11,8 @@ const TEXTS: [(&str, &str); 7] = [
     ("simplify", include_str!("bundled/simplify.md")),
     ("verify", include_str!("bundled/verify.md")),
     ("statusline", include_str!("bundled/statusline.md")),
+    ("run", include_str!("bundled/run.md")),
+    ("batch", include_str!("bundled/batch.md")),
 ];
 
 /// Other names that they can be called by.

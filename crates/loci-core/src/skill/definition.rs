@@ -185,7 +185,7 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
     let mut skill = SkillDefinition {
         name: name.to_owned(),
         label: reader.text("name").filter(|_| is_skill),
-        description: reader.text("description").unwrap_or_else(|| first_paragraph(body)).trim().to_owned(),
+        description: trimmed(reader.text("description").unwrap_or_else(|| first_paragraph(body))),
         when_to_use: reader.text("when_to_use"),
         argument_hint: argument_hint(&reader),
         arguments: argument_names(&reader),
@@ -252,6 +252,14 @@ fn argument_names(reader: &FieldReader<'_>) -> Vec<String> {
             text.split([' ', ',']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// Takes the space around a text away; one that has none is not copied.
+fn trimmed(text: String) -> String {
+    match text.trim() {
+        inner if inner.len() == text.len() => text,
+        inner => inner.to_owned(),
     }
 }
 

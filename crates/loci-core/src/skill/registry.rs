@@ -49,23 +49,29 @@ pub struct SkillRegistry {
 
 impl SkillRegistry {
     /// Chooses among definitions; those found first win over others of the same scope and kind.
-    pub fn new(found: Vec<SkillDefinition>, overrides: BTreeMap<String, SkillOverride>) -> Self {
-        let mut found = found;
+    pub fn new(
+        found: impl IntoIterator<Item = impl Into<Arc<SkillDefinition>>>,
+        overrides: BTreeMap<String, SkillOverride>,
+    ) -> Self {
+        let mut found: Vec<Arc<SkillDefinition>> = found.into_iter().map(Into::into).collect();
         found.sort_by_key(|skill| {
             let SkillSource { scope, kind, .. } = skill.source;
             (skill.source.nested_in.is_some(), scope == SkillScope::Bundled, kind, scope)
         });
         let mut registry = Self { overrides, ..Self::default() };
-        let mut names = HashSet::new();
+        let mut names = HashSet::with_capacity(found.len());
+        registry.skills.reserve(found.len());
         for mut skill in found {
-            if names.contains(&skill.name) {
-                qualify(&mut skill);
+            if skill.source.nested_in.is_some() && names.contains(&skill.name) {
+                qualify(Arc::make_mut(&mut skill));
             }
             // The model may not use what is kept to people.
-            skill.is_for_model &= registry.override_of(&skill) != SkillOverride::UserInvocableOnly;
+            if skill.is_for_model && registry.override_of(&skill) == SkillOverride::UserInvocableOnly {
+                Arc::make_mut(&mut skill).is_for_model = false;
+            }
             match names.insert(skill.name.clone()) {
-                true => registry.skills.push(Arc::new(skill)),
-                false => registry.hidden.push(Arc::new(skill)),
+                true => registry.skills.push(skill),
+                false => registry.hidden.push(skill),
             }
         }
         registry

@@ -49,7 +49,7 @@ impl AgentService {
         };
         let beginning = std::mem::replace(&mut plan.beginning, Beginning::New);
         let basis = match &beginning {
-            Beginning::Fork(fork) => self.fork_basis(fork),
+            Beginning::Fork(fork) => self.fork_basis(plan, fork),
             Beginning::New | Beginning::Past(_) => self.own_basis(plan, memory.as_deref(), server_tools)?,
         };
         let past = match beginning {
@@ -94,6 +94,7 @@ impl AgentService {
             // The plan is the main line's.
             plans: None,
             worktrees: None,
+            session: ctx.identity.get().id().to_string(),
             env_dir: Arc::clone(&ctx.env_dir),
             tasks,
             agent: Some(plan.agent.clone()),
@@ -139,7 +140,7 @@ impl AgentService {
     }
 
     /// The same bytes as the conversation that it goes on from; tools that are not for agents only look available.
-    fn fork_basis(&self, fork: &super::ForkStart) -> Basis {
+    fn fork_basis(&self, plan: &AgentPlan, fork: &super::ForkStart) -> Basis {
         let mut toolbox = fork.point.toolbox.clone();
         let place = AgentPlace {
             is_background: false,
@@ -154,7 +155,7 @@ impl AgentService {
             toolbox.retire(name);
         }
         Basis {
-            base: Arc::clone(&fork.point.base),
+            base: Arc::new(fork.point.base.for_agent(&plan.agent.id, plan.parent_agent.as_ref())),
             toolbox,
             prelude: Prelude::Fork {
                 messages: fork.point.messages.clone(),
@@ -185,6 +186,7 @@ impl AgentService {
             replacement: None,
             // A style is the main conversation's.
             style: None,
+            preferences: base.prompt.preferences.clone(),
             agent: Some(AgentPrompt {
                 text: format!("{}{skills}", plan.definition.prompt),
                 memory: memory.map(agent_memory),
@@ -198,13 +200,15 @@ impl AgentService {
             memory_dir: None,
             git: base.prompt.git.clone().filter(|_| has_context),
             excludes_dynamic: false,
+            snapshot: Vec::new(),
+            is_small: false,
             appendix: joined(base.prompt.appendix.as_deref(), self.settings.appended_prompt.as_deref()),
         };
         let compaction = CompactionConfig { collapses: false, ..base.compaction };
         let session = ctx.identity.get().id().to_string();
         let model: &ModelConfig = &plan.model;
-        let request =
-            RequestBase::new(&prompt, &toolbox, model, compaction, &session).for_agent(&plan.agent.id);
+        let request = RequestBase::new(&prompt, &toolbox, model, compaction, &session)
+            .for_agent(&plan.agent.id, plan.parent_agent.as_ref());
         let instructions = match has_context {
             true => InstructionState {
                 files: base.instructions.clone(),

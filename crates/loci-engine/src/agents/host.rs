@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loci_core::agent::{FORK, sanitize_result};
 use loci_core::ids::ToolUseId;
+use loci_stdx::Vars;
 use loci_storage::sessions::{AgentProgressEnd, agent_end, list_agent_files, load_agent};
 use loci_tools::{
     AgentHost, AgentReply, AgentRequest, AgentRow, BackgroundTask, Host as _, HostFuture, LaunchedAgent,
@@ -20,6 +21,9 @@ use crate::event::AgentLimit;
 
 /// How long an agent that has just answered is waited for before it goes on.
 const LAST_STEPS: Duration = Duration::from_secs(30);
+
+/// How long an agent is waited for where it goes on in the background by itself.
+const AUTO_BACKGROUND: Duration = Duration::from_secs(120);
 
 /// An agent at work.
 struct Started {
@@ -42,6 +46,7 @@ impl ConversationHost {
             call,
             context,
             depth: agent.map_or(0, |agent| agent.depth),
+            agent: agent.map(|agent| agent.id.clone()),
             place: self.workspace(),
         })
     }
@@ -93,9 +98,16 @@ impl ConversationHost {
     async fn wait_for_agent(&self, started: Started, call: &ToolCall) -> Result<AgentReply, String> {
         let Started { task, mut done, launched } = started;
         let lost = || "The agent was lost; this is a defect of loci".to_owned();
+        let patience = auto_background(&self.env().vars);
+        let moved = async {
+            tokio::select! {
+                () = call.to_background.cancelled() => {}
+                () = sleep_for(patience) => {}
+            }
+        };
         tokio::select! {
             end = &mut done => Ok(AgentReply::Finished(Box::new(end.map_err(|_| lost())?.finished))),
-            () = call.to_background.cancelled() => {
+            () = moved => {
                 task.move_to_background();
                 self.service()?.slots.release(&launched.id);
                 Ok(AgentReply::Launched(LaunchedAgent { is_moved: true, ..launched }))
@@ -110,6 +122,23 @@ impl ConversationHost {
                 ))
             }
         }
+    }
+}
+
+/// Returns how long an agent is waited for before it goes on in the background by itself, where somebody has said that it
+/// should (`CLAUDE_AUTO_BACKGROUND_TASKS`); `LOCI_AUTO_BACKGROUND_MS` changes the two minutes.
+pub(crate) fn auto_background(vars: &Vars) -> Option<Duration> {
+    let is_wanted = vars.is_truthy("CLAUDE_AUTO_BACKGROUND_TASKS");
+    let is_possible = !vars.is_truthy("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+    let said = vars.get("LOCI_AUTO_BACKGROUND_MS").and_then(|text| text.trim().parse().ok());
+    (is_wanted && is_possible).then(|| said.map_or(AUTO_BACKGROUND, Duration::from_millis))
+}
+
+/// Waits, or forever.
+async fn sleep_for(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -15,12 +15,14 @@ use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
 use crate::config::ModelConfig;
 use crate::event::AgentRef;
-use crate::model_name::{is_model_available, resolve_model};
+use crate::model_name::{available_model, capped_at_opus, is_model_available, resolve_model};
 use crate::skills::use_skill::TurnGrants;
 
 /// Everything that makes an agent's run what it is.
 pub(crate) struct AgentPlan {
     pub(crate) agent: AgentRef,
+    /// The agent that sends it out, if one does.
+    pub(crate) parent_agent: Option<AgentId>,
     pub(crate) definition: Arc<AgentDefinition>,
     pub(crate) name: Option<String>,
     /// What it is told.
@@ -57,6 +59,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) call: &'a ToolUseId,
     pub(crate) context: SpawnContext,
     pub(crate) depth: u32,
+    /// The agent whose conversation it is; none for the main line.
+    pub(crate) agent: Option<AgentId>,
     pub(crate) place: Workspace,
 }
 
@@ -132,6 +136,7 @@ impl AgentService {
             depth: from.depth + 1,
         };
         Ok(AgentPlan {
+            parent_agent: from.agent,
             name: request.name.clone().filter(|name| !name.trim().is_empty()),
             task: request.prompt.clone(),
             prompt: from.context.prompt,
@@ -205,6 +210,7 @@ impl AgentService {
             depth: file.meta.spawn_depth.max(1),
         };
         Ok(AgentPlan {
+            parent_agent: from.agent,
             name: file.meta.name.clone(),
             task: message,
             prompt: from.context.prompt,
@@ -243,22 +249,25 @@ impl AgentService {
         let by_environment = vars.non_empty("CLAUDE_CODE_SUBAGENT_MODEL");
         let parent = from.context.model.clone();
         let settings = self.deps.ctx.state.get().settings.clone();
-        let may = |name: &str| is_model_available(&vars, &settings, name);
-        let is_named = |name: &&str| !name.is_empty() && *name != "inherit";
-        if let Some(name) = called.map(str::trim).filter(is_named).filter(|name| !may(name)) {
-            return Err(format!("The model `{name}` may not be used here (`availableModels`)"));
-        }
+        let is_chosen = |name: &&str| !name.is_empty() && *name != "inherit";
         let chosen = [by_environment, called, definition.model.as_deref()];
-        let chosen = chosen.into_iter().flatten().map(str::trim).find(is_named);
-        if let Some(name) = chosen.filter(|name| !may(name)) {
+        let chosen = chosen.into_iter().flatten().map(str::trim).find(is_chosen);
+        let allowed = chosen.and_then(|name| available_model(&vars, &settings, name));
+        if let Some(name) = chosen.filter(|name| allowed.as_ref() != Some(&resolve_model(&vars, name))) {
+            let instead =
+                allowed.as_ref().map_or("the model of the conversation".to_owned(), |id| format!("`{id}`"));
             self.tell_once(format!(
-                "The agent `{}` works with the model of the conversation: `{name}` may not be used here (`availableModels`)",
+                "The agent `{}` works with {instead}: `{name}` may not be used here (`availableModels`)",
                 definition.name
             ));
         }
-        let chosen = chosen.filter(|name| may(name));
-        let main = chosen
-            .map_or_else(|| parent.main.clone(), |name| parent.catalog.stand_in(resolve_model(&vars, name)));
+        let may = |name: &str| is_model_available(&vars, &settings, name);
+        let inherited = || match definition.is_capped_at_opus {
+            true => Some(capped_at_opus(&vars, &parent.catalog, &parent.main)).filter(|model| may(model)),
+            false => None,
+        };
+        let inherited = || inherited().unwrap_or_else(|| parent.main.clone());
+        let main = allowed.map_or_else(inherited, |id| parent.catalog.stand_in(id));
         if self.deps.max_budget_usd.is_some() && parent.catalog.facts(&main).price.is_none() {
             return Err(format!(
                 "The price of `{main}` is unknown, so the budget of this run could not be kept"

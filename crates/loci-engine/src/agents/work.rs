@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::tool::{KnownTool, ToolKind};
 use loci_core::usage::Usage;
 use loci_stdx::{Clock, single_line};
 use loci_tools::{TaskHandle, TaskUsage, ToolStats};
@@ -71,12 +72,12 @@ impl AgentWork {
     pub(crate) fn call_began(&mut self, tool: &str, input: &Value) {
         self.tool_uses += 1;
         let stats = &mut self.stats;
-        let count = match tool {
-            "Read" => &mut stats.reads,
-            "Grep" | "Glob" => &mut stats.searches,
-            "Bash" | "PowerShell" => &mut stats.commands,
-            "Edit" | "Write" | "NotebookEdit" => &mut stats.edits,
-            _ => &mut stats.others,
+        let count = match ToolKind::of_tool(tool) {
+            ToolKind::Read => &mut stats.reads,
+            ToolKind::Search => &mut stats.searches,
+            ToolKind::Execute => &mut stats.commands,
+            ToolKind::Edit => &mut stats.edits,
+            ToolKind::Fetch | ToolKind::Delegate | ToolKind::Mode | ToolKind::Other => &mut stats.others,
         };
         *count += 1;
         let label = label(tool, input);
@@ -138,16 +139,16 @@ pub(crate) fn total_tokens(usage: &Usage) -> u64 {
 /// Says what a call does, for people.
 fn label(tool: &str, input: &Value) -> String {
     let text = |key: &str| input[key].as_str().filter(|text| !text.trim().is_empty());
-    let what = match tool {
-        "Bash" | "PowerShell" => {
-            return format!("Running {}", short(text("description").or(text("command"))));
-        }
-        "Read" => return format!("Reading {}", short(text("file_path"))),
-        "Edit" | "Write" => return format!("Changing {}", short(text("file_path"))),
-        "Grep" | "Glob" => return format!("Searching {}", short(text("pattern"))),
-        _ => text("description").or(text("prompt")).or(text("query")).or(text("url")),
+    let known = KnownTool::find(tool);
+    let subject = known.and_then(|it| it.subject_of(input));
+    let subject = match known.map(|it| it.kind) {
+        Some(ToolKind::Execute) => text("description").or(subject),
+        _ => subject,
     };
-    match what {
+    if let (Some(doing), Some(subject)) = (known.and_then(|it| it.kind.doing()), subject) {
+        return format!("{doing} {}", short(Some(subject)));
+    }
+    match subject.or(text("description")).or(text("prompt")).or(text("query")) {
         Some(what) => format!("{tool}: {}", short(Some(what))),
         None => tool.to_owned(),
     }

@@ -33,8 +33,6 @@ const GUESS: Price = Price {
 pub(crate) struct BackgroundBudget {
     /// The most, as a share of what the conversation cost; without one they are not limited.
     share: Option<f64>,
-    /// A model that costs little.
-    small_model: Option<String>,
     /// What is known of models.
     models: ModelCatalog,
     /// Held to count.
@@ -63,8 +61,8 @@ pub(crate) struct Reservation {
 }
 
 impl BackgroundBudget {
-    pub(crate) fn new(share: Option<f64>, small_model: Option<String>, models: ModelCatalog) -> Self {
-        Self { share, small_model, models, spending: Mutex::default() }
+    pub(crate) fn new(share: Option<f64>, models: ModelCatalog) -> Self {
+        Self { share, models, spending: Mutex::default() }
     }
 
     /// Counts a response.
@@ -77,13 +75,13 @@ impl BackgroundBudget {
         }
     }
 
-    /// Finds the cheaper model for an agent that sees so many tokens of a conversation with `main`.
-    pub(crate) fn quote(&self, main: &str, tokens: u64) -> Quote {
+    /// Finds the cheaper model for an agent that sees so many tokens of a conversation with `main`; `small` is one that costs
+    /// little.
+    pub(crate) fn quote(&self, main: &str, small: &str, tokens: u64) -> Quote {
         let cached = Quote { model: main.to_owned(), usd: cached_cost(&self.price(main), tokens) };
-        let Some(small) = &self.small_model else { return cached };
         let (known, theirs) = (self.models.facts(small), self.models.facts(main));
         let (Some(price), true) = (known.price, theirs.price.is_some()) else { return cached };
-        let fresh = Quote { model: small.clone(), usd: fresh_cost(&price, tokens) };
+        let fresh = Quote { model: small.to_owned(), usd: fresh_cost(&price, tokens) };
         if tokens + ROOM <= known.window && fresh.usd < cached.usd { fresh } else { cached }
     }
 
@@ -139,11 +137,7 @@ mod tests {
     #[test]
     fn agents_stay_below_a_twentieth_of_what_a_growing_conversation_costs() {
         for model in ["claude-opus-4-8", "claude-sonnet-4-5", "a-model-nobody-knows"] {
-            let budget = Arc::new(BackgroundBudget::new(
-                Some(0.05),
-                Some("claude-haiku-4-5".to_owned()),
-                ModelCatalog::default(),
-            ));
+            let budget = Arc::new(BackgroundBudget::new(Some(0.05), ModelCatalog::default()));
             let mut n_sent = 0;
             for request in 0..400_u64 {
                 let tokens = 20_000 + request * 350;
@@ -154,7 +148,7 @@ mod tests {
                     ..Usage::default()
                 };
                 budget.record(false, model, &usage);
-                let quote = budget.quote(model, tokens);
+                let quote = budget.quote(model, "claude-haiku-4-5", tokens);
                 let Some(reservation) = budget.reserve(&quote) else { continue };
                 n_sent += 1;
                 // It writes half as much again as it should.
@@ -178,8 +172,8 @@ mod tests {
 
     #[test]
     fn two_agents_at_once_share_what_is_left() {
-        let budget = Arc::new(BackgroundBudget::new(Some(0.05), None, ModelCatalog::default()));
-        let quote = budget.quote("claude-sonnet-4-5", 20_000);
+        let budget = Arc::new(BackgroundBudget::new(Some(0.05), ModelCatalog::default()));
+        let quote = budget.quote("claude-sonnet-4-5", "claude-sonnet-4-5", 20_000);
         // Enough for one of them and a bit.
         let n_tokens = (2.4 * quote.usd / 0.05 / GUESS.output * 1e6) as u64;
         let usage = Usage { output_tokens: n_tokens, ..Usage::default() };
@@ -193,20 +187,20 @@ mod tests {
     #[test]
     fn small_model_is_asked_only_where_it_is_cheaper_and_large_enough() {
         let small = "claude-haiku-4-5";
-        let budget = BackgroundBudget::new(None, Some(small.to_owned()), ModelCatalog::default());
+        let budget = BackgroundBudget::new(None, ModelCatalog::default());
         for (main, tokens, expected) in [
             ("claude-sonnet-4-5", 100_000, "claude-sonnet-4-5"),
             ("claude-opus-4-1", 100_000, small),
             ("claude-opus-4-1", 400_000, "claude-opus-4-1"),
             ("a-model-nobody-knows", 100_000, "a-model-nobody-knows"),
         ] {
-            assert_eq!(budget.quote(main, tokens).model, expected, "{main} {tokens}");
+            assert_eq!(budget.quote(main, small, tokens).model, expected, "{main} {tokens}");
         }
     }
 
     #[test]
     fn agents_that_were_asked_for_are_not_limited() {
-        let budget = Arc::new(BackgroundBudget::new(None, None, ModelCatalog::default()));
-        assert!(budget.reserve(&budget.quote("claude-opus-4-8", 500_000)).is_some());
+        let budget = Arc::new(BackgroundBudget::new(None, ModelCatalog::default()));
+        assert!(budget.reserve(&budget.quote("claude-opus-4-8", "claude-haiku-4-5", 500_000)).is_some());
     }
 }

@@ -70,6 +70,7 @@ async fn check(run_tool: fn() -> ToolFuture<'static>, is_cancelled: bool, expect
         task_store: Arc::new(loci_tools::MemoryTaskStore::default()),
         plans: None,
         worktrees: None,
+        session: "s".to_owned(),
         env_dir: Arc::default(),
         tasks: loci_tools::BackgroundTasks::default(),
         agent: None,

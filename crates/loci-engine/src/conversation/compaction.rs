@@ -213,6 +213,11 @@ impl Conversation {
         context_tokens(self.recorder.path(), self.recorder.replaced(), self.overhead())
     }
 
+    /// Returns about how many tokens the conversation alone has: prompt, tools and instructions are in every request.
+    pub(super) fn conversation_tokens(&self) -> u64 {
+        self.tokens().saturating_sub(self.overhead())
+    }
+
     /// Returns about how many tokens a request has besides the conversation.
     pub(super) fn overhead(&self) -> u64 {
         self.base.tokens() + self.prelude.tokens()
@@ -304,7 +309,7 @@ impl Conversation {
         let step = match said {
             Ok((text, ended)) => {
                 self.account_summary(&pending, &ended);
-                self.heard_summary(&mut pending.attempt, &text, &ended)
+                self.next_compaction_step(&mut pending.attempt, &text, &ended)
             }
             // Without its pictures it may not be too large.
             Err(failure) if failure.kind == FailureKind::TooLarge => pending.attempt.as_text().ok_or(failure),
@@ -322,7 +327,7 @@ impl Conversation {
     }
 
     /// Makes the next step of an answer; the error says why it is none.
-    fn heard_summary(
+    fn next_compaction_step(
         &self,
         attempt: &mut CompactionAttempt,
         text: &str,
@@ -392,7 +397,7 @@ impl Conversation {
         self.restore_used(&past, &pending.room);
         self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
         self.compactor.guard.succeeded();
-        let tokens = self.tokens();
+        let tokens = self.conversation_tokens();
         self.helpers.context_compacted(tokens);
         self.tell(EngineEvent::Compacted {
             metadata: CompactionCarryover::strip(

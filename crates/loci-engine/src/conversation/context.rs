@@ -43,6 +43,7 @@ use crate::sandbox_hosts::QUESTION_PREFIX;
 use crate::schedule::ScheduleService;
 use crate::skills::SessionSkills;
 use crate::slash_command::{CommandRegistry, split_command};
+use crate::small_model::SmallModel;
 use crate::state::change;
 use crate::timeline::TimelineRecorder;
 use crate::web::WebService;
@@ -62,6 +63,8 @@ pub(crate) struct SessionContext {
     pub(crate) tmp: SessionTmp,
     /// Prompts for later; none where nothing is to be scheduled.
     pub(crate) schedule: Option<Arc<ScheduleService>>,
+    /// The model of small work beside the conversation.
+    pub(crate) small_model: SmallModel,
     /// The web, for tools that use it.
     pub(crate) web: Arc<WebService>,
     /// The editor that drives the session, where it has a say.

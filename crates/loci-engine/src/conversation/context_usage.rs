@@ -6,6 +6,7 @@ use std::time::Duration;
 use loci_context::{ContextCategory, ContextItem, ContextUsage, conversation_items, prose_tokens};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::usage::Usage;
+use loci_llm::has_long_cache_life;
 use loci_stdx::Timestamp;
 use loci_storage::config::InstructionScope;
 use loci_tools::Host as _;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::host::lock;
 use super::{Conversation, Prelude};
-use crate::instructions::shown_instructions;
+use crate::instructions::render_instructions;
 use crate::mcp::McpConfig;
 use crate::snapshot::SessionSnapshot;
 
@@ -86,8 +87,8 @@ impl Conversation {
     /// What opens the conversation: instruction files, the index of memories, what servers say of themselves.
     fn opening_items(&self) -> Vec<ContextItem> {
         let Prelude::Opening(opening) = &self.prelude else { return Vec::new() };
-        let files = shown_instructions(&self.instructions.files);
-        let memory = self.ctx.memory.iter().flat_map(|memory| memory.shown_indexes());
+        let files = render_instructions(&self.instructions.files);
+        let memory = self.ctx.memory.iter().flat_map(|memory| memory.memory_indexes());
         let mut items: Vec<ContextItem> = files
             .into_iter()
             .chain(memory)
@@ -121,11 +122,7 @@ impl Conversation {
     /// Tells whether the last answer is so recent that what was said before it is still in the provider's cache.
     fn is_cache_warm(&self) -> bool {
         let vars = self.host.env().vars;
-        let time =
-            match vars.is_truthy("ENABLE_PROMPT_CACHING_1H") && !vars.is_truthy("FORCE_PROMPT_CACHING_5M") {
-                true => LONG_CACHE_TIME,
-                false => CACHE_TIME,
-            };
+        let time = if has_long_cache_life(&vars) { LONG_CACHE_TIME } else { CACHE_TIME };
         let path = self.recorder.path();
         let last = path.iter().rev().find(|entry| entry.head().kind == EntryKind::Assistant);
         let at = last.and_then(|entry| entry.fields().read::<String>("timestamp"));

@@ -441,7 +441,7 @@ impl Conversation {
 
     /// Takes note that results were cleared, here or by the server.
     pub(super) fn note_cleared(&mut self) {
-        let tokens = self.tokens();
+        let tokens = self.conversation_tokens();
         self.helpers.context_cleared(tokens);
     }
 

@@ -22,8 +22,8 @@ use crate::command::{Prompt, ToolChanges};
 use crate::event::EngineEvent;
 use crate::extension::{ExpansionGate, FeatureHooks, PromptExpansion};
 use crate::prepared_call::PreparedCall;
+use crate::skills::announced_skills;
 use crate::skills::layer::{SkillLayer, UsedSkill};
-use crate::skills::told_names;
 use crate::skills::use_skill::{SkillPlace, SkillUse, TurnGrants};
 use crate::skills::used::has_skill_text;
 use crate::slash_command::{CommandAction, CommandCall, split_command};
@@ -102,7 +102,8 @@ impl Conversation {
             return Vec::new();
         }
         self.offer_skills();
-        let listing = self.offers_skills().then(|| skills.listing(&mut told_names(self.recorder.path())));
+        let listing =
+            self.offers_skills().then(|| skills.listing(&mut announced_skills(self.recorder.path())));
         listing.flatten().map(|attachment| ToolAttachment { attachment }).into_iter().collect()
     }
 
@@ -121,7 +122,7 @@ impl Conversation {
         if !self.offers_skills() {
             return;
         }
-        let mut told = told_names(self.recorder.path());
+        let mut told = announced_skills(self.recorder.path());
         if let Some(listing) = self.ctx.skills.listing(&mut told) {
             self.recorder.attachment(listing);
         }

@@ -150,6 +150,7 @@ fn side_host(
         task_store: Arc::new(MemoryTaskStore::default()),
         plans: None,
         worktrees: None,
+        session: ctx.identity.get().id().to_string(),
         env_dir: Arc::clone(&ctx.env_dir),
         tasks: BackgroundTasks::default().of_agent(&agent.id),
         agent: Some(agent.clone()),

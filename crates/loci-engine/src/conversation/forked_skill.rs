@@ -111,7 +111,14 @@ impl Conversation {
         self.recorder.command_output(&text, is_error);
         self.run.tally.text.clone_from(&text);
         let argument = Some(fork.arguments).filter(|text| !text.is_empty());
-        let output = LocalCommandOutput { name: fork.name, argument, text, is_error, has_prompt: true };
+        let output = LocalCommandOutput {
+            name: fork.name,
+            argument,
+            text,
+            is_error,
+            has_prompt: true,
+            is_unavailable: false,
+        };
         self.tell(EngineEvent::LocalCommand(output));
         self.tell_warnings();
         let event = match (self.run.has_interrupted, is_error) {

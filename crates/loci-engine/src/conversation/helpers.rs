@@ -10,6 +10,7 @@ use loci_core::message::{Block, Message};
 use loci_core::permission::Mode;
 use loci_tools::Host;
 
+use super::host::lock;
 use super::{Conversation, ForkPoint};
 use crate::background::{
     BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, Reservation, SummaryPrefetch,
@@ -69,16 +70,16 @@ impl Helpers {
         }
     }
 
-    /// Takes note that results were cleared, so that the context has fewer tokens than it had.
-    pub(super) fn context_cleared(&mut self, tokens: u64) {
+    /// Takes note that results were cleared, so that the conversation has only so many tokens now.
+    pub(super) fn context_cleared(&mut self, conversation_tokens: u64) {
         if let Some(notes) = &mut self.notes {
-            notes.shortened(tokens);
+            notes.shortened(conversation_tokens);
         }
     }
 
-    /// Takes note that the conversation was compacted.
-    pub(super) fn context_compacted(&mut self, tokens: u64) {
-        self.context_cleared(tokens);
+    /// Takes note that the conversation was compacted, and has only so many tokens now.
+    pub(super) fn context_compacted(&mut self, conversation_tokens: u64) {
+        self.context_cleared(conversation_tokens);
         if let Some(summary) = &mut self.summary {
             summary.shortened();
         }
@@ -127,7 +128,7 @@ impl Conversation {
     /// at the end of a turn there is none. The conversation does not wait.
     pub(super) fn consider_notes(&mut self, messages: Option<&[Message]>) {
         let tokens = match &self.helpers.notes {
-            Some(_) => self.tokens(),
+            Some(_) => self.conversation_tokens(),
             None => return,
         };
         let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
@@ -198,7 +199,8 @@ impl Conversation {
     /// nothing, when that would be too much for what the conversation has cost so far.
     fn affordable_fork_point(&self, messages: Option<&[Message]>) -> Option<(ForkPoint, Reservation)> {
         let main = self.current_model();
-        let quote = self.ctx.background_budget.quote(&main, self.tokens());
+        let small = self.ctx.small_model.choose(&lock(&self.ctx.ambient).env.vars, None);
+        let quote = self.ctx.background_budget.quote(&main, &small, self.tokens());
         let reservation = self.ctx.background_budget.reserve(&quote)?;
         let point = self.fork_point(messages);
         if quote.model == main {

@@ -40,20 +40,20 @@ impl Conversation {
     }
 
     /// Tells whether hooks hear of what happens here: in the main line, and in agents that work for a call of it.
-    pub(super) fn is_told_to_hooks(&self) -> bool {
+    pub(super) fn reports_to_hooks(&self) -> bool {
         self.agent.as_ref().is_none_or(|agent| agent.parent.is_some())
     }
 
     /// Returns the event of the end of a turn; agents that work beside the conversation have none.
     pub(super) fn stop_event(&self) -> Option<HookEvent> {
         let event = if self.is_main() { HookEvent::Stop } else { HookEvent::SubagentStop };
-        self.is_told_to_hooks().then_some(event)
+        self.reports_to_hooks().then_some(event)
     }
 
     /// Tells hooks, once, that an agent begins which works for a call; what they add stands before its first prompt.
     pub(super) async fn begin_agent_hooks(&mut self) {
         let is_first = !std::mem::replace(&mut self.has_told_begin, true);
-        let is_subagent = !self.is_main() && self.is_told_to_hooks();
+        let is_subagent = !self.is_main() && self.reports_to_hooks();
         if !(is_first && is_subagent && self.ctx.hooks.has(HookEvent::SubagentStart)) {
             return;
         }
@@ -74,7 +74,7 @@ impl Conversation {
 
     /// Tells hooks of something, if any of them listens; `event` is made only then.
     pub(crate) fn notify_hooks(&self, kind: HookEvent, event: impl FnOnce() -> EventInput) {
-        let is_told = self.is_main() || (kind.is_about_a_tool() && self.is_told_to_hooks());
+        let is_told = self.is_main() || (kind.is_about_a_tool() && self.reports_to_hooks());
         if let Some(hooks) = self.ctx.listeners(kind).filter(|_| is_told) {
             hooks.notify(event(), self.hook_moment());
         }
@@ -147,10 +147,10 @@ impl Conversation {
 
     /// Tells whether a screen waits for a response to be whole, since hooks say what is shown of it.
     pub(super) fn holds_stream(&self) -> bool {
-        self.is_shown_first() && self.ctx.identity.get().is_interactive()
+        self.filters_before_display() && self.ctx.identity.get().is_interactive()
     }
 
-    fn is_shown_first(&self) -> bool {
+    fn filters_before_display(&self) -> bool {
         self.is_main() && self.ctx.hooks.has(HookEvent::MessageDisplay)
     }
 
@@ -167,9 +167,9 @@ impl Conversation {
     }
 
     /// Lets hooks say what is shown of a response that is complete; the event comes back when they have.
-    pub(super) fn shown_first(&mut self, event: Event) -> Option<Event> {
+    pub(super) fn filter_before_display(&mut self, event: Event) -> Option<Event> {
         let is_ended = matches!(event, Event::Ended { .. });
-        if !(is_ended && self.is_shown_first() && !self.run.answer_text.is_empty()) {
+        if !(is_ended && self.filters_before_display() && !self.run.answer_text.is_empty()) {
             if is_ended {
                 self.release_stream(None);
             }

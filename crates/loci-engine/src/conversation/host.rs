@@ -65,6 +65,8 @@ pub(crate) struct ConversationHost {
     moment: Mutex<HookMoment>,
     /// The session's plan, for the main line.
     plans: Option<Arc<PlanService>>,
+    /// The session, as commands are told it.
+    session: String,
     /// Where hooks leave variables for commands, once there are any.
     env_dir: Arc<OnceLock<PathBuf>>,
     /// The agent whose calls they are; none for the main line.
@@ -112,6 +114,7 @@ pub(crate) struct HostParts {
     pub(crate) task_store: Arc<dyn TaskStore>,
     pub(crate) plans: Option<Arc<PlanService>>,
     pub(crate) worktrees: Option<Arc<WorktreeService>>,
+    pub(crate) session: String,
     pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
     pub(crate) tasks: BackgroundTasks,
     pub(crate) agent: Option<AgentRef>,
@@ -137,6 +140,7 @@ impl ConversationHost {
             plans: parts.plans,
             worktrees: parts.worktrees,
             moment: Mutex::default(),
+            session: parts.session,
             env_dir: parts.env_dir,
             agent: parts.agent,
             agents: None,
@@ -379,6 +383,13 @@ impl Host for ConversationHost {
 
     fn child_env(&self) -> Vec<(String, String)> {
         let mut env = lock(&self.ambient).child_env.clone();
+        let mut set = |name: &str, value: String| env.push((name.to_owned(), value));
+        set("CLAUDE_CODE_SESSION_ID", self.session.clone());
+        set("CLAUDE_CODE_CHILD_SESSION", "1".to_owned());
+        set("CLAUDE_PID", std::process::id().to_string());
+        if let Some(effort) = &lock(&self.moment).effort {
+            set("CLAUDE_EFFORT", effort.clone());
+        }
         if let Some(dir) = self.env_dir.get() {
             env.push((HOOK_ENV_VARIABLE.to_owned(), dir.display().to_string()));
         }

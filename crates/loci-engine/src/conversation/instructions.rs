@@ -16,7 +16,7 @@ use super::Conversation;
 use super::host::lock;
 use crate::config::ReadInstructions;
 use crate::event::EngineEvent;
-use crate::instructions::{Opening, note, remember, resume, shown_instructions};
+use crate::instructions::{Opening, note, remember, render_instructions, resume};
 use crate::restore::{file_states, last_todos};
 
 /// The instruction files of a conversation.
@@ -90,10 +90,10 @@ impl Conversation {
 
     fn remake_opening(&mut self) {
         let date = self.env.clock.local_date().to_string();
-        let mut shown = shown_instructions(&self.instructions.files);
+        let mut shown = render_instructions(&self.instructions.files);
         // An agent has memories of its own, or none.
         let memory = self.ctx.memory.iter().filter(|_| self.agent.is_none());
-        shown.extend(memory.flat_map(|memory| memory.shown_indexes()));
+        shown.extend(memory.flat_map(|memory| memory.memory_indexes()));
         let InstructionState { excluded, servers, .. } = &self.instructions;
         self.prelude = Prelude::Opening(Some(Opening::new(&user_context(excluded, &shown, servers, &date))));
         self.instructions.told_date = date;

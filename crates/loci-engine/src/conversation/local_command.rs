@@ -12,9 +12,11 @@ use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::command::DirectorySource;
 use crate::config::CompactionConfig;
-use crate::event::{EngineEvent, TurnReport};
+use crate::event::{EngineEvent, ModelChoice, TurnReport};
 use crate::local_command::LocalCommandOutput;
-use crate::model_name::{is_model_available, resolve_model};
+use crate::model_name::{
+    available_model, is_model_available, is_recognized_model, planning_model, resolve_model,
+};
 use crate::state::{change, change_identity};
 use crate::turn::{Interruption, Outcome, TurnEnd};
 
@@ -44,12 +46,22 @@ impl Conversation {
         self.finish(TurnEnd { outcome, round_trips: 0, stop_reason: None })
     }
 
+    /// Asks the model, or the two, that a name stands for from now on; the error says why not.
+    pub(crate) fn set_model_by_name(&mut self, name: Option<&str>) -> Result<(), String> {
+        let planner =
+            name.and_then(|name| planning_model(&self.host.env().vars, &self.ctx.state.get().settings, name));
+        if let Some(planner) = planner.as_ref().filter(|planner| !self.can_keep_budget(planner)) {
+            return Err(unknown_price(planner));
+        }
+        let before = std::mem::replace(&mut self.chosen_planner, planner);
+        let model = name.map(|name| self.allowed_model(name));
+        self.set_model(model).inspect_err(|_| self.chosen_planner = before)
+    }
+
     /// Asks another model from now on; the error says why not.
-    pub(crate) fn set_model(&mut self, model: Option<String>) -> Result<(), String> {
+    fn set_model(&mut self, model: Option<String>) -> Result<(), String> {
         if let Some(name) = model.as_ref().filter(|name| !self.can_keep_budget(name)) {
-            return Err(format!(
-                "The price of `{name}` is unknown, so the budget of this run could not be kept; the model stays"
-            ));
+            return Err(unknown_price(name));
         }
         if let Some(name) = model.as_ref().filter(|name| !self.may_choose(name)) {
             return Err(format!("Settings (availableModels) do not let `{name}` be chosen; the model stays"));
@@ -59,13 +71,35 @@ impl Conversation {
         Ok(())
     }
 
-    /// Tells whether settings let a model be chosen.
+    /// Refuses what cannot be a model's name before it is asked for in vain: a program cannot see that it was mistyped.
+    pub(crate) fn check_recognized(&self, name: &str) -> Result<(), String> {
+        let id = self.allowed_model(name);
+        match is_recognized_model(&self.host.env().vars, &self.ctx.state.get().settings, &id) {
+            true => Ok(()),
+            false => Err(format!("Model \"{name}\" is not a recognized model id; the model stays")),
+        }
+    }
+
+    /// Says which model is asked now, and whether that is news to a conversation that has begun.
+    pub(crate) fn model_choice(&self, before: &str) -> ModelChoice {
+        let model = self.current_model();
+        let is_news = model != before && !self.recorder.path().is_empty();
+        ModelChoice { model, is_news }
+    }
+
+    /// Tells whether settings let a model be chosen, by its id.
     pub(super) fn may_choose(&self, model: &str) -> bool {
         let vars = self.host.env().vars;
-        let is_default = resolve_model(&vars, "default") == model;
-        let name = if is_default { "default" } else { model };
         let settings = &self.ctx.state.get().settings;
-        is_model_available(&vars, settings, name) || is_model_available(&vars, settings, model)
+        available_model(&vars, settings, "default").as_deref() == Some(model)
+            || is_model_available(&vars, settings, model)
+    }
+
+    /// Returns the id of the model that a name stands for, among those that settings let be chosen; its own, where none does.
+    pub(crate) fn allowed_model(&self, name: &str) -> String {
+        let vars = self.host.env().vars;
+        let settings = &self.ctx.state.get().settings;
+        available_model(&vars, settings, name).unwrap_or_else(|| resolve_model(&vars, name))
     }
 
     /// Asks with another effort from now on.
@@ -120,4 +154,9 @@ impl Conversation {
         }
         Ok(directory)
     }
+}
+
+/// Says that a budget cannot be kept with a model.
+fn unknown_price(model: &str) -> String {
+    format!("The price of `{model}` is unknown, so the budget of this run could not be kept; the model stays")
 }

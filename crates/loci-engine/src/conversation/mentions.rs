@@ -1,13 +1,15 @@
-//! What a prompt names with `@`: files and directories are read and recorded behind the prompt, agents are pointed out.
+//! What a prompt names with `@`: files, directories and earlier sessions are read and recorded behind the prompt, agents are
+//! pointed out.
 //!
-//! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, or `@agent-name` (`@"name (agent)"`), at the beginning of a
-//! word. Reading goes through the Read tool, as a call would, but nobody is asked and no hook is told: whoever types the
+//! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, `@agent-name` (`@"name (agent)"`), or
+//! `@session:ID` (`@"session:a title"`), at the beginning of a word. Reading goes through the Read tool, as a call would, but nobody is asked and no hook is told: whoever types the
 //! name wants it read. Deny rules of Read hold. A word that names nothing is a word, unless it can only be a path.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::ids::ToolUseId;
+use loci_core::permission::Rulebook;
 use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
 use loci_tools::{Host, Tool, ToolCall, Workspace};
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Conversation, InboxMessage};
 use crate::command::QueuedPrompt;
 use crate::event::EngineEvent;
+use crate::local_command::LocalCommands;
 
 /// How many mentions of one prompt are read.
 const MOST_MENTIONS: usize = 50;
@@ -98,12 +101,26 @@ impl Conversation {
         let (agents, book) = (host.agent_names(), self.rules_now());
         let read = self.toolbox.find_shared("Read").filter(|_| !book.is_tool_denied("Read"));
         let cancel = self.run.calls.child_token();
+        let has_files = !host.env().vars.is_truthy("CLAUDE_CODE_DISABLE_ATTACHMENTS");
+        let sessions = self.ctx.local_commands.clone();
         Some(async move {
             let place = host.workspace();
             let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };
             for mention in found {
                 if let Some(name) = mention.agent(&agents) {
                     mentioned.attachments.push(json!({"type": "agent_mention", "agentType": name}));
+                    continue;
+                }
+                if !has_files {
+                    continue;
+                }
+                if let (Some(name), Some(sessions)) = (mention.session(&place), &sessions) {
+                    match attach_session(name, sessions, &book).await {
+                        Ok(attachment) => mentioned.attachments.push(attachment),
+                        Err(why) => {
+                            mentioned.problems.push(format!("`@session:{name}` was not attached: {why}"));
+                        }
+                    }
                     continue;
                 }
                 let Some(path) = mention.find(&place) else {
@@ -135,8 +152,23 @@ pub(super) fn asks_for_deep_thought(text: &str) -> bool {
 
 /// Tells whether what a prompt mentions is among its attachments already.
 fn has_mentions(attachments: &[Value]) -> bool {
-    let kinds = ["file", "directory", "agent_mention"];
+    let kinds = ["file", "directory", "agent_mention", "session_mention"];
     attachments.iter().any(|attachment| kinds.iter().any(|kind| attachment["type"] == *kind))
+}
+
+/// Reads a session that is mentioned, unless a rule denies reading its transcript.
+async fn attach_session(
+    name: &str,
+    sessions: &Arc<dyn LocalCommands>,
+    book: &Rulebook,
+) -> Result<Value, String> {
+    let (sessions, name) = (Arc::clone(sessions), name.to_owned());
+    let reading = tokio::task::spawn_blocking(move || sessions.read_session(&name));
+    let session = reading.await.map_err(|_| "reading it was given up".to_owned())??;
+    if book.is_read_denied(&session.file) {
+        return Err("a rule denies reading it".to_owned());
+    }
+    Ok(json!({"type": "session_mention", "sessionId": session.id, "text": session.text}))
 }
 
 /// Reads what is mentioned; none where the conversation holds it already.
@@ -231,6 +263,13 @@ impl Mention {
         let name = quoted.or_else(|| self.path.strip_prefix("agent-"))?;
         let plain = name.trim_end_matches(PUNCTUATION);
         agents.iter().find(|agent| *agent == name || *agent == plain)
+    }
+
+    /// Returns the name of the session that it names; a file that is called so comes first.
+    fn session(&self, place: &Workspace) -> Option<&str> {
+        let name = self.path.strip_prefix("session:")?;
+        let name = if self.is_quoted { name } else { name.trim_end_matches(PUNCTUATION) };
+        Some(name.trim()).filter(|name| !name.is_empty() && self.find(place).is_none())
     }
 
     /// Returns the file or directory that it names, without the sentence's punctuation where that is none of its.
@@ -341,6 +380,28 @@ mod tests {
         for (text, is_found) in [("@a.rs", true), ("@a.rs?", true), ("@a.rs),", true), ("@b.rs", false)] {
             let mention = find_mentions(text).remove(0);
             assert_eq!(mention.find(&place).is_some(), is_found, "{text}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_named_by_id_or_title_and_files_come_first() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("session:file"), "x").unwrap();
+        let place = Workspace {
+            cwd: directory.path().to_owned(),
+            project: directory.path().to_owned(),
+            extra_dirs: Vec::new(),
+            home: directory.path().to_owned(),
+        };
+        for (text, expected) in [
+            ("as in @session:0b5e-1, please", Some("0b5e-1")),
+            ("@\"session:mend the port\"", Some("mend the port")),
+            ("@session:", None),
+            ("@session", None),
+            ("@session:file", None),
+        ] {
+            let mention = find_mentions(text).remove(0);
+            assert_eq!(mention.session(&place), expected, "{text}");
         }
     }
 

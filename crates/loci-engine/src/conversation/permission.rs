@@ -171,7 +171,7 @@ impl Conversation {
 
     /// Takes what the classifier said; hooks are told of a no before the model is.
     pub(super) fn classified(&mut self, id: &ToolUseId, said: Option<Classified>) {
-        let hooks = self.ctx.listeners(HookEvent::PermissionDenied).filter(|_| self.is_told_to_hooks());
+        let hooks = self.ctx.listeners(HookEvent::PermissionDenied).filter(|_| self.reports_to_hooks());
         let (Some(hooks), Some(Classified::Block(reason))) = (hooks, said.clone()) else {
             return self.follow_classifier(id, said);
         };

@@ -80,7 +80,7 @@ impl Conversation {
         if !self.is_main() {
             return;
         }
-        self.ctx.plans.forget_told();
+        self.ctx.plans.forget_announced();
         let plan = self.host.plan().file.and_then(|file| plan_attachment(&file));
         plan.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
         if self.ctx.plans.is_active() {

@@ -27,6 +27,9 @@ use crate::turn::{Event, Notice, RequestPlan};
 /// Below so many tokens an estimate is too rough to say that a prompt was cut.
 const LEAST_TO_JUDGE: u64 = 3_000;
 
+/// A window is never so small: whoever says less counts in a way of its own.
+const LEAST_READ: u64 = 1_500;
+
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
     pub(super) fn request(&mut self, plan: &RequestPlan) {
@@ -70,11 +73,21 @@ impl Conversation {
     /// Returns a plan with the model that a skill of this turn asks for, unless another has taken over already or its
     /// price is unknown to a run that has a budget.
     fn granted_plan(&self, plan: &RequestPlan) -> RequestPlan {
+        let plan = &RequestPlan { model: self.model_of_mode(&plan.model), ..plan.clone() };
         let granted = self.grants.model.as_ref().filter(|_| plan.model == self.current_model());
         let vars = self.host.env().vars;
         let model = granted.map(|name| self.model.catalog.stand_in(resolve_model(&vars, name)));
         let model = model.filter(|name| self.can_keep_budget(name) && self.may_choose(name));
         RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
+    }
+
+    /// Returns the model of the mode that the session is in now, for one of the two that plan and do the work: a plan may
+    /// have been approved since the turn began.
+    fn model_of_mode(&self, model: &str) -> String {
+        match self.models_in_use() {
+            (work, Some(planner)) if model == work || model == planner => self.current_model(),
+            _ => model.to_owned(),
+        }
     }
 
     /// Records what the model is to hear before its next answer: work that has ended beside the conversation, and messages
@@ -122,6 +135,8 @@ impl Conversation {
                     identity.totals.add(&model, &facts, &ended.usage);
                     identity.totals.api += taken;
                 });
+                let event = StreamEvent::Ended(ended.clone());
+                self.tell(EngineEvent::Stream { event, first_after: None });
                 Event::Ended { ended, spent_usd: self.ctx.spent_usd() }
             }
             RequestEvent::Stream(event) => Event::Stream(event),
@@ -134,19 +149,20 @@ impl Conversation {
         }
     }
 
-    /// Says once that Ollama seems to have cut a prompt: it does so without a word when its window is too small.
+    /// Says once that a server seems to have cut a prompt: Ollama does so without a word when its window is too small.
     fn warn_of_cut_prompts(&mut self, model: &str, usage: &Usage) {
-        let counted = usage.input_tokens + usage.cache_read_input_tokens;
-        let is_counted = counted > 0 && !usage.extra.contains_key("estimated");
-        if self.has_warned_of_cuts || !model.starts_with("ollama/") || !is_counted {
+        let counted = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        let is_counted = counted >= LEAST_READ && !usage.extra.contains_key("estimated");
+        if self.has_warned_of_cuts || !is_counted || !self.model.catalog.facts(model).is_named {
             return;
         }
         let sent = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
         if sent > LEAST_TO_JUDGE && counted * 2 < sent {
             self.has_warned_of_cuts = true;
             self.tell(EngineEvent::Warning(format!(
-                "Ollama read {counted} tokens where about {sent} were sent: it cuts prompts that are longer than its window. \
-                 Start it with OLLAMA_CONTEXT_LENGTH=32768 or more, and say so in the `providers` setting (`window`)."
+                "`{model}` read {counted} tokens where about {sent} were sent: its server seems to cut prompts that are longer \
+                 than its window, as Ollama does. Start it with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768), and say how much in \
+                 the `providers` setting (`window`)."
             )));
         }
     }

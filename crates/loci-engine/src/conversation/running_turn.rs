@@ -75,6 +75,8 @@ pub(super) struct RunningTurn {
     pub(super) batch: Vec<ToolBatchCall>,
     pub(super) tally: Tally,
     pub(super) has_interrupted: bool,
+    /// Whether it is the turn of a command that makes the conversation shorter.
+    pub(super) is_compaction: bool,
     /// The compaction whose summary is being written.
     pub(super) pending: Option<PendingCompaction>,
     /// The message from which on a compaction that the user wants keeps everything.
@@ -166,6 +168,7 @@ impl RunningTurn {
             batch: Vec::new(),
             tally: Tally::begin(now),
             has_interrupted: false,
+            is_compaction: false,
             pending: None,
             keeps_from: None,
             compacted: None,

@@ -144,7 +144,7 @@ impl Conversation {
             return;
         }
         let path = self.recorder.path();
-        let (told, said) = (told_in(path), settled_in(path));
+        let (told, said) = (announced_in(path), settled_in(path));
         let names: Vec<String> = self.toolbox.deferred().map(|tool| tool.name.clone()).collect();
         let added: Vec<&String> = names.iter().filter(|name| !told.contains(name)).collect();
         let is_there = |name: &String| names.contains(name) || self.toolbox.find(name).is_some();
@@ -204,7 +204,7 @@ fn deltas(path: &[Arc<Entry>]) -> impl Iterator<Item = Value> + '_ {
 }
 
 /// Returns the names that the model knows and that were not said to be gone since.
-fn told_in(path: &[Arc<Entry>]) -> Vec<String> {
+fn announced_in(path: &[Arc<Entry>]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for delta in deltas(path) {
         let removed = names(&delta["removedNames"]);
@@ -275,7 +275,7 @@ mod tests {
             delta(&["d"], &["c"], &["z"]),
             found(&["d", "b"]),
         ];
-        assert_eq!(told_in(&path), ["a", "b", "d"]);
+        assert_eq!(announced_in(&path), ["a", "b", "d"]);
         assert_eq!(found_in(&path), (vec!["z".to_owned()], vec!["b".to_owned(), "d".to_owned()]));
     }
 }

@@ -6,6 +6,7 @@ use loci_core::hooks::HookEvent;
 use loci_core::ids::PromptId;
 use loci_core::message::Block;
 use loci_core::stream::{Failure, FailureKind};
+use serde_json::json;
 
 use super::Conversation;
 use super::running_turn::RunningTurn;
@@ -21,6 +22,8 @@ use loci_tools::Host as _;
 
 const BLANK: &str = "The prompt is empty. Send some text, or a picture.";
 const NOTHING_OPEN: &str = "There is nothing to go on with. Send a prompt.";
+/// How many commands are named where one is not known.
+const NAMED_COMMANDS: usize = 12;
 
 /// What a turn begins with.
 #[derive(Debug, Clone)]
@@ -69,6 +72,7 @@ impl Conversation {
         self.take_up_skills();
         self.grants = self.agent_limits.grants.clone();
         self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
+        self.run.is_compaction = self.asks_for(&input, CommandAction::Compact);
         self.start_turn();
         match self.open(input) {
             Ok(event) => self.handle(event),
@@ -131,6 +135,7 @@ impl Conversation {
             dirs: self.ctx.state.get().permission.rulebook.dirs.iter().skip(1).cloned().collect(),
             effort: self.effort_now(),
             betas: self.model.betas.clone(),
+            is_compaction: self.run.is_compaction,
         }));
     }
 
@@ -197,8 +202,25 @@ impl Conversation {
         self.run.expansion =
             self.slash_command(&prompt).filter(|call| call.command.action == CommandAction::Skill);
         self.run.is_scheduled = prompt.is_scheduled;
+        self.note_unknown_command(&prompt);
         self.run.prompt = Some(prompt);
         Ok(Event::Prompt)
+    }
+
+    /// Has the model hear that a prompt which looks like a command is none.
+    fn note_unknown_command(&mut self, prompt: &Prompt) {
+        if prompt.is_verbatim || self.agent.is_some() {
+            return;
+        }
+        let (registry, said) = (self.ctx.slash_commands.get(), prompt.content.text());
+        let Some(name) = registry.unknown_name(&said) else { return };
+        let known: Vec<&str> = registry.iter().map(|command| command.name.as_str()).collect();
+        self.recorder.add_before_prompt(vec![json!({
+            "type": "unknown_command_fallback",
+            "commandName": name,
+            "availableCommandNames": known.iter().take(NAMED_COMMANDS).collect::<Vec<_>>(),
+            "availableCommandCount": known.len(),
+        })]);
     }
 
     /// Tells whether a turn would begin with a slash command that does this.
@@ -235,7 +257,7 @@ impl Conversation {
             max_objections: if has_goal { 0 } else { self.ctx.max_objections },
             mends_calls: self.model.catalog.facts(&main).is_named
                 && self.toolbox.descriptors().next().is_some(),
-            shows_batches: self.is_told_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
+            shows_batches: self.reports_to_hooks() && self.ctx.listeners(HookEvent::PostToolBatch).is_some(),
             structured: self.limits.structured.clone().filter(|_| self.is_main()),
         }
     }

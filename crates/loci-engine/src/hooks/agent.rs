@@ -20,7 +20,6 @@ use crate::config::{CompactionConfig, ModelConfig};
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{AgentSetup, ForkPoint, SessionContext};
 use crate::request::RequestBase;
-use crate::side_request::small_model;
 
 /// The type of such agents, in their side files.
 pub(crate) const HOOK_AGENT: &str = "hook-agent";
@@ -88,7 +87,7 @@ impl HookService {
         let mut toolbox = agents.toolbox.clone();
         toolbox.retain(|tool| TOOLS.contains(&tool.name.as_str()));
         let vars = host.env().vars;
-        let main = self.world().models.stand_in(small_model(&vars, model));
+        let main = self.world().small_model.choose(&vars, model);
         let model = ModelConfig { main, effort: None, max_thinking_tokens: Some(0), ..agents.model.clone() };
         let prompt = PromptParts { replacement: Some(SYSTEM.to_owned()), ..PromptParts::default() };
         let session = ctx.identity.get();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loci_core::hooks::{Handler, HandlerEnd, HookEntry, HookEvent, HookInput, Shell};
+use loci_stdx::prefixed_command;
 use loci_tools::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, OnOutput, SandboxPlace, run_told_child};
 use tokio_util::sync::CancellationToken;
 
@@ -29,12 +30,15 @@ impl HookService {
         let root = self.world().identity.get().project_root().display().to_string();
         // A shell fills variables in by itself: the name of a directory must never be read as code.
         let filled = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &root);
-        let line = |flags: &[&str]| flags.iter().copied().chain([command]).map(str::to_owned).collect();
+        let env = self.command_env(entry, input, &root);
+        let prefixed = || prefixed_command(&env, command).unwrap_or_else(|| command.to_owned());
         let (program, args) = match (args, shell) {
             (Some(args), _) => (filled(command), args.iter().map(|arg| filled(arg)).collect()),
-            (None, Shell::Sh) => ("/bin/sh".to_owned(), line(&["-c"])),
-            (None, Shell::Bash) => ("bash".to_owned(), line(&["-c"])),
-            (None, Shell::PowerShell) => ("pwsh".to_owned(), line(&["-NoProfile", "-Command"])),
+            (None, Shell::Sh) => ("/bin/sh".to_owned(), vec!["-c".to_owned(), prefixed()]),
+            (None, Shell::Bash) => ("bash".to_owned(), vec!["-c".to_owned(), prefixed()]),
+            (None, Shell::PowerShell) => {
+                ("pwsh".to_owned(), ["-NoProfile", "-Command", command].map(str::to_owned).to_vec())
+            }
         };
         let sandbox = match self.sandbox_of(entry, &input.common.cwd) {
             Ok(sandbox) => sandbox,
@@ -50,7 +54,7 @@ impl HookService {
             program,
             args,
             cwd: input.common.cwd.clone(),
-            env: self.command_env(entry, input, &root),
+            env,
             stdin,
             // Short: the shell that watches reads it letter by letter.
             mark: format!("hook-{}", lock(&self.world().ambient).env.random.alphanumeric(16)),

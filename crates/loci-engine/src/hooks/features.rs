@@ -186,7 +186,7 @@ impl HookService {
         }
         let event = EventInput::DirectoryAdded { directory, source: source.as_str().to_owned() };
         let input = self.input(event, moment);
-        self.spawn_told(move |service| async move {
+        self.spawn_reported(move |service| async move {
             let (runs, _) = service.run_all(&input, None, None).await;
             if source == DirectorySource::SlashCommand {
                 let (name, id) = (input.hook_name(), service.fresh_id());

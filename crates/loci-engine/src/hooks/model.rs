@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::HookService;
 use crate::conversation::host::lock;
-use crate::side_request::{answer_text, ask_model, small_model};
+use crate::side_request::{answer_text, ask_model};
 
 /// What the model is told before the question.
 const SYSTEM: &str = "You check one condition for a coding agent that is about to act or to stop. Read the question and the \
@@ -30,8 +30,8 @@ impl HookService {
         (limit, continues): (Duration, bool),
         cancel: &CancellationToken,
     ) -> HandlerEnd {
-        let model = small_model(&lock(&self.world().ambient).env.vars, model);
-        let model = self.world().models.stand_in(model);
+        let vars = lock(&self.world().ambient).env.vars.clone();
+        let model = self.world().small_model.choose(&vars, model);
         let question = Message::new(Role::User, vec![Block::new_text(&with_arguments(prompt, &json))]);
         let request = Request {
             system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],

@@ -144,7 +144,7 @@ impl HookService {
 
     /// Runs every handler that an event concerns; nobody waits for them but the end of the session.
     pub(super) fn fire_detached(&self, input: HookInput) {
-        self.spawn_told(move |service| async move {
+        self.spawn_reported(move |service| async move {
             let decision = service.fire(input, None, None).await.decision;
             service.tell_user(decision.messages);
             if let Some(paths) = decision.watch_paths {
@@ -154,7 +154,7 @@ impl HookService {
     }
 
     /// Does something that nobody waits for but the end of the session.
-    pub(super) fn spawn_told<F: Future<Output = ()> + Send>(
+    pub(super) fn spawn_reported<F: Future<Output = ()> + Send>(
         &self,
         work: impl FnOnce(Self) -> F + Send + 'static,
     ) {

@@ -18,7 +18,9 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::{HookService, HookWorld};
 use crate::client_request::ClientRequests;
-use crate::config::Ambient;
+use crate::config::{Ambient, ModelConfig};
+use crate::model_name::resolve_model;
+use crate::small_model::SmallModel;
 
 /// What hooks are tried in.
 pub struct HookTrialWorld {
@@ -77,6 +79,7 @@ pub async fn try_hooks(
         permission: PermissionState { rulebook, ..PermissionState::default() },
         ..AppState::default()
     };
+    let small_model = SmallModel::new(&ModelConfig::new(&resolve_model(&env.vars, "default")));
     let service = HookService::new(
         config,
         &[],
@@ -90,6 +93,7 @@ pub async fn try_hooks(
             client_requests: ClientRequests::none(),
             client: Client::scripted(|_| Vec::new(), Duration::ZERO),
             models: ModelCatalog::default(),
+            small_model,
             has_classifier: false,
             main_agent: None,
             mcp_tools: None,
@@ -127,6 +131,7 @@ pub(super) mod tests {
             is_interactive: false,
             is_persistent: false,
         });
+        let small_model = SmallModel::new(&ModelConfig::new("main"));
         let world = HookWorld {
             identity: Arc::new(Store::new(identity)),
             state: Arc::new(Store::new(AppState::default())),
@@ -141,6 +146,7 @@ pub(super) mod tests {
             client_requests: ClientRequests::none(),
             client: Client::scripted(|_| Vec::new(), Duration::ZERO),
             models: ModelCatalog::default(),
+            small_model,
             has_classifier: false,
             main_agent: None,
             mcp_tools,

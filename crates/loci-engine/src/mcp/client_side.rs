@@ -152,11 +152,12 @@ pub struct ClientBridge(pub ClientRequests);
 
 impl Bridge for ClientBridge {
     fn deliver(&self, server: &str, message: Value) -> BridgeAnswer {
-        let requests = self.0.clone();
         let payload =
             Map::from_iter([("server_name".to_owned(), json!(server)), ("message".to_owned(), message)]);
+        // It leaves now: what is said to a server arrives in the order in which it was said.
+        let asking = self.0.request("mcp_message", payload);
         Box::pin(async move {
-            let answer = requests.request("mcp_message", payload).await.map_err(|error| error.to_string())?;
+            let answer = asking.await.map_err(|error| error.to_string())?;
             Ok(answer.get("mcp_response").filter(|it| it.is_object()).cloned())
         })
     }

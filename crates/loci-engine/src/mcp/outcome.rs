@@ -54,7 +54,7 @@ pub(super) fn outcome(
     spill: Spill<'_>,
 ) -> ToolOutcome {
     let is_error = result.is_error || misfit.is_some();
-    let content = content(shown_parts(result, misfit), limits, spill);
+    let content = content(readable_parts(result, misfit), limits, spill);
     let content = match content {
         ToolContent::Text(text) if text.is_empty() => {
             ToolContent::Text(format!("({tool} answered with nothing)"))
@@ -70,7 +70,7 @@ pub(super) fn outcome(
 
 /// Returns the parts of a result that are shown. Data that does not fit the tool's schema is told apart from what the
 /// server says in words, which stands for it where there is any.
-pub(super) fn shown_parts(result: CallResult, misfit: Option<String>) -> Vec<ContentPart> {
+pub(super) fn readable_parts(result: CallResult, misfit: Option<String>) -> Vec<ContentPart> {
     let CallResult { mut parts, structured, .. } = result;
     let has_text = parts.iter().any(|part| matches!(part, ContentPart::Text(_)));
     match (structured, &misfit) {

@@ -66,7 +66,7 @@ async fn answer(
         McpAction::CallTool { tool, input } => call_tool(servers, &tool, input).await.map(Some),
         McpAction::ReadResource { server, uri } => {
             let parts = servers.read(&server, &uri).await.map_err(|error| error.to_string())?;
-            let contents: Vec<Value> = parts.into_iter().map(|part| shown_resource(&uri, part)).collect();
+            let contents: Vec<Value> = parts.into_iter().map(|part| resource_to_json(&uri, part)).collect();
             Ok(Some(json!({"contents": contents})))
         }
         McpAction::Authenticate { server, redirect_uri } => {
@@ -101,7 +101,7 @@ async fn call_tool(servers: &Servers, tool: &str, input: Value) -> Result<Value,
     let (server, name) = offered.ok_or_else(|| no_tool(tool))?;
     match servers.call(server, name, input, Value::Null, None).await {
         Ok(result) => {
-            let content: Vec<Value> = result.parts.iter().map(shown_part).collect();
+            let content: Vec<Value> = result.parts.iter().map(part_to_json).collect();
             let mut answer = json!({"content": content, "isError": result.is_error});
             if let Some(structured) = result.structured {
                 answer["structuredContent"] = structured;
@@ -113,7 +113,7 @@ async fn call_tool(servers: &Servers, tool: &str, input: Value) -> Result<Value,
 }
 
 /// Returns a part of a result in the protocol's words.
-fn shown_part(part: &ContentPart) -> Value {
+fn part_to_json(part: &ContentPart) -> Value {
     match part {
         ContentPart::Text(text) => json!({"type": "text", "text": text}),
         ContentPart::Image { mime_type, base64 } => {
@@ -135,7 +135,7 @@ fn no_tool(tool: &str) -> String {
     format!("There is no MCP tool `{}`", loci_stdx::single_line(tool, 200))
 }
 
-fn shown_resource(uri: &str, part: ContentPart) -> Value {
+fn resource_to_json(uri: &str, part: ContentPart) -> Value {
     match part {
         ContentPart::Text(text) => json!({"uri": uri, "text": text}),
         ContentPart::Image { mime_type, base64 } => {

@@ -47,7 +47,7 @@ fn row(view: &ServerView) -> Value {
         row["serverInfo"] = json!({"name": handshake.name, "version": handshake.version});
     }
     if view.kind != "sdk" {
-        row["config"] = shown_config(&view.written, view.kind);
+        row["config"] = config_to_json(&view.written, view.kind);
     }
     if let Some(error) = &view.error {
         row["error"] = json!(error);
@@ -59,7 +59,7 @@ fn row(view: &ServerView) -> Value {
             .iter()
             .map(|(_, tool)| {
                 let mut shown =
-                    json!({"name": tool.name, "annotations": shown_annotations(&tool.annotations)});
+                    json!({"name": tool.name, "annotations": annotations_to_json(&tool.annotations)});
                 if !tool.description.is_empty() {
                     shown["description"] = json!(tool.description);
                 }
@@ -71,7 +71,7 @@ fn row(view: &ServerView) -> Value {
 }
 
 /// Returns an entry as it was written, with its type; what was not written into the file is not in it.
-fn shown_config(written: &Value, kind: &str) -> Value {
+fn config_to_json(written: &Value, kind: &str) -> Value {
     let mut shown = Map::from_iter([("type".to_owned(), json!(kind))]);
     for (key, value) in written.as_object().into_iter().flatten() {
         shown.insert(key.clone(), value.clone());
@@ -80,7 +80,7 @@ fn shown_config(written: &Value, kind: &str) -> Value {
 }
 
 /// Clients know the hints by shorter names.
-fn shown_annotations(annotations: &Value) -> Value {
+fn annotations_to_json(annotations: &Value) -> Value {
     let names =
         [("readOnlyHint", "readOnly"), ("destructiveHint", "destructive"), ("openWorldHint", "openWorld")];
     let hints = names.iter().filter_map(|(hint, name)| {

@@ -19,7 +19,7 @@ use loci_tools::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::outcome::{ResultLimits, content, outcome, shown_parts};
+use super::outcome::{ResultLimits, content, outcome, readable_parts};
 use crate::calls::interrupted;
 
 /// How much of a result in the background is told with its end.
@@ -101,7 +101,7 @@ impl Tool for McpTool {
                     Ok(()) = progress.changed() => {
                         let news = progress.borrow_and_update().clone();
                         if let Some(news) = news {
-                            host.progress(&call.id, ToolProgress::Output(shown_progress(&news)));
+                            host.progress(&call.id, ToolProgress::Output(format_progress(&news)));
                         }
                     }
                 }
@@ -147,7 +147,8 @@ impl McpTool {
             return std::future::pending().await;
         }
         let patience = self.servers.limits().auto_background;
-        let patience = patience.filter(|_| self.is_interactive && host.tasks().is_main());
+        let is_wanted = self.is_interactive || host.env().vars.is_truthy("CLAUDE_AUTO_BACKGROUND_TASKS");
+        let patience = patience.filter(|_| is_wanted && host.tasks().is_main());
         let too_long = async {
             match patience {
                 Some(patience) => tokio::time::sleep(patience).await,
@@ -232,7 +233,7 @@ impl BackgroundCall {
                     false => BackgroundStatus::Completed,
                 };
                 // Pictures can only be told of as files here.
-                let parts = shown_parts(result, misfit).into_iter().map(as_file).collect();
+                let parts = readable_parts(result, misfit).into_iter().map(as_file).collect();
                 let unbounded = ResultLimits::new(usize::MAX, None);
                 (
                     status,
@@ -267,7 +268,7 @@ fn as_file(part: ContentPart) -> ContentPart {
 }
 
 /// Returns news of a call on one line.
-fn shown_progress(progress: &Progress) -> String {
+fn format_progress(progress: &Progress) -> String {
     let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
     let message = progress.message.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
     match (progress.done == 0.0, progress.total, message.trim_start()) {

@@ -97,7 +97,7 @@ fn add(hasher: &mut Sha256, message: &Message) {
 }
 
 fn hex(hasher: Sha256) -> String {
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    loci_core::hex::to_hex(&hasher.finalize())
 }
 
 fn difference(recorded: &[Message], sent: &[Message]) -> String {

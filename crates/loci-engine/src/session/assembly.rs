@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use loci_context::excluded_sections;
+use loci_context::{PromptParts, excluded_sections, system_prompt};
 use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
+use loci_core::entry::{Entry, EntryKind};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
 use loci_storage::sessions::LineMirror;
 use loci_tools::{BackgroundTasks, DeathWatch, Host as _, Workspace};
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::side_question::SideQuestions;
@@ -35,6 +37,7 @@ use crate::recorder::Recorder;
 use crate::request::RequestBase;
 use crate::sandbox_hosts::connect_sandbox;
 use crate::schedule::ScheduleService;
+use crate::small_model::SmallModel;
 use crate::state::connect;
 use crate::state_effects::SessionStateEffects;
 use crate::task_list::task_store;
@@ -42,6 +45,8 @@ use crate::timeline::TimelineRecorder;
 use crate::web::{WebService, WebWorld};
 use crate::worktrees::WorktreeService;
 
+/// The attachment that has the system prompt.
+const PROMPT_SNAPSHOT: &str = "prompt_snapshot";
 /// The variable that turns schedules off.
 const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
 
@@ -74,6 +79,7 @@ impl Session {
         let memory = config.memory.take();
         let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
         let env_dir = Arc::new(OnceLock::new());
+        let small_model = SmallModel::new(&config.model);
         let own_caller = config.mcp.as_ref().map(McpConfig::tool_caller);
         let mcp_tools = config.mcp_tools.take().or(own_caller);
         let hooks = HookService::new(
@@ -89,6 +95,7 @@ impl Session {
                 client_requests: config.client_requests.clone(),
                 client: config.client.clone(),
                 models: config.model.catalog.clone(),
+                small_model: small_model.clone(),
                 has_classifier: config.classifier.is_some(),
                 main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
                 mcp_tools: mcp_tools.clone(),
@@ -106,6 +113,7 @@ impl Session {
                 state: Arc::clone(&state),
                 ambient: Arc::clone(&ambient),
                 main_model: config.model.main.clone(),
+                small_model: small_model.clone(),
                 mcp_tools,
                 death_watch: DeathWatch::default(),
             },
@@ -130,6 +138,7 @@ impl Session {
             ambient,
             tmp: config.tmp.clone(),
             schedule: schedule(&config, &who),
+            small_model,
             web: Arc::new(web),
             editor: config.editor.take(),
             mirror: config.mirrors_transcript.then(|| mirror(events.clone())),
@@ -162,7 +171,6 @@ impl Session {
             skills: Arc::clone(&config.skills),
             background_budget: Arc::new(BackgroundBudget::new(
                 config.background.max_share,
-                config.background.small_model.take(),
                 config.model.catalog.clone(),
             )),
             env_dir,
@@ -236,10 +244,12 @@ impl Conversation {
             task_store: task_store(&config.home, &who, &config.env, events.clone()),
             plans: Some(Arc::clone(&ctx.plans)),
             worktrees: Some(Arc::clone(&ctx.worktrees)),
+            session: who.id().to_string(),
             env_dir: Arc::clone(&ctx.env_dir),
             tasks: tasks(&ctx),
             agent: None,
         });
+        let own = config.keeps_prompt.then(|| kept_prompt(&mut config.prompt, &config.history.path));
         let (prompt, toolbox, id) = (&config.prompt, &config.toolbox, who.id().as_str());
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
         let deps = background_deps(&ctx, &config);
@@ -248,7 +258,7 @@ impl Conversation {
             events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone() }));
         }
         let base_of_agents = AgentBase {
-            prompt: config.prompt.clone(),
+            prompt: PromptParts { snapshot: Vec::new(), ..config.prompt.clone() },
             limits: config.limits.clone(),
             compaction: config.compaction,
             instructions: config.instructions.clone(),
@@ -264,6 +274,7 @@ impl Conversation {
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
         let log = config.log.with_mirror(ctx.mirror.clone());
         let mut recorder = Recorder::new(config.env.clone(), log, config.stamp, config.history);
+        recorder.add_before_prompt(own.flatten().into_iter().collect());
         if who.is_persistent() {
             recorder.find_lost_tasks(Some(&who.companion_dir().join("subagents")));
         }
@@ -307,6 +318,29 @@ impl Conversation {
         });
         conversation.set_tool_search(search);
         conversation
+    }
+}
+
+/// Takes the prompt that a session has recorded, so that it is sent as it was; without one, returns what is to be recorded.
+/// A compaction leaves it behind: then there is nothing cached that another prompt would lose.
+fn kept_prompt(prompt: &mut PromptParts, path: &[Arc<Entry>]) -> Option<Value> {
+    let recorded =
+        path.iter().rev().filter(|entry| entry.head().kind == EntryKind::Attachment).find_map(|entry| {
+            let attachment: Value = entry.fields().read("attachment")?;
+            let texts =
+                attachment["systemPrompt"].as_array()?.iter().map(|it| it.as_str().map(str::to_owned));
+            let texts: Option<Vec<String>> = texts.collect();
+            texts.filter(|texts| attachment["type"] == PROMPT_SNAPSHOT && !texts.is_empty())
+        });
+    match recorded {
+        Some(texts) => {
+            prompt.snapshot = texts;
+            None
+        }
+        None => {
+            let texts: Vec<String> = system_prompt(prompt).into_iter().map(|it| it.text).collect();
+            Some(json!({"type": PROMPT_SNAPSHOT, "systemPrompt": texts}))
+        }
     }
 }
 

@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::message::{Block, Content};
-use loci_tools::Host;
 
 use super::Session;
 use crate::command::{Command, Prompt};
 use crate::conversation::TurnInput;
 use crate::event::{EngineEvent, TurnReport};
-use crate::model_name::resolve_model;
 use crate::state::set_mode;
 
 /// Puts the first words of the agent that a new conversation runs as before its first prompt. A front end may say them by
@@ -61,10 +59,20 @@ impl Session {
             Command::SetMode(mode) => {
                 set_mode(&conversation.ctx.state, mode);
             }
-            Command::SetModel(model) => {
-                let vars = conversation.host.env().vars;
-                if let Err(why) = conversation.set_model(model.map(|name| resolve_model(&vars, &name))) {
-                    conversation.tell(EngineEvent::Warning(why));
+            Command::SetModel { request, model } => {
+                let before = conversation.current_model();
+                let known = match (&request, model.as_deref()) {
+                    (Some(_), Some(name)) => conversation.check_recognized(name),
+                    (None, _) | (_, None) => Ok(()),
+                };
+                let done = known.and_then(|()| conversation.set_model_by_name(model.as_deref()));
+                match (request, done) {
+                    (Some(request), done) => {
+                        let outcome = done.map(|()| conversation.model_choice(&before));
+                        conversation.tell(EngineEvent::ModelAnswered { request, outcome });
+                    }
+                    (None, Err(why)) => conversation.tell(EngineEvent::Warning(why)),
+                    (None, Ok(())) => {}
                 }
             }
             Command::Snapshot { request } => {

@@ -9,9 +9,7 @@ use crate::command::{Command, DirectorySource, Prompt};
 use crate::conversation::TurnInput;
 use crate::goal::{CLEAR_WORDS, goal_prompt, refusal};
 use crate::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
-use crate::model_name::resolve_model;
-use crate::slash_command::{CommandAction, CommandCall};
-use loci_tools::Host as _;
+use crate::slash_command::{CommandAction, CommandCall, split_command};
 
 /// What is said where somebody did not want to wait.
 const INTERRUPTED: &str = "Interrupted";
@@ -76,7 +74,34 @@ impl Session {
             text,
             is_error,
             has_prompt: false,
+            is_unavailable: false,
         };
+        self.conversation.end_local(output);
+    }
+
+    /// Returns what to say to an input that is a command which people know, and which there is not here.
+    pub(super) fn unavailable_call(&self, input: &TurnInput) -> Option<LocalCommandOutput> {
+        let TurnInput::Prompt(prompt) = input else { return None };
+        if prompt.is_verbatim || prompt.is_scheduled {
+            return None;
+        }
+        let said = prompt.content.text();
+        let (name, argument) = split_command(&said)?;
+        let text = self.conversation.ctx.slash_commands.get().unavailable(name)?;
+        let name = name.to_owned();
+        Some(LocalCommandOutput {
+            name,
+            argument,
+            text,
+            is_error: false,
+            has_prompt: false,
+            is_unavailable: true,
+        })
+    }
+
+    /// Says that a command is not there, in a turn without a request.
+    pub(super) fn refuse_unavailable(&mut self, output: LocalCommandOutput) {
+        self.conversation.begin_local();
         self.conversation.end_local(output);
     }
 
@@ -129,11 +154,7 @@ impl Session {
     async fn apply_effect(&mut self, effect: LocalEffect) -> Result<Option<String>, String> {
         let conversation = &mut self.conversation;
         match effect {
-            LocalEffect::SetModel(name) => {
-                let vars = conversation.host.env().vars;
-                let model = name.map(|name| resolve_model(&vars, &name));
-                conversation.set_model(model).map(|()| None)
-            }
+            LocalEffect::SetModel(name) => conversation.set_model_by_name(name.as_deref()).map(|()| None),
             LocalEffect::SetEffort(effort) => {
                 conversation.set_effort(effort);
                 Ok(None)

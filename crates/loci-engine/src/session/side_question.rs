@@ -8,7 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Session;
 use crate::background::{self, AgentEnd, AgentReport, AgentTask, BackgroundDeps, Policy};
-use crate::command::SideTask;
+use crate::command::{SideExchange, SideTask};
 use crate::conversation::AgentSetup;
 use crate::event::EngineEvent;
 
@@ -17,6 +17,10 @@ const INSTRUCTION: &str = "The user has a question on the side, while the work a
 few sentences, from what you know and what stands above. You cannot use tools here, and neither the question nor your \
 answer becomes part of the conversation, so promise nothing and do not go on with the work. Where the answer is not to be \
 had without looking something up, say so and say where to look.";
+
+/// What the model is told before earlier questions of the kind, and how many of them it is told of.
+const EARLIER: &str = "The user has asked on the side before, and was told this:";
+const MOST_EARLIER: usize = 20;
 
 /// What the model is told to say in a few words what a session is about.
 const RECAP: &str = "The user was away for a while and is coming back to this session. Say in one or two short sentences, in at \
@@ -77,6 +81,13 @@ impl Session {
 fn instruction(task: &SideTask) -> String {
     match task {
         SideTask::Question(question) => format!("{INSTRUCTION}\n\nThe question:\n{question}"),
+        SideTask::FollowUp { earlier, question } => {
+            let first = earlier.len().saturating_sub(MOST_EARLIER);
+            let told = |it: &SideExchange| format!("Question: {}\nAnswer: {}", it.question, it.answer);
+            let earlier: Vec<String> = earlier[first..].iter().map(told).collect();
+            let earlier = earlier.join("\n\n");
+            format!("{INSTRUCTION}\n\n{EARLIER}\n\n{earlier}\n\nThe question now:\n{question}")
+        }
         SideTask::Recap => RECAP.to_owned(),
         SideTask::Suggestion => SUGGESTION.to_owned(),
         SideTask::SummaryFrom { prompt, focus } => {
@@ -123,6 +134,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn earlier_questions_on_the_side_are_told_with_their_answers() {
+        let exchange = |n: usize| SideExchange { question: format!("q{n}."), answer: format!("a{n}.") };
+        let (earlier, question) = ((0..25).map(exchange).collect(), "and now?".to_owned());
+        let text = instruction(&SideTask::FollowUp { earlier, question });
+        for (part, is_told) in [("q4.", false), ("q5.", true), ("a24.", true), ("and now?", true)] {
+            assert_eq!(text.contains(part), is_told, "{part}: {text}");
+        }
+    }
 
     #[test]
     fn calls_without_results_are_left_out_with_what_follows() {

@@ -6,14 +6,14 @@ const INSTEAD: &[(&str, &str)] = &[
     ("output-style", "Set `outputStyle` in the settings: `loci config set outputStyle NAME`"),
     ("pr-comments", "Ask for it in words: loci reads comments with `gh`"),
     ("ultraplan", "Use `/plan` with the task"),
+    ("login", "Run `loci login` in a shell, or set ANTHROPIC_API_KEY"),
+    ("color", "Sessions have names, not colours: `/rename`"),
     (
-        "background",
-        "A session ends with its terminal; Ctrl+B has what runs go on in the background, `/subtask` gives a side task away",
+        "terminal-setup",
+        "Keys are in `/keybindings`; Shift+Enter needs no set-up in terminals that can tell it apart",
     ),
-    (
-        "bg",
-        "A session ends with its terminal; Ctrl+B has what runs go on in the background, `/subtask` gives a side task away",
-    ),
+    ("setup-bedrock", "Set CLAUDE_CODE_USE_BEDROCK=1; `docs/providers.md` has the rest"),
+    ("setup-vertex", "Set CLAUDE_CODE_USE_VERTEX=1; `docs/providers.md` has the rest"),
     ("heapdump", "Use `loci --debug` for a trace of what loci does"),
     ("feedback", "There is no service that would take it; the repository of loci has issues"),
     ("bug", "There is no service that would take it; the repository of loci has issues"),
@@ -21,40 +21,53 @@ const INSTEAD: &[(&str, &str)] = &[
     ("import", "Use `loci sessions import` for sessions of Codex"),
     (
         "logout",
-        "Keys are kept in the config home under `loci/`; remove the file there, or unset ANTHROPIC_API_KEY",
+        "Run `loci logout` in a shell, or unset ANTHROPIC_API_KEY; `loci auth status` says what is used",
+    ),
+    ("fast", "`/effort low` makes answers quicker, `/model haiku` even more"),
+    (
+        "advisor",
+        "Ask another model with `/model`, or send an agent with a model of its own out (`docs/agents.md`)",
+    ),
+    ("insights", "`/usage` has plots by day, model and project; `loci stats` counts all sessions"),
+    ("ide", "Editors start `loci acp` themselves (`docs/acp.md`)"),
+    ("schedule", "`/loop` repeats a prompt while loci runs; use `loci -p` in cron for the rest"),
+    ("workflows", "A skill of yours does it: write the steps into `.claude/skills/NAME/SKILL.md`"),
+    ("deep-research", "Ask for it in words: loci searches the web and sends agents out"),
+    ("voice", "Use the dictation of your system: it types into the prompt"),
+    ("ultrareview", "Use `/code-review` and `/security-review`"),
+    ("autofix-pr", "Ask for it in words: loci reads a pull request and its checks with `gh`"),
+    ("install-github-app", "Use `loci -p` in a workflow (`docs/headless.md`)"),
+    (
+        "remote-control",
+        "`/background` has the session go on without a terminal; use tmux and ssh to reach one",
+    ),
+    ("teleport", "`loci -r` goes on with any session of this machine"),
+    ("chrome", "Add an MCP server that drives a browser: `loci mcp add`"),
+    (
+        "team-onboarding",
+        "Put it into `CLAUDE.md`: `/init` begins one; memories can be shared (`docs/team-memory.md`)",
+    ),
+    ("upgrade", "There is no plan to buy; loci is paid with your key. A new release is a new binary"),
+    ("usage-credits", "loci is paid with your key; `/usage` says what was used"),
+    (
+        "privacy-settings",
+        "loci sends what you say to the model and nothing elsewhere; `docs/settings.md` has the switches",
     ),
 ];
 
 /// Commands of one vendor's services.
 const VENDOR: &[&str] = &[
-    "advisor",
     "artifacts",
-    "autofix-pr",
-    "chrome",
     "claude-api",
     "dataviz",
-    "deep-research",
     "desktop",
-    "fast",
-    "ide",
-    "insights",
     "mobile",
     "passes",
     "powerup",
-    "privacy-settings",
     "radio",
-    "remote-control",
     "remote-env",
-    "schedule",
     "stickers",
-    "team-onboarding",
-    "teleport",
-    "ultrareview",
-    "upgrade",
-    "usage-credits",
-    "voice",
     "web-setup",
-    "workflows",
 ];
 
 /// Says what to do in the place of a command that is known elsewhere and not offered here.
@@ -70,6 +83,26 @@ pub fn not_offered(name: &str) -> Option<String> {
 mod tests {
     use super::super::CommandRegistry;
     use super::*;
+
+    /// All that a user of the reference may type and that is not here.
+    const KNOWN: &[&str] = &[
+        "advisor artifacts autofix-pr bug chrome claude-api color dataviz deep-research design-login desktop fast feedback",
+        "heapdump ide import insights install-github-app install-slack-app login logout mobile output-style passes powerup",
+        "pr-comments privacy-settings radio release-notes remote-control remote-env schedule setup-bedrock setup-vertex",
+        "stickers team-onboarding teleport terminal-setup ultraplan ultrareview upgrade usage-credits vim voice web-setup",
+        "workflows",
+    ];
+
+    #[test]
+    fn every_command_that_is_known_elsewhere_has_an_answer_once() {
+        for name in KNOWN.iter().flat_map(|line| line.split(' ')) {
+            assert!(not_offered(name).is_some(), "{name}");
+        }
+        for (name, instead) in INSTEAD {
+            assert!(!VENDOR.contains(name), "{name} is there twice");
+            assert!(instead.len() > 10, "{name}");
+        }
+    }
 
     #[test]
     fn what_is_offered_is_not_denied() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, Role};
 use loci_core::permission::{Mode, Rulebook};
+use loci_core::stream::StreamEvent;
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_engine::{Command, EngineEvent, Prompt, QueuedPrompt, Session, SessionHandle, ToolChanges};
 use loci_llm::Client;
@@ -125,6 +126,22 @@ impl Playing {
     fn sent(&self) -> Vec<String> {
         self.sent.lock().unwrap().clone()
     }
+}
+
+/// Whoever looks on knows from it that the model waits, and what it has used.
+#[tokio::test]
+async fn end_of_an_answer_is_told_while_its_call_runs() {
+    let mut playing = Playing::start();
+    playing.begin().await;
+    loop {
+        match playing.events.recv().await.unwrap() {
+            EngineEvent::Stream { event: StreamEvent::Ended(_), .. } => break,
+            EngineEvent::User(_) | EngineEvent::TurnEnded(_) => panic!("the call cannot have ended"),
+            _ => {}
+        }
+    }
+    playing.gate.add_permits(1);
+    assert_eq!(playing.wait_for("ended").await, ["result", "said", "ended"]);
 }
 
 #[tokio::test]

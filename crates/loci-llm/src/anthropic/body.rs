@@ -23,11 +23,20 @@ use crate::request::{Request, Thinking};
 /// Made once: every block of every request is looked through.
 static FOREIGN_MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"cache_control\""));
 
-const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}}"#;
+/// How a body is written for whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Wording<'a> {
+    pub(crate) features: Features,
+    pub(crate) addressee: &'a Addressee,
+    /// Beta features that stand in the body.
+    pub(crate) betas: &'a [String],
+    /// What marks the end of a cached prefix, with the brace that ends the object it stands in; none, if nothing is cached.
+    pub(crate) cache_mark: Option<&'static str>,
+}
 
 /// Writes the body.
-pub(crate) fn write(request: &Request, features: Features, addressee: &Addressee, betas: &[String]) -> Bytes {
-    let marks = Marks::plan(request);
+pub(crate) fn write(request: &Request, wording: Wording<'_>) -> Bytes {
+    let marks = wording.cache_mark.map_or_else(Marks::none, |mark| Marks::plan(request, mark));
     let mut extra = request.extra_body.clone().unwrap_or_default();
     // Whole lists of ours may be replaced, but not what the request is about and how it is answered.
     let (system, tools) = (extra.shift_remove("system"), extra.shift_remove("tools"));
@@ -35,7 +44,7 @@ pub(crate) fn write(request: &Request, features: Features, addressee: &Addressee
 
     let mut out = String::with_capacity(size_hint(request));
     out.push('{');
-    for (name, value) in merged(head(request, features, addressee, betas), extra) {
+    for (name, value) in merged(head(request, wording), extra) {
         push_field(&mut out, &name, &value.to_string());
     }
     match system {
@@ -52,12 +61,8 @@ pub(crate) fn write(request: &Request, features: Features, addressee: &Addressee
 }
 
 /// Returns all fields but the long lists, in order.
-fn head(
-    request: &Request,
-    features: Features,
-    addressee: &Addressee,
-    betas: &[String],
-) -> Map<String, Value> {
+fn head(request: &Request, wording: Wording<'_>) -> Map<String, Value> {
+    let Wording { features, addressee, betas, .. } = wording;
     let mut head = Map::new();
     let mut add = |name: &str, value: Value| head.insert(name.to_owned(), value);
     match addressee {
@@ -140,7 +145,7 @@ fn push_system(out: &mut String, request: &Request, marks: &Marks) {
     out.push_str("\"system\":");
     push_list(out, request.system.iter().enumerate(), |out, (idx, block)| {
         let json = format!("{{\"type\":\"text\",\"text\":{}}}", json_string(&block.text));
-        push_block(out, &json, marks.is_on_system(idx));
+        push_block(out, &json, marks.on_system(idx));
     });
     out.push(',');
 }
@@ -150,7 +155,7 @@ fn push_tools(out: &mut String, request: &Request) {
         return;
     }
     out.push_str("\"tools\":");
-    push_list(out, request.tools.iter(), |out, tool| push_block(out, tool.json.as_str(), false));
+    push_list(out, request.tools.iter(), |out, tool| push_block(out, tool.json.as_str(), None));
     out.push(',');
 }
 
@@ -167,7 +172,7 @@ fn push_messages(out: &mut String, messages: &[Message], marks: &Marks) {
         let blocks = message.content.iter().enumerate();
         let blocks = blocks.filter_map(|(idx, block)| Some((idx, plain_block(block)?)));
         push_list(out, blocks, |out, (block_idx, block)| {
-            push_block(out, &block, marks.is_on_block(message_idx, block_idx));
+            push_block(out, &block, marks.on_block(message_idx, block_idx));
         });
         out.push('}');
     });
@@ -184,13 +189,13 @@ fn push_list<T>(out: &mut String, items: impl Iterator<Item = T>, push: impl Fn(
     out.push(']');
 }
 
-/// Copies an object, with the cache mark before its last brace if it is to be marked.
-fn push_block(out: &mut String, json: &str, is_marked: bool) {
+/// Copies an object, with the cache mark before its last brace if it gets one.
+fn push_block(out: &mut String, json: &str, mark: Option<&str>) {
     let json = without_foreign_mark(json);
-    match json.trim_end().strip_suffix('}') {
-        Some(body) if is_marked => {
+    match (json.trim_end().strip_suffix('}'), mark) {
+        (Some(body), Some(mark)) => {
             out.push_str(body);
-            out.push_str(CACHE_MARK);
+            out.push_str(mark);
         }
         _ => out.push_str(&json),
     }

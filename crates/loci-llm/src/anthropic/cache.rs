@@ -10,6 +10,7 @@ const MOST_MARKS: usize = 4;
 /// The places that get a cache mark.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
+    mark: &'static str,
     system: Vec<usize>,
     block: Option<(usize, usize)>,
 }
@@ -18,22 +19,29 @@ impl Marks {
     /// Chooses the system blocks that asked for it and the end of the last user message.
     ///
     /// Of too many system blocks the last are taken, because each mark covers all before it.
-    pub(crate) fn plan(request: &Request) -> Self {
+    pub(crate) fn plan(request: &Request, mark: &'static str) -> Self {
         let wishes = request.system.iter().enumerate();
         let mut system: Vec<usize> = wishes
             .filter(|(_, block)| block.is_cached && !block.text.trim().is_empty())
             .map(|(idx, _)| idx)
             .collect();
         system.drain(..system.len().saturating_sub(MOST_MARKS - 1));
-        Self { system, block: conversation_end(request) }
+        Self { mark, system, block: conversation_end(request) }
     }
 
-    pub(crate) fn is_on_system(&self, idx: usize) -> bool {
-        self.system.contains(&idx)
+    /// Marks nothing.
+    pub(crate) fn none() -> Self {
+        Self { mark: "", system: Vec::new(), block: None }
     }
 
-    pub(crate) fn is_on_block(&self, message_idx: usize, block_idx: usize) -> bool {
-        self.block == Some((message_idx, block_idx))
+    /// Returns the mark of a system block, if it gets one.
+    pub(crate) fn on_system(&self, idx: usize) -> Option<&'static str> {
+        self.system.contains(&idx).then_some(self.mark)
+    }
+
+    /// Returns the mark of a block of a message, if it gets one.
+    pub(crate) fn on_block(&self, message_idx: usize, block_idx: usize) -> Option<&'static str> {
+        (self.block == Some((message_idx, block_idx))).then_some(self.mark)
     }
 }
 

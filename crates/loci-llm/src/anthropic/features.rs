@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::request::{Request, Thinking};
 
 const LARGE_WINDOW: &str = "context-1m-2025-08-07";
-const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
+/// Lets a model with a budget of thinking think between calls, too.
+pub(super) const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
 const CONTEXT_MANAGEMENT: &str = "context-management-2025-06-27";
 const EFFORT: &str = "effort-2025-11-24";
 const TOOL_REFERENCES: &str = "advanced-tool-use-2025-11-20";

@@ -5,6 +5,9 @@
 //! `:event-type` `chunk`, payload `{"bytes": BASE64}` of one event of the Messages API), `exception` or `error`.
 //!
 //! What comes out are events of the Messages API; what went wrong comes out as its `error` event.
+//!
+//! By hand, because the vendor's crate brings its whole stack along for what is one page (the checksum is `crc32fast`'s); its
+//! published frames are the test.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::{digest, hmac};
 
+use loci_core::hex::to_hex;
+
 use super::AwsKeys;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -65,7 +67,7 @@ impl CanonicalRequest<'_> {
             encoded(if self.path.is_empty() { "/" } else { self.path }, true),
             canonical_query(self.query),
             self.signed_headers(),
-            hex(digest::digest(&digest::SHA256, self.body).as_ref())
+            to_hex(digest::digest(&digest::SHA256, self.body).as_ref())
         )
     }
 
@@ -86,7 +88,7 @@ impl CanonicalRequest<'_> {
 }
 
 fn string_to_sign(canonical: &str, scope: &Scope<'_>) -> String {
-    let hash = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
+    let hash = to_hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
     format!("{ALGORITHM}\n{}\n{}\n{hash}", scope.date, scope.credential())
 }
 
@@ -98,7 +100,7 @@ fn signature(text: &str, scope: &Scope<'_>, secret: &str) -> String {
     let region = sign(&day, scope.region);
     let service = sign(&region, scope.service);
     let key = sign(&service, "aws4_request");
-    hex(&sign(&key, text))
+    to_hex(&sign(&key, text))
 }
 
 fn canonical_query(query: &str) -> String {
@@ -145,10 +147,6 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -206,7 +204,7 @@ mod tests {
             signed.push(("x-amz-security-token".to_owned(), token.to_owned()));
         }
         if case["sign_body"] == true {
-            let hash = hex(digest::digest(&digest::SHA256, body.as_bytes()).as_ref());
+            let hash = to_hex(digest::digest(&digest::SHA256, body.as_bytes()).as_ref());
             signed.push(("x-amz-content-sha256".to_owned(), hash));
         }
         let request = CanonicalRequest { method, path: &path, query, headers: signed, body: body.as_bytes() };

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::reasoning;
 use super::think_tags::{Split, ThinkTags};
-use crate::answer_builder::AnswerBuilder;
+use crate::answer_builder::{AnswerBuilder, reasoning_details};
 use crate::failure;
 use crate::framing::Frame;
 use crate::lenient_json::parse_lenient;
@@ -110,6 +110,14 @@ struct WireUsage {
     completion_tokens: Option<u64>,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -345,10 +353,12 @@ impl WireUsage {
     fn counted(&self) -> Usage {
         let details = self.prompt_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens).unwrap_or(0);
+        let written = self.completion_tokens_details.as_ref();
         Usage {
             input_tokens: self.prompt_tokens.unwrap_or(0).saturating_sub(cached),
             cache_read_input_tokens: cached,
             output_tokens: self.completion_tokens.unwrap_or(0),
+            extra: reasoning_details(written.and_then(|details| details.reasoning_tokens)),
             ..Usage::default()
         }
     }

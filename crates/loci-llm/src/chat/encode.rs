@@ -1,8 +1,8 @@
 //! A request as Chat Completions have it.
 //!
 //! System blocks become one message. A user's message becomes a `tool` message for each result it holds, right behind the
-//! calls, then one message with all else; images of results follow in it, for a `tool` message is text. Reasoning goes back
-//! to the model that wrote it and to nobody else.
+//! calls, then one message with all else; images of results follow in it, for a `tool` message is text. Of a document the text
+//! is sent, or the whole where the server takes files. Reasoning goes back to the model that wrote it and to nobody else.
 
 use bytes::Bytes;
 use loci_core::message::{Block, BlockKind, Message, Role};
@@ -11,14 +11,17 @@ use serde_json::{Map, Value, json};
 
 use super::ChatServer;
 use crate::kept_wire::kept_for;
+use crate::pdf_text::PdfTextCache;
 use crate::request::{Request, ToolSpec};
 use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
 
 /// Stands in a result for the images that follow it.
 const SEE_NEXT: &str = "[The image is in the next message.]";
+/// Stands in a result for the documents that follow it.
+const DOCUMENT_NEXT: &str = "[The document is in the next message.]";
 
-/// Writes the body; `provider` is whom it is for.
-pub(crate) fn body(request: &Request, provider: &str, server: ChatServer) -> Bytes {
+/// Writes the body; `provider` is whom it is for, `pdf_texts` keeps what documents say.
+pub(crate) fn body(request: &Request, provider: &str, server: ChatServer, pdf_texts: &PdfTextCache) -> Bytes {
     let is_openai = server == ChatServer::OpenAi;
     let model = request.model_in(provider);
     let mut body = Map::new();
@@ -42,7 +45,7 @@ pub(crate) fn body(request: &Request, provider: &str, server: ChatServer) -> Byt
         add("tools", request.tools.iter().map(tool).collect());
     }
     let system_role = if is_openai && is_reasoning_model(model) { "developer" } else { "system" };
-    let mut messages = Messages { out: Vec::new(), provider, model: &request.model };
+    let mut messages = Messages { out: Vec::new(), provider, model: &request.model, server, pdf_texts };
     messages.system(request, system_role);
     for message in &request.messages {
         messages.push(message);
@@ -110,6 +113,8 @@ struct Messages<'a> {
     provider: &'a str,
     /// The model's full name.
     model: &'a str,
+    server: ChatServer,
+    pdf_texts: &'a PdfTextCache,
 }
 
 impl Messages<'_> {
@@ -165,19 +170,26 @@ impl Messages<'_> {
         let mut parts: Vec<Part> = Vec::new();
         for block in blocks.iter().filter(|block| block.kind() == BlockKind::ToolResult) {
             let Some(result) = result_parts(block) else { continue };
-            let (images, mut texts): (Vec<Part>, Vec<Part>) =
-                result.parts.into_iter().partition(|part| matches!(part, Part::Image(_)));
-            if !images.is_empty() {
-                texts.push(Part::Text(SEE_NEXT.to_owned()));
+            let takes_files = self.server.takes_files();
+            let (follow, mut texts): (Vec<Part>, Vec<Part>) =
+                result.parts.into_iter().partition(|part| match part {
+                    Part::Image(_) => true,
+                    Part::Document(..) => takes_files,
+                    Part::Text(_) => false,
+                });
+            let has_image = follow.iter().any(|part| matches!(part, Part::Image(_)));
+            let has_document = follow.iter().any(|part| matches!(part, Part::Document(..)));
+            for (has, notice) in [(has_image, SEE_NEXT), (has_document, DOCUMENT_NEXT)] {
+                texts.extend(has.then(|| Part::Text(notice.to_owned())));
             }
-            let texts: Vec<String> = texts.into_iter().map(Part::into_text).collect();
+            let texts: Vec<String> = texts.into_iter().map(|part| part.into_text(self.pdf_texts)).collect();
             let error = if result.is_error { "Error:\n" } else { "" };
             self.out.push(json!({
                 "role": "tool",
                 "tool_call_id": call_id_to_wire(&result.id),
                 "content": format!("{error}{}", texts.join("\n")),
             }));
-            parts.extend(images);
+            parts.extend(follow);
         }
         parts.extend(blocks.iter().filter(|block| block.kind() != BlockKind::ToolResult).filter_map(part));
         if !parts.is_empty() {
@@ -187,7 +199,9 @@ impl Messages<'_> {
 
     /// Adds a user's words; to the user's last message where nothing stands between, for templates want roles in turn.
     fn push_user(&mut self, parts: Vec<Part>) {
-        let mut parts: Vec<Value> = parts.into_iter().map(Part::into_chat).collect();
+        let takes_files = self.server.takes_files();
+        let mut parts: Vec<Value> =
+            parts.into_iter().map(|part| part.into_chat(takes_files, self.pdf_texts)).collect();
         if let Some(last) = self.out.last_mut().filter(|last| last["role"] == "user") {
             let before = match last["content"].take() {
                 Value::Array(before) => before,
@@ -224,24 +238,32 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    fn into_text(self) -> String {
+    fn into_text(self, pdf_texts: &PdfTextCache) -> String {
         match self {
             Self::Text(text) => text,
             Self::Image(_) => SEE_NEXT.to_owned(),
-            Self::Document(kind, _) => no_document(&kind),
+            Self::Document(kind, data) => document_text(&kind, &data, pdf_texts),
         }
     }
 
-    fn into_chat(self) -> Value {
+    fn into_chat(self, takes_files: bool, pdf_texts: &PdfTextCache) -> Value {
         match self {
             Self::Image(url) => json!({"type": "image_url", "image_url": {"url": url, "detail": "auto"}}),
-            other => json!({"type": "text", "text": other.into_text()}),
+            Self::Document(kind, data) if takes_files => json!({"type": "file", "file": {
+                "filename": "document.pdf", "file_data": format!("data:{kind};base64,{data}")}}),
+            other => json!({"type": "text", "text": other.into_text(pdf_texts)}),
         }
     }
 }
 
-fn no_document(kind: &str) -> String {
-    format!("[A document was here ({kind}); this model takes text and images alone.]")
+/// Returns the text of a document.
+fn document_text(kind: &str, data: &str, pdf_texts: &PdfTextCache) -> String {
+    match (kind == "application/pdf").then(|| pdf_texts.text(data)).flatten() {
+        Some(text) => format!("[The text of a PDF document:]\n{text}"),
+        None => format!(
+            "[A document was here ({kind}) in which no text was found; this model takes text and images alone.]"
+        ),
+    }
 }
 
 /// What a call's result says.

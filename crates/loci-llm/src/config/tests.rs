@@ -20,6 +20,12 @@ fn empty_environment_gives_the_default_config() {
             custom_headers: [],
             extra_betas: [],
             allows_experimental_betas: true,
+            interleaves_thinking: true,
+            caching: PromptCaching {
+                is_off: false,
+                without: [],
+                has_long_life: false,
+            },
             user_agent: "loci/0.1.0 (external, sdk-cli)",
             proxy: None,
             extra_ca: None,
@@ -82,6 +88,12 @@ fn debug_of_a_full_config_shows_no_credential() {
                 "two",
             ],
             allows_experimental_betas: false,
+            interleaves_thinking: true,
+            caching: PromptCaching {
+                is_off: false,
+                without: [],
+                has_long_life: false,
+            },
             user_agent: "loci/0.1.0 (external, sdk-py, agent-sdk/0.1.9, client-app/myapp/1)",
             proxy: Some(
                 ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
@@ -170,4 +182,41 @@ fn the_extra_body_is_an_object() {
     env.vars = [("CLAUDE_CODE_EXTRA_BODY", "[]")].into_iter().collect();
     let failure = crate::extra_body_from_env(&env).unwrap_err();
     assert!(failure.message.starts_with("`CLAUDE_CODE_EXTRA_BODY` is not a JSON object"), "{failure}");
+}
+
+/// A model on this machine may think longer than any limit before it says its first word.
+#[test]
+fn watchdogs_of_streams_can_be_turned_off() {
+    let (usual_byte, usual_event) = (Duration::from_secs(180), Duration::from_secs(300));
+    for (name, value, byte_idle, event_idle) in [
+        ("API_FORCE_IDLE_TIMEOUT", "0", FOREVER, usual_event),
+        ("API_FORCE_IDLE_TIMEOUT", "1", usual_byte, usual_event),
+        ("CLAUDE_ENABLE_BYTE_WATCHDOG", "false", FOREVER, usual_event),
+        ("CLAUDE_ENABLE_STREAM_WATCHDOG", "0", usual_byte, FOREVER),
+        ("CLAUDE_ENABLE_STREAM_WATCHDOG", "", usual_byte, usual_event),
+    ] {
+        let timeouts = config(&[(name, value)]).unwrap().timeouts;
+        assert_eq!((timeouts.byte_idle, timeouts.event_idle), (byte_idle, event_idle), "{name}={value}");
+    }
+}
+
+#[test]
+fn region_of_vertex_that_is_shaped_like_none_counts_as_unset() {
+    for (region, of_haiku, expected) in [
+        ("global", "europe-west1", "global [(\"HAIKU_4_5\", \"europe-west1\")]"),
+        ("", "", "us-east5 []"),
+        ("evil.example/", "us east5", "us-east5 []"),
+        (" us-central1 ", "a.b", "us-central1 []"),
+    ] {
+        let mut env = Env::for_test("/home/me", "/code");
+        env.vars =
+            [("CLOUD_ML_REGION", region), ("VERTEX_REGION_CLAUDE_HAIKU_4_5", of_haiku)].into_iter().collect();
+        let config = ProviderConfig::vertex(&env, "p", BTreeMap::new()).unwrap();
+        let Dialect::Vertex(vertex) = config.dialect else { panic!("another dialect") };
+        assert_eq!(
+            format!("{} {:?}", vertex.region, vertex.model_regions),
+            expected,
+            "{region:?} {of_haiku:?}"
+        );
+    }
 }

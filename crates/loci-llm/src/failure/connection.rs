@@ -87,13 +87,13 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
 
 /// Says that a connection or the head of an answer did not come in time.
 pub(crate) fn no_answer(route: &Route, waited: Duration) -> Failure {
-    let message = format!("No answer from {} for {}", route.describe(), shown_time(waited));
+    let message = format!("No answer from {} for {}", route.describe(), format_time(waited));
     Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
 }
 
 /// Says that a stream that began has gone silent.
 pub(crate) fn stalled(waited: Duration) -> Failure {
-    let message = format!("The server went silent in the middle of the answer for {}", shown_time(waited));
+    let message = format!("The server went silent in the middle of the answer for {}", format_time(waited));
     Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
 }
 
@@ -160,7 +160,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-fn shown_time(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     if time.subsec_millis() == 0 {
         format!("{} s", time.as_secs())
     } else {

@@ -54,6 +54,15 @@ fn too_large_requests_are_classified() {
 }
 
 #[test]
+fn credits_that_are_spent_are_a_matter_of_billing() {
+    let body =
+        r#"{"error":{"message":"This request requires more credits, or fewer max_tokens.","code":402}}"#;
+    let failure = failure_of(402, body);
+    assert_eq!(failure.kind, FailureKind::Billing);
+    assert!(failure.message.contains("requires more credits"), "{failure}");
+}
+
+#[test]
 fn overflows_are_read_from_the_words() {
     let overflow_of = |message: &str| overflow(&failure_of(400, &error("invalid_request_error", message)));
     assert_eq!(

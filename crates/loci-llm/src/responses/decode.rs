@@ -1,7 +1,8 @@
 //! From the events of a Responses stream to [`StreamEvent`]s.
 //!
 //! An answer is a list of items: messages, calls, reasoning. An item is added, grows by deltas, is done; then the response is
-//! `completed`, `incomplete` or `failed`. What was not streamed is taken from the item when it is done.
+//! `completed`, `incomplete` or `failed`. What was not streamed is taken from the item when it is done. Items of other kinds
+//! are kept as they are, beside reasoning without words, for the server wants to hear them again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use loci_core::usage::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answer_builder::AnswerBuilder;
+use crate::answer_builder::{AnswerBuilder, reasoning_details};
 use crate::failure;
 use crate::framing::Frame;
 use crate::lenient_json::parse_lenient;
@@ -23,11 +24,24 @@ use crate::request::Request;
 #[derive(Debug)]
 pub(crate) struct Decoder {
     answer: AnswerBuilder,
-    /// Items that have said something, by their place.
+    /// Items that have said something, by their place; of calls it is [`CALLS`] and their number.
     told: Vec<u64>,
+    /// The calls that have begun, in order.
+    calls: Vec<BegunCall>,
     /// The place of the reasoning at hand.
     reasoning: Option<u64>,
     has_refused: bool,
+}
+
+/// Where the places of calls begin in [`Decoder::told`].
+const CALLS: u64 = 1 << 32;
+
+/// A call that has begun. Some servers give every item the same place, so that alone does not tell them apart.
+#[derive(Debug)]
+struct BegunCall {
+    index: u64,
+    id: String,
+    is_done: bool,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +66,13 @@ struct WireUsage {
     input_tokens: u64,
     output_tokens: u64,
     input_tokens_details: InputDetails,
+    output_tokens_details: OutputDetails,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -66,6 +87,7 @@ impl Decoder {
         Self {
             answer: AnswerBuilder::new(request, request_id, provider),
             told: Vec::new(),
+            calls: Vec::new(),
             reasoning: None,
             has_refused: false,
         }
@@ -78,7 +100,7 @@ impl Decoder {
             "response.created" | "response.in_progress" => self.start(&event.response, out),
             "response.output_item.added" => {
                 self.start(&Value::Null, out);
-                self.add_item(index, &event.item, out);
+                self.add_item(index, &event.item, false, out);
             }
             "response.output_text.delta" => self.text(index, delta, out),
             "response.refusal.delta" => {
@@ -92,13 +114,13 @@ impl Decoder {
                 self.think(index, "\n\n", out);
             }
             "response.function_call_arguments.delta" => {
-                self.tell(index);
-                self.answer.arguments(index, delta, out);
+                if let Some(key) = self.call_at(index) {
+                    self.tell(CALLS + key);
+                    self.answer.arguments(key, delta, out);
+                }
             }
-            "response.function_call_arguments.done" if !self.told.contains(&index) => {
-                self.tell(index);
-                let arguments = event.arguments.as_str().unwrap_or_default();
-                self.answer.arguments(index, arguments, out);
+            "response.function_call_arguments.done" => {
+                self.take_arguments(index, event.arguments.as_str().unwrap_or_default(), out);
             }
             "response.output_item.done" => {
                 self.start(&Value::Null, out);
@@ -121,13 +143,9 @@ impl Decoder {
         self.answer.start(response["id"].as_str().unwrap_or_default(), out);
     }
 
-    fn add_item(&mut self, index: u64, item: &Value, out: &mut VecDeque<StreamEvent>) {
+    fn add_item(&mut self, index: u64, item: &Value, is_done: bool, out: &mut VecDeque<StreamEvent>) {
         match item["type"].as_str() {
-            Some("function_call") => {
-                let text = |key: &str| item[key].as_str().unwrap_or_default();
-                let id = if text("call_id").is_empty() { text("id") } else { text("call_id") };
-                self.answer.call(index, (id, text("name")), None, out);
-            }
+            Some("function_call") => self.add_call(index, item, is_done, out),
             Some("reasoning") if self.reasoning != Some(index) => {
                 self.reasoning = Some(index);
                 self.answer.begin_thinking(out);
@@ -136,16 +154,46 @@ impl Decoder {
         }
     }
 
+    /// Begins a call, unless the item is of one that has begun.
+    fn add_call(&mut self, index: u64, item: &Value, is_done: bool, out: &mut VecDeque<StreamEvent>) {
+        let text = |key: &str| item[key].as_str().unwrap_or_default();
+        let id = if text("call_id").is_empty() { text("id") } else { text("call_id") };
+        let begun = self.calls.iter_mut().rfind(|call| call.index == index);
+        match begun.filter(|call| call.id == id || is_done && !call.is_done) {
+            Some(call) => call.is_done |= is_done,
+            None => {
+                let key = self.calls.len() as u64;
+                self.calls.push(BegunCall { index, id: id.to_owned(), is_done });
+                self.answer.call(key, (id, text("name")), None, out);
+            }
+        }
+    }
+
+    /// Returns the call that is told of at a place: the last one that began there.
+    fn call_at(&self, index: u64) -> Option<u64> {
+        self.calls.iter().rposition(|call| call.index == index).map(|key| key as u64)
+    }
+
+    /// Takes the whole arguments of a call whose arguments were not streamed.
+    fn take_arguments(&mut self, index: u64, arguments: &str, out: &mut VecDeque<StreamEvent>) {
+        let Some(key) = self.call_at(index).filter(|key| !self.told.contains(&(CALLS + key))) else { return };
+        // Some say that they are done before they say them.
+        if !arguments.is_empty() {
+            self.tell(CALLS + key);
+            self.answer.arguments(key, arguments, out);
+        }
+    }
+
     /// Takes from an item that is done what was not streamed, and keeps reasoning as it is.
     fn finish_item(&mut self, index: u64, item: &Value, out: &mut VecDeque<StreamEvent>) {
-        self.add_item(index, item, out);
+        self.add_item(index, item, true, out);
         let is_told = self.told.contains(&index);
         match item["type"].as_str() {
-            Some("function_call") if !is_told => {
-                let arguments = item["arguments"].as_str().unwrap_or_default();
-                self.answer.arguments(index, arguments, out);
+            Some("function_call") => {
+                self.take_arguments(index, item["arguments"].as_str().unwrap_or_default(), out);
             }
-            Some("message") if !is_told => {
+            Some("message") if is_told => {}
+            Some("message") => {
                 for part in item["content"].as_array().into_iter().flatten() {
                     let refusal = part["refusal"].as_str();
                     self.has_refused |= refusal.is_some();
@@ -160,7 +208,11 @@ impl Decoder {
                 }
                 self.keep(item, out);
             }
-            _ => {}
+            Some(_) => {
+                self.answer.begin_thinking(out);
+                self.keep(item, out);
+            }
+            None => {}
         }
     }
 
@@ -199,6 +251,7 @@ impl Decoder {
             input_tokens: usage.input_tokens.saturating_sub(cached),
             cache_read_input_tokens: cached,
             output_tokens: usage.output_tokens,
+            extra: reasoning_details(usage.output_tokens_details.reasoning_tokens),
             ..Usage::default()
         });
         let reason = match response["incomplete_details"]["reason"].as_str() {

@@ -57,7 +57,8 @@ fn assistant(message: &Message, provider: &str, model: &str) -> Vec<Value> {
                 "content": [{"type": "output_text", "text": text}]}))
         }
         BlockKind::ToolUse => call(block),
-        BlockKind::Thinking => kept_for(block, provider, model).filter(|it| it["type"] == "reasoning"),
+        // Reasoning, and items of kinds that we do not know.
+        BlockKind::Thinking => kept_for(block, provider, model).filter(|it| it["type"].is_string()),
         BlockKind::RedactedThinking
         | BlockKind::ToolResult
         | BlockKind::Image

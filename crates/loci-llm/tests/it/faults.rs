@@ -71,6 +71,14 @@ async fn error_statuses_are_classified() {
             expect!["Malformed 0: The answer is JSON, but not the JSON of a model's answer"],
         ),
         (
+            Step::status(200).raw_body("text/plain", " {\"ok\":true}"),
+            expect!["Malformed 0: The answer is JSON, but not the JSON of a model's answer"],
+        ),
+        (
+            Step::status(200).raw_body("text/plain", "event: message_start\n"),
+            expect!["Cut 0: The connection broke before the answer began: the stream ended early"],
+        ),
+        (
             Step::status(200).raw_body("text/event-stream", ""),
             expect!["Cut 0: The connection broke before the answer began: the stream ended early"],
         ),
@@ -188,4 +196,19 @@ async fn a_key_that_the_server_repeats_is_masked() {
     let outcome = run_steps(Step::status(401).error("authentication_error", &words)).await;
     let shown = format!("{:?}", outcome.failure());
     assert!(!shown.contains(KEY) && shown.contains("invalid key [redacted] given"), "{shown}");
+}
+
+/// Some gateways say of whole answers what they say of streams: nothing. Taken for a stream that was cut, they would be asked
+/// for, and paid for, again and again.
+#[tokio::test]
+async fn whole_answer_without_its_type_is_read() {
+    let body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"All of it."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}"#;
+    for kind in ["text/plain", "application/octet-stream", "application/json"] {
+        let outcome = run_steps(Step::status(200).raw_body(kind, body)).await;
+        assert!(
+            outcome.has_ended() && outcome.render().contains("All of it."),
+            "{kind}: {}",
+            outcome.render()
+        );
+    }
 }

@@ -33,6 +33,7 @@ async fn request_has_the_path_and_headers_of_the_api() {
     full.thinking = Thinking::Budget(2000);
     full.session_id = Some("s-1".to_owned());
     full.agent_id = Some("a-1".to_owned());
+    full.parent_agent_id = Some("a-0".to_owned());
     full.client_request_id = Some("r-1".to_owned());
     full.system = vec![SystemBlock { text: "You help.".to_owned(), is_cached: true }];
     let recorded = recorded(|_| {}, full).await;
@@ -46,6 +47,7 @@ async fn request_has_the_path_and_headers_of_the_api() {
         x-api-key: sk-test-0123456789
         x-app: cli
         x-claude-code-agent-id: a-1
+        x-claude-code-parent-agent-id: a-0
         x-claude-code-session-id: s-1
         x-client-request-id: r-1"#]]
     .assert_eq(&shown_headers(&recorded));

@@ -19,8 +19,7 @@ impl LoginKey {
     /// Returns the name that a login is kept under.
     pub fn id(&self) -> String {
         let digest = Sha256::digest(self.url.as_bytes());
-        let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}|{hex}", self.server)
+        format!("{}|{}", self.server, loci_core::hex::to_hex(&digest[..8]))
     }
 }
 

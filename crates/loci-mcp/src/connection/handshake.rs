@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallError, Connection, RequestLimits};
 use crate::message::HANDSHAKE_REVISIONS;
-use crate::names::{brief, shown_text};
+use crate::names::{brief, visible_excerpt};
 
 /// What we say of ourselves.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ fn text(value: &Value, key: &str) -> String {
 
 /// Reads what both eras say alike.
 pub(super) fn read_info(answer: &Value, info: &Value, protocol: String) -> Handshake {
-    let instructions = answer.get("instructions").and_then(Value::as_str).map(shown_text);
+    let instructions = answer.get("instructions").and_then(Value::as_str).map(visible_excerpt);
     Handshake {
         name: brief(&text(info, "name")),
         version: brief(&text(info, "version")),

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::Shared;
 use crate::message::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, response};
-use crate::names::{shown_text, visible_text};
+use crate::names::{visible_excerpt, visible_text};
 
 /// The code of the error that says that the model was not asked.
 const SAMPLING_REFUSED: i64 = -1;
@@ -212,7 +212,7 @@ pub(crate) fn file_uri(path: &Path) -> String {
 
 fn read_elicitation(server: String, params: &Value) -> Result<Elicitation, String> {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
-    let message = shown_text(text("message").unwrap_or_default());
+    let message = visible_excerpt(text("message").unwrap_or_default());
     if text("mode") == Some("url") {
         let url = text("url").ok_or("a question with an address needs one")?;
         // A browser opens what it is given, whatever that does.

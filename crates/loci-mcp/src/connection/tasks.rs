@@ -93,7 +93,7 @@ impl Connection {
             if task.get("status").and_then(Value::as_str) == Some("input_required") {
                 self.answer_task(id, &task, &mut answered).await?;
             }
-            self.look(id, &mut task, &mut n_failed).await?;
+            self.poll_task(id, &mut task, &mut n_failed).await?;
         }
     }
 
@@ -117,12 +117,12 @@ impl Connection {
                 }
                 _ => return Ok(end_of_task(&task).unwrap_or(Ok(Value::Null))),
             }
-            self.look(id, &mut task, &mut n_failed).await?;
+            self.poll_task(id, &mut task, &mut n_failed).await?;
         }
     }
 
     /// Looks at a task after the pause that it asks for; a look that fails for now is one more to come.
-    async fn look(&self, id: &str, task: &mut Value, n_failed: &mut u32) -> Result<(), CallError> {
+    async fn poll_task(&self, id: &str, task: &mut Value, n_failed: &mut u32) -> Result<(), CallError> {
         tokio::time::sleep(pause_of(task)).await;
         let limits = RequestLimits::within(LOOK);
         match self.exchange(about("tasks/get", id), limits, self.shared.envelope.get()).await {

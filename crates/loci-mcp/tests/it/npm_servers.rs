@@ -9,7 +9,7 @@ use loci_testkit::NodePackages;
 use serde_json::{Map, Value, json};
 
 use crate::remote_servers::Listening;
-use crate::support::{Answering, World};
+use crate::support::{Answering, World, until};
 
 /// Returns the packages; none if there is no npm.
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
@@ -120,11 +120,14 @@ async fn filesystem_and_memory_servers_do_their_work_and_refuse_what_they_refuse
     let world = World::start(json!({"files": files, "memory": memory}), &[]).await;
     assert_connected(&world, "files");
     assert_connected(&world, "memory");
-    // The server asks where we work, and works there.
-    let file = root.join("a.txt");
+    // The server asks where we work, and works there and no longer where its arguments said.
+    until("the server knows our roots", || world.log("files").contains("allowed directories from MCP roots"))
+        .await;
+    let file = world.dir.path().canonicalize().unwrap().join("a.txt");
     let written = world.call("files", "write_file", json!({"path": file, "content": "one\n"})).await;
     assert!(written.is_ok(), "{written:?} {}", world.log("files"));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    let content = std::fs::read_to_string(&file).ok();
+    assert_eq!(content.as_deref(), Some("one\n"), "{written:?} {}", world.log("files"));
     let outside =
         world.servers.call("files", "read_text_file", json!({"path": "/etc/passwd"}), Value::Null, None);
     assert!(outside.await.unwrap().is_error);

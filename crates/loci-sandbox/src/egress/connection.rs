@@ -47,9 +47,9 @@ async fn serve_http(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
     let reached = tokio::select! {
         reached = reach(who, target, is_tunnel) => reached,
         // Nobody need be asked about what nobody waits for.
-        () = gone(&client), if rest.is_empty() => return Ok(()),
+        () = client_hangup(&client), if rest.is_empty() => return Ok(()),
     };
-    let Dialled { mut stream, is_proxy } = match reached {
+    let Dialled { mut stream, proxy_line } = match reached {
         Ok(dialled) => dialled,
         Err((status, why)) => return refuse(&mut client, status, &why).await,
     };
@@ -59,17 +59,25 @@ async fn serve_http(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
             tunnel(who.egress, &target, client, stream, rest).await
         }
         Request::Plain { head, proxied, body, .. } => {
-            stream.write_all(if is_proxy { &proxied } else { &head }).await?;
+            stream.write_all(&with_line(head, proxied, proxy_line.as_deref())).await?;
             exchange(client, stream, rest, body).await
         }
     }
+}
+
+/// Returns the request as it is sent: to the machine's proxy, with the line that this wants behind its first.
+fn with_line(head: Vec<u8>, proxied: Vec<u8>, proxy_line: Option<&str>) -> Vec<u8> {
+    let Some(line) = proxy_line else { return head };
+    let first = proxied.windows(2).position(|it| it == b"\r\n").map_or(0, |at| at + 2);
+    let (first, rest) = proxied.split_at(first);
+    [first, line.as_bytes(), rest].concat()
 }
 
 async fn serve_socks(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
     let target = socks::request(&mut client).await?;
     let reached = tokio::select! {
         reached = reach(who, &target, true) => reached,
-        () = gone(&client) => return Ok(()),
+        () = client_hangup(&client) => return Ok(()),
     };
     match reached {
         Ok(Dialled { stream, .. }) => {
@@ -85,7 +93,7 @@ async fn serve_socks(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> 
 }
 
 /// Waits until a client has gone that has nothing to say before it is answered; for ever where it has.
-async fn gone(client: &TcpStream) {
+async fn client_hangup(client: &TcpStream) {
     match client.peek(&mut [0; 1]).await {
         Ok(0) | Err(_) => {}
         Ok(_) => std::future::pending().await,

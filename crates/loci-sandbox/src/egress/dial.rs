@@ -52,10 +52,11 @@ impl UpstreamProxy {
     }
 }
 
-/// A connection, and whether it is to the machine's own proxy, for a plain request.
+/// A connection.
 pub(super) struct Dialled {
     pub(super) stream: TcpStream,
-    pub(super) is_proxy: bool,
+    /// Where it leads to the machine's own proxy, for a plain request: the line that this wants to be told, if any.
+    pub(super) proxy_line: Option<String>,
 }
 
 /// Why there is no connection, for people.
@@ -81,7 +82,7 @@ pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -
         }
         None => {
             let stream = direct(egress, target).await?;
-            Ok(Dialled { stream, is_proxy: false })
+            Ok(Dialled { stream, proxy_line: None })
         }
     }
 }
@@ -122,10 +123,10 @@ async fn through(proxy: &UpstreamProxy, target: &Target, wants_tunnel: bool) -> 
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer in time");
     let connecting = TcpStream::connect((proxy.host.trim_matches(['[', ']']), proxy.port));
     let mut stream = timeout(PATIENCE, connecting).await.map_err(|_| late())??;
-    if !wants_tunnel {
-        return Ok(Dialled { stream, is_proxy: true });
-    }
     let authorization = proxy.authorization.as_deref().unwrap_or_default();
+    if !wants_tunnel {
+        return Ok(Dialled { stream, proxy_line: Some(authorization.to_owned()) });
+    }
     let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
@@ -139,7 +140,7 @@ async fn through(proxy: &UpstreamProxy, target: &Target, wants_tunnel: bool) -> 
     }
     let line = String::from_utf8_lossy(&answer);
     match line.split(' ').nth(1) {
-        Some("200") => Ok(Dialled { stream, is_proxy: false }),
+        Some("200") => Ok(Dialled { stream, proxy_line: None }),
         status => Err(io::Error::other(format!("it answered {}", status.unwrap_or("nothing that is HTTP")))),
     }
 }

@@ -2,23 +2,25 @@
 //!
 //! Three processes: the one that was started stays outside everything, makes placeholders, waits, and removes them after
 //! the command; its child is the first process of the namespaces ([`super::init`]); that one's child becomes the program.
-//! The first two work side by side: the child mounts what does not depend on placeholders meanwhile. Placeholders are
-//! removed when the namespaces are gone: to remove what something is mounted on, the kernel waits each time. Each step that
-//! fails ends all of them before the program has started: nothing ever runs with less than what the policy asks for.
+//! The first two work side by side: while the child enters namespaces and mounts what is always there, the one outside looks
+//! at the disk, makes the plan and the placeholders, and adds to the rules of Landlock what it gives of the machine's files.
+//! Placeholders are removed when the namespaces are gone: to remove what something is mounted on, the kernel waits each
+//! time. Each step that fails ends all of them before the program has started: nothing ever runs with less than what the
+//! policy asks for.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
+use super::handover::{self, OutsideReady, Sender};
 use super::init::{self, FirstProcess};
-use super::placeholders;
+use super::landlock::{self, Grant, Rules};
+use super::placeholders::{self, Made};
 use super::restrict::restrict;
 use super::sys::{self, Forked, Program};
 use crate::control::{self, Message};
@@ -67,7 +69,16 @@ fn read_policy(fd: OwnedFd) -> io::Result<Policy> {
 
 /// Without namespaces: this process becomes the program.
 fn run_here(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
-    restrict(policy, &RealDisk::default())?;
+    restrict(policy, || {
+        let rules = Rules::new(policy.files.is_some(), false)?;
+        rules.grant(
+            policy
+                .files
+                .as_ref()
+                .map(|files| landlock::grants(files, false, &RealDisk::default()))
+                .unwrap_or_default(),
+        )
+    })?;
     let program = launch.program(policy, control)?;
     Err(launch.not_started(&program.exec()))
 }
@@ -75,24 +86,34 @@ fn run_here(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Re
 /// With namespaces: makes what lies outside them, waits for the program, and cleans up.
 fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
     let cwd = std::env::current_dir()?;
-    let disk = RealDisk::default();
-    let mut plan = Plan::default();
-    if let Some(files) = &policy.files {
-        refuse_everything_writable(files)?;
-        plan = Plan::new(files, &disk);
-    }
-    let (ready, tell_ready) = pipe_with(PipeFlags::CLOEXEC)?;
+    policy.files.as_ref().map_or(Ok(()), refuse_everything_writable)?;
+    // Both processes have these rules: one adds to them while the other makes what is mounted.
+    let rules = checked(policy, HelperStep::Ruleset, || match policy.layers.landlock {
+        true => Rules::new(policy.files.is_some(), true).map(Some),
+        false => Ok(None),
+    })?;
+    let (outside, inside) = handover::pair()?;
     let user = (rustix::process::geteuid(), rustix::process::getegid());
     sys::block_signals()?;
     match checked(policy, HelperStep::Init, sys::fork_apart)? {
         Forked::Child => {
-            drop(tell_ready);
-            let first = FirstProcess { policy, plan: &plan, disk: &disk, launch, cwd: &cwd, control, user };
-            std::process::exit(i32::from(init::run(&first, ready)));
+            drop(outside);
+            let first = FirstProcess { policy, launch, cwd: &cwd, control, user };
+            std::process::exit(i32::from(init::run(&first, rules, inside)));
         }
         Forked::Parent(child) => {
-            drop(ready);
-            let code = supervise(policy, &plan, child, tell_ready);
+            drop(inside);
+            let disk = RealDisk::default();
+            let plan = policy.files.as_ref().map(|files| Plan::new(files, &disk)).unwrap_or_default();
+            let ready = make_outside(policy, &plan, rules, &disk, outside);
+            let code = match ready {
+                // Placeholders are held until the program has ended.
+                Ok(_made) => leave_streams().inspect_err(|_| end(child)).and_then(|()| wait_for(child)),
+                Err(error) => {
+                    end(child);
+                    Err(error)
+                }
+            };
             if let Some(files) = &policy.files {
                 placeholders::sweep(files, &plan);
             }
@@ -102,15 +123,32 @@ fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::R
     }
 }
 
-/// Makes placeholders, says so, and waits until everything in the sandbox has ended; returns the program's code.
-fn supervise(policy: &Policy, plan: &Plan, child: Pid, tell_ready: OwnedFd) -> io::Result<u8> {
-    // Held until the program has ended.
-    let made = checked(policy, HelperStep::Placeholders, || placeholders::make(&plan.placeholders));
-    let made = made.inspect_err(|_| end(child))?;
-    // When the child has failed nobody reads it, and how it ended says the rest.
-    drop(File::from(tell_ready).write_all(&placeholders_message(&made.left_out)));
-    leave_streams().inspect_err(|_| end(child))?;
-    wait_for(child)
+/// Makes what lies outside the namespaces, beside the first process in them, and says so.
+fn make_outside(
+    policy: &Policy,
+    plan: &Plan,
+    rules: Option<Rules>,
+    disk: &RealDisk,
+    mut inside: Sender,
+) -> io::Result<Made> {
+    inside.send_mounts(&plan.mounts);
+    let made = checked(policy, HelperStep::Placeholders, || placeholders::make(&plan.placeholders))?;
+    let grants = checked(policy, HelperStep::Grants, || grant_outside(policy, rules, disk))?;
+    inside.send_ready(&OutsideReady { left_out: made.left_out.clone(), grants });
+    Ok(made)
+}
+
+/// Adds to the rules of Landlock what they give of the machine's files; returns what can be added only inside.
+fn grant_outside(
+    policy: &Policy,
+    rules: Option<Rules>,
+    disk: &RealDisk,
+) -> io::Result<Vec<(PathBuf, Grant)>> {
+    let (Some(rules), Some(files)) = (rules, &policy.files) else { return Ok(Vec::new()) };
+    let (inside, outside) =
+        landlock::grants(files, true, disk).into_iter().partition(|(path, _)| landlock::is_made_inside(path));
+    rules.grant(outside)?;
+    Ok(inside)
 }
 
 /// Ends the first process and, with it, everything in its namespaces.
@@ -118,14 +156,6 @@ fn end(child: Pid) {
     // It may have ended by itself.
     kill_process(child, Signal::KILL).ok();
     drop(wait_for(child));
-}
-
-/// Says that placeholders are there, and where none could be made: paths, each with a NUL behind it, and a plus at the end.
-fn placeholders_message(left_out: &[PathBuf]) -> Vec<u8> {
-    let mut message: Vec<u8> =
-        left_out.iter().flat_map(|path| [path.as_os_str().as_bytes(), &[0]].concat()).collect();
-    message.push(b'+');
-    message
 }
 
 fn refuse_everything_writable(files: &FileRules) -> io::Result<()> {

@@ -3,32 +3,28 @@
 //! It waits without a timeout for three things: its child's end, a connection to the proxy's ports, which it hands to the
 //! process that started the sandbox, and the end of that process. When it ends, so does every process of the namespace.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Gid, Pid, Signal, Uid, WaitOptions, set_parent_process_death_signal, setsid, wait};
 use rustix::thread::UnshareFlags;
 
+use super::handover::Receiver;
 use super::helper::{FAILED, HelperLaunch, checked, code_of, leave_streams, say_failure};
+use super::landlock::Rules;
 use super::mounts::{self, WritableTrees};
-use super::restrict::{has_proxy, restrict};
+use super::network::NewNetwork;
+use super::restrict::restrict;
 use super::sys;
 use crate::control::{self, Message, ProxyPort};
-use crate::plan::{Plan, RealDisk};
 use crate::policy::{HelperStep, Namespaces, Policy};
 
 /// What the first process is to do.
 pub(super) struct FirstProcess<'a> {
     pub(super) policy: &'a Policy,
-    pub(super) plan: &'a Plan,
-    pub(super) disk: &'a RealDisk,
     pub(super) launch: &'a HelperLaunch,
     pub(super) cwd: &'a Path,
     pub(super) control: &'a OwnedFd,
@@ -36,10 +32,10 @@ pub(super) struct FirstProcess<'a> {
     pub(super) user: (Uid, Gid),
 }
 
-/// Runs the program inside; returns the exit code of the sandbox. `ready` says that placeholders are there.
-pub(super) fn run(first: &FirstProcess<'_>, ready: OwnedFd) -> u8 {
+/// Runs the program inside; returns the exit code of the sandbox. `outside` hands over what the other process makes.
+pub(super) fn run(first: &FirstProcess<'_>, rules: Option<Rules>, outside: Receiver) -> u8 {
     let FirstProcess { policy, launch, control, .. } = first;
-    match prepare(first, ready) {
+    match prepare(first, rules, outside) {
         Ok(Some(ports)) => match start(policy, launch, control) {
             Ok(child) => supervise(child, &ports, control).unwrap_or(FAILED),
             Err(error) => say_failure(&error, control),
@@ -50,16 +46,22 @@ pub(super) fn run(first: &FirstProcess<'_>, ready: OwnedFd) -> u8 {
     }
 }
 
-/// Makes the sandbox around this process; none where there are no placeholders to be had.
-fn prepare(first: &FirstProcess<'_>, ready: OwnedFd) -> io::Result<Option<Vec<(ProxyPort, TcpListener)>>> {
-    let FirstProcess { policy, plan, disk, cwd, .. } = first;
+/// Makes the sandbox around this process; none where the other process has failed.
+fn prepare(
+    first: &FirstProcess<'_>,
+    rules: Option<Rules>,
+    mut outside: Receiver,
+) -> io::Result<Option<Vec<(ProxyPort, TcpListener)>>> {
+    let FirstProcess { policy, cwd, .. } = first;
     set_parent_process_death_signal(Some(Signal::KILL))?;
+    let network = NewNetwork::begin(policy)?;
     checked(policy, HelperStep::UserMap, || map_user(first.user))?;
     sys::make_undumpable()?;
     setsid()?;
     checked(policy, HelperStep::Namespaces, enter_namespaces)?;
+    let Some(steps) = outside.mounts()? else { return Ok(None) };
     let writable = checked(policy, HelperStep::ReadOnly, || match policy.files.is_some() {
-        true => mounts::make_read_only(&plan.mounts),
+        true => mounts::make_read_only(&steps),
         // Without rules for files the user's mounts stay as they are, in a namespace of their own.
         false => mounts::make_private().map(|()| WritableTrees::default()),
     })?;
@@ -68,13 +70,16 @@ fn prepare(first: &FirstProcess<'_>, ready: OwnedFd) -> io::Result<Option<Vec<(P
         Namespaces::Full => mounts::make_proc(),
         Namespaces::OldProc | Namespaces::None => mounts::shut_proc(),
     })?;
-    let ports = checked(policy, HelperStep::Network, || make_network(policy))?;
-    let Some(left_out) = wait_for_placeholders(ready)? else { return Ok(None) };
-    checked(policy, HelperStep::Paths, || mounts::apply(&plan.mounts, &left_out, writable))?;
+    let ports = checked(policy, HelperStep::Network, || network.enter())?;
+    let Some(ready) = outside.ready()? else { return Ok(None) };
+    checked(policy, HelperStep::Paths, || mounts::apply(&steps, &ready.left_out, writable))?;
     // What was mounted lies on top of where this process stood.
     std::env::set_current_dir(cwd)
         .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", cwd.display())))?;
-    restrict(policy, *disk)?;
+    restrict(policy, || {
+        let missing = || io::Error::other("Landlock: there are no rules");
+        rules.ok_or_else(missing)?.grant(ready.grants)
+    })?;
     Ok(Some(ports))
 }
 
@@ -85,28 +90,11 @@ fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
 }
 
-/// Enters all namespaces but those that this process was started in.
+/// Enters all namespaces but those that this process was started in, and that of the network.
 fn enter_namespaces() -> io::Result<()> {
-    let needed = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    let needed = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
     // What needs it sees cgroups as its own; without that they are read-only all the same.
     sys::unshare(needed | UnshareFlags::NEWCGROUP).or_else(|_| sys::unshare(needed))
-}
-
-/// Waits until placeholders are there; returns where none could be made, or nothing where the other process has failed.
-fn wait_for_placeholders(ready: OwnedFd) -> io::Result<Option<Vec<PathBuf>>> {
-    let mut message = Vec::new();
-    File::from(ready).read_to_end(&mut message)?;
-    let Some((b'+', paths)) = message.split_last() else { return Ok(None) };
-    let paths = paths.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    Ok(Some(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()))
-}
-
-/// Brings the loopback up and opens the proxy's ports, where there is one.
-fn make_network(policy: &Policy) -> io::Result<Vec<(ProxyPort, TcpListener)>> {
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    sys::bring_loopback_up(socket.as_fd())?;
-    let wanted = [ProxyPort::Http, ProxyPort::Socks].into_iter().filter(|_| has_proxy(policy));
-    wanted.map(|port| Ok((port, TcpListener::bind((Ipv4Addr::LOCALHOST, port.number()))?))).collect()
 }
 
 /// Starts the program in a child that holds nothing but its standard streams.

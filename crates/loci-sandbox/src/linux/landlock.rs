@@ -33,36 +33,60 @@ const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-/// Restricts this process and all that it starts.
-pub(super) fn apply(files: Option<&FileRules>, has_mounts: bool, disk: &dyn Disk) -> io::Result<()> {
-    let failed = |error: &dyn std::fmt::Display| io::Error::other(format!("Landlock: {error}"));
-    let mut ruleset = Ruleset::default();
-    if files.is_some() {
+/// Rules that are being made. They belong to the kernel: two processes that hold them add to the same.
+#[derive(Debug)]
+pub(super) struct Rules(RulesetCreated);
+
+impl Rules {
+    /// Begins rules, which give nothing yet.
+    pub(super) fn new(has_files: bool, has_mounts: bool) -> io::Result<Self> {
+        let mut ruleset = Ruleset::default();
+        if has_files {
+            ruleset = ruleset
+                .set_compatibility(CompatLevel::HardRequirement)
+                .handle_access(AccessFs::from_all(REQUIRED))
+                .map_err(|error| failed(&error))?
+                .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(AccessFs::from_all(WANTED))
+                .map_err(|error| failed(&error))?;
+        }
         ruleset = ruleset
-            .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(AccessFs::from_all(REQUIRED))
-            .map_err(|error| failed(&error))?
             .set_compatibility(CompatLevel::BestEffort)
-            .handle_access(AccessFs::from_all(WANTED))
+            .scope(Scope::from_all(WANTED))
             .map_err(|error| failed(&error))?;
+        if !has_mounts {
+            // Without a network of its own: none of the machine's either.
+            ruleset = ruleset.handle_access(AccessNet::from_all(WANTED)).map_err(|error| failed(&error))?;
+        }
+        ruleset.create().map(Self).map_err(|error| failed(&error))
     }
-    ruleset = ruleset
-        .set_compatibility(CompatLevel::BestEffort)
-        .scope(Scope::from_all(WANTED))
-        .map_err(|error| failed(&error))?;
-    if !has_mounts {
-        // Without a network of its own: none of the machine's either.
-        ruleset = ruleset.handle_access(AccessNet::from_all(WANTED)).map_err(|error| failed(&error))?;
+
+    /// Adds what is given below paths.
+    pub(super) fn grant(mut self, grants: Vec<(PathBuf, Grant)>) -> io::Result<Self> {
+        for (path, access) in grants {
+            self.0 = add(self.0, &path, access.rights()).map_err(|error| failed(&error))?;
+        }
+        Ok(self)
     }
-    let mut created = ruleset.create().map_err(|error| failed(&error))?;
-    for (path, access) in files.map(|files| grants(files, has_mounts, disk)).into_iter().flatten() {
-        created = add(created, &path, access.rights()).map_err(|error| failed(&error))?;
+
+    /// Restricts this process and all that it starts.
+    pub(super) fn enforce(self) -> io::Result<()> {
+        let status = self.0.restrict_self().map_err(|error| failed(&error))?;
+        match status.ruleset {
+            RulesetStatus::NotEnforced => Err(io::Error::other("Landlock: this kernel does not enforce it")),
+            RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+        }
     }
-    let status = created.restrict_self().map_err(|error| failed(&error))?;
-    match status.ruleset {
-        RulesetStatus::NotEnforced => Err(io::Error::other("Landlock: this kernel does not enforce it")),
-        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
-    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("Landlock: {error}"))
+}
+
+/// Tells whether a path lies in what is mounted anew for each command: rules are about what lies there, not about names, so
+/// that they can be added only where it is seen.
+pub(super) fn is_made_inside(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir))
 }
 
 fn add(

@@ -6,14 +6,18 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mknodat, openat2, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, mknodat, openat2, statat,
+    symlinkat,
+};
+use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
     fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
 };
+use rustix::path::Arg;
 
 use super::restrict::MOST_PROCESSES;
 use super::sys::set_mount;
@@ -29,13 +33,13 @@ const PROC_SHUT: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs"];
 const PROC_HIDDEN: &[&str] =
     &["kcore", "keys", "key-users", "timer_list", "acpi", "scsi", "kmsg", "sched_debug"];
 
-/// Where things lie that cover what is hidden.
-const COVER_FILE: &str = "/dev/.hidden-file";
-const COVER_DIR: &str = "/dev/.hidden-dir";
-const COVER_SOCKET: &str = "/dev/.blocked";
+/// What lies in `/dev` to cover what is hidden.
+const COVER_FILE: &str = ".hidden-file";
+const COVER_DIR: &str = ".hidden-dir";
+const COVER_SOCKET: &str = ".blocked";
 
-/// How large `/dev/shm` may get: it is memory.
-const SHM_BYTES: &str = "1073741824";
+/// How large `/dev`, of which only `/dev/shm` can be written, may get: it is memory.
+const DEV_BYTES: &str = "1073741824";
 
 /// Keeps the mounts of the namespace to itself.
 pub(super) fn make_private() -> io::Result<()> {
@@ -73,6 +77,8 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// Makes a `/dev` of the few devices that programs need.
+///
+/// `/dev/shm` is a directory of the same filesystem, mounted on itself before all else becomes read-only.
 pub(super) fn make_devices() -> io::Result<()> {
     let devices: Vec<(&str, OwnedFd)> = DEVICES
         .iter()
@@ -80,35 +86,33 @@ pub(super) fn make_devices() -> io::Result<()> {
             Some((*name, clone_tree(&open_path(&Path::new("/dev").join(name)).ok()?, false).ok()?))
         })
         .collect();
-    let dev = new_filesystem("tmpfs", &[("mode", "0755"), ("size", "65536"), ("nr_inodes", "64")])?;
+    let dev = new_filesystem("tmpfs", &[("mode", "0755"), ("size", DEV_BYTES)])?;
     attach(&dev, &open_path(Path::new("/dev"))?)?;
     for (name, device) in devices {
-        let path = Path::new("/dev").join(name);
-        fs::write(&path, "")?;
-        attach(&device, &open_path(&path)?)?;
+        mknodat(&dev, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0)?;
+        attach_at(&device, &dev, name)?;
     }
-    for dir in ["/dev/shm", "/dev/pts", COVER_DIR] {
-        fs::create_dir(dir)?;
+    for dir in ["shm", "pts", COVER_DIR] {
+        mkdirat(&dev, dir, Mode::from_raw_mode(0o755))?;
     }
-    fs::write(COVER_FILE, "")?;
-    mknodat(CWD, COVER_SOCKET, FileType::Socket, Mode::empty(), 0)?;
-    for cover in [COVER_FILE, COVER_DIR] {
-        fs::set_permissions(cover, fs::Permissions::from_mode(0o0))?;
+    mknodat(&dev, COVER_FILE, FileType::RegularFile, Mode::empty(), 0)?;
+    mknodat(&dev, COVER_SOCKET, FileType::Socket, Mode::empty(), 0)?;
+    for (name, mode) in [(COVER_DIR, 0o0), ("shm", 0o1777)] {
+        chmodat(&dev, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
     }
-    let shm = new_filesystem("tmpfs", &[("mode", "1777"), ("size", SHM_BYTES)])?;
-    attach(&shm, &open_path(Path::new("/dev/shm"))?)?;
     let pts = new_filesystem("devpts", &[("ptmxmode", "0666"), ("mode", "0620")])?;
-    attach(&pts, &open_path(Path::new("/dev/pts"))?)?;
+    attach_at(&pts, &dev, "pts")?;
     for (link, target) in [
-        ("/dev/ptmx", "pts/ptmx"),
-        ("/dev/fd", "/proc/self/fd"),
-        ("/dev/stdin", "/proc/self/fd/0"),
-        ("/dev/stdout", "/proc/self/fd/1"),
-        ("/dev/stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
     ] {
-        std::os::unix::fs::symlink(target, link)?;
+        symlinkat(target, &dev, link)?;
     }
-    let dev = open_path(Path::new("/dev"))?;
+    let shm = open_tree(&dev, "shm", OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+    attach_at(&shm, &dev, "shm")?;
     set_mount(dev.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, false)
 }
 
@@ -136,17 +140,29 @@ fn has_pid_bounds(release: &str) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
 
-/// Shuts what of `/proc` belongs to the machine.
+/// Shuts what of `/proc` belongs to the machine. None of these names is a symlink in any `/proc`.
 pub(super) fn shut_proc() -> io::Result<()> {
-    let there = |names: &[&str]| -> Vec<PathBuf> {
-        let paths = names.iter().map(|name| Path::new("/proc").join(name));
-        paths.filter(|path| path.symlink_metadata().is_ok()).collect()
-    };
-    for path in there(PROC_SHUT) {
-        shut(&path)?;
+    let proc = open_path(Path::new("/proc"))?;
+    for name in PROC_SHUT {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        match open_tree(
+            &proc,
+            *name,
+            flags | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::AT_SYMLINK_NOFOLLOW,
+        ) {
+            Err(Errno::NOENT) => {}
+            tree => {
+                let tree = tree?;
+                set_mount(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, 0, true)?;
+                attach_at(&tree, &proc, *name)?;
+            }
+        }
     }
-    for path in there(PROC_HIDDEN) {
-        hide(&path)?;
+    for name in PROC_HIDDEN {
+        match statat(&proc, *name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => {}
+            found => attach_at(&cover_of(FileType::from_raw_mode(found?.st_mode))?, &proc, *name)?,
+        }
     }
     Ok(())
 }
@@ -194,7 +210,7 @@ impl BlockedNames {
     fn block(&mut self, path: &Path) -> io::Result<()> {
         let (parent, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         if self.cover.is_none() {
-            self.cover = Some(open_path(Path::new(COVER_SOCKET))?);
+            self.cover = Some(open_path(&Path::new("/dev").join(COVER_SOCKET))?);
         }
         if self.dir.as_ref().is_none_or(|(dir, _)| dir != parent) {
             self.dir = Some((parent.to_owned(), open_path(parent)?));
@@ -207,10 +223,7 @@ impl BlockedNames {
             FileType::Symlink => Err(io::Error::other("it has become a symlink")),
             // A disk without sockets.
             FileType::Directory => shut(path),
-            _ => {
-                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-                Ok(move_mount(clone_tree(cover, false)?, "", dir, name, flags)?)
-            }
+            _ => attach_at(&clone_tree(cover, false)?, dir, name),
         }
     }
 }
@@ -223,11 +236,17 @@ fn shut(path: &Path) -> io::Result<()> {
 }
 
 fn hide(path: &Path) -> io::Result<()> {
-    let place = open_no_link(path)?;
-    let is_dir = FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Directory;
-    // As read-only as what it lies in.
-    let cover = open_path(Path::new(if is_dir { COVER_DIR } else { COVER_FILE }))?;
-    attach(&clone_tree(&cover, false)?, &place)
+    let place = open_path(path)?;
+    match FileType::from_raw_mode(fstat(&place)?.st_mode) {
+        FileType::Symlink => Err(io::Error::other("it has become a symlink")),
+        kind => attach(&cover_of(kind)?, &place),
+    }
+}
+
+/// Takes what covers a directory or a file: empty, not to be opened, and as read-only as `/dev`, which it lies in.
+fn cover_of(kind: FileType) -> io::Result<OwnedFd> {
+    let name = if kind == FileType::Directory { COVER_DIR } else { COVER_FILE };
+    clone_tree(&open_path(&Path::new("/dev").join(name))?, false)
 }
 
 /// Covers a directory with an empty one, in which some of its contents are shown.
@@ -280,6 +299,11 @@ fn clone_tree(fd: &OwnedFd, is_recursive: bool) -> io::Result<OwnedFd> {
 fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(tree, "", place, "", flags)?)
+}
+
+/// Mounts on a name in a directory, and on nothing that it may lead to.
+fn attach_at(tree: &OwnedFd, dir: &OwnedFd, name: impl Arg) -> io::Result<()> {
+    Ok(move_mount(tree, "", dir, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
 /// Makes a filesystem that is mounted nowhere yet.

@@ -25,8 +25,9 @@ use crate::plan::{
 };
 use crate::policy::FileRules;
 
-/// How often, and after how long, a lock is tried again: who removes placeholders holds it for a moment.
-const ATTEMPTS: usize = 1000;
+/// How often, and after how long, a lock is tried again. Who removes placeholders holds it for a moment, which is seconds
+/// where a disk is busy; somebody else who keeps a directory locked is not waited for without end.
+const ATTEMPTS: usize = 30_000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Placeholders that are there.
@@ -258,6 +259,20 @@ mod tests {
         sweep(&FileRules::default(), &plan);
         assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o755);
         assert_eq!(std::fs::read_to_string(path.join("settings.local.json")).unwrap(), "{}");
+    }
+
+    #[test]
+    fn command_waits_for_one_that_removes_placeholders_on_a_busy_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let removing = open_dir(&root).unwrap();
+        flock(&removing, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let waiting =
+            std::thread::spawn(move || make(&plan(root.join("x"), KINDS[0]).placeholders).map(drop));
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!waiting.is_finished(), "what is being removed is nobody's placeholder");
+        drop(removing);
+        waiting.join().unwrap().unwrap();
     }
 
     #[test]

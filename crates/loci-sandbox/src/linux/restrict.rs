@@ -6,22 +6,22 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities};
 
 use super::helper::checked;
-use super::{landlock, seccomp, sys};
-use crate::plan::Disk;
-use crate::policy::{HelperStep, Network, Policy};
+use super::landlock::Rules;
+use super::{seccomp, sys};
+use crate::policy::{HelperStep, Policy};
 
 /// How many processes a sandbox may have, in a user namespace of its own.
 pub(super) const MOST_PROCESSES: u64 = 4096;
 /// How large a file may get.
 const LARGEST_FILE: u64 = 64 << 30;
 
-/// Applies what needs no namespaces.
-pub(super) fn restrict(policy: &Policy, disk: &dyn Disk) -> io::Result<()> {
+/// Applies what needs no namespaces. `rules` are those of Landlock, with all that they give.
+pub(super) fn restrict(policy: &Policy, rules: impl FnOnce() -> io::Result<Rules>) -> io::Result<()> {
     let has_mounts = policy.layers.has_mounts();
     checked(policy, HelperStep::Capabilities, drop_capabilities)?;
     checked(policy, HelperStep::Limits, || set_limits(has_mounts))?;
     checked(policy, HelperStep::Landlock, || match policy.layers.landlock {
-        true => landlock::apply(policy.files.as_ref(), has_mounts, disk),
+        true => rules()?.enforce(),
         false => Ok(()),
     })?;
     checked(policy, HelperStep::Seccomp, || match policy.layers.seccomp {
@@ -52,9 +52,4 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let lower = |old: Option<u64>| Some(old.map_or(most, |old| old.min(most)));
     setrlimit(resource, Rlimit { current: lower(now.current), maximum: lower(now.maximum) })?;
     Ok(())
-}
-
-/// Returns true when the command has a proxy to speak to.
-pub(super) fn has_proxy(policy: &Policy) -> bool {
-    policy.network == Network::Proxy && policy.layers.has_mounts()
 }

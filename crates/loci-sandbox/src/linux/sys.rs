@@ -1,6 +1,7 @@
 //! The system calls that no safe wrapper has; the only unsafe code of the sandbox on Linux.
 //!
-//! Everything here is called by the helper, which has one thread, but for [`keep_open`], which runs between fork and exec.
+//! Everything here is called by the helper, but for [`keep_open`], which runs between fork and exec. The helper has one thread
+//! whenever it starts a process.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
 use std::ffi::{CString, OsString};
@@ -39,6 +40,9 @@ pub(super) struct Program {
     /// What is told that it starts, and the letter that says so.
     told: (RawFd, u8),
 }
+
+/// Asks for the network namespace of a socket (`linux/sockios.h`).
+const SIOCGSKNS: libc::Ioctl = 0x894c;
 
 /// Room for what runs between the start of a child and its exec.
 const STACK: usize = 256 << 10;
@@ -159,6 +163,16 @@ pub(super) fn bring_loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the request lives until the call returns and is what SIOCSIFFLAGS reads.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Returns the network namespace of a socket.
+pub(super) fn network_of(socket: BorrowedFd<'_>) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: SIOCGSKNS takes no argument; what it returns is a new descriptor and nobody else's.
+    unsafe {
+        let fd = libc::ioctl(socket.as_raw_fd(), SIOCGSKNS, 0);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(std::os::fd::OwnedFd::from_raw_fd(fd)) }
+    }
 }
 
 /// Has every descriptor from 3 on closed by exec.

@@ -47,9 +47,13 @@ pub fn protected_paths(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns what stays shut above a directory of the session: servers are read from every parent.
+/// What is read from every parent: servers, and settings, skills, agents and commands.
+const NAMES_ABOVE: &[&str] = &[".mcp.json", ".claude"];
+
+/// Returns what stays shut above a directory of the session.
 pub(super) fn paths_above(dir: &Path) -> Vec<PathBuf> {
-    dir.ancestors().skip(1).map(|above| above.join(".mcp.json")).collect()
+    let above = dir.ancestors().skip(1);
+    above.flat_map(|above| NAMES_ABOVE.iter().map(|name| above.join(name))).collect()
 }
 
 /// Returns what stays shut in a directory of git.

@@ -55,6 +55,22 @@ fn a_path_may_be_written_in_the_roots_unless_it_is_shut() {
 }
 
 #[test]
+fn what_is_read_from_the_directories_above_the_session_is_shut_there() {
+    let settings = PathSettings { allow_write: paths(&["/home"]), ..PathSettings::default() };
+    let places = SessionPlaces { dirs: vec!["/home/b/team/p".into()], ..places() };
+    let rules = FileRules::new(&places, &settings);
+    for (path, is_open) in [
+        ("/home/b/team/.claude/skills/x/SKILL.md", false),
+        ("/home/b/team/.mcp.json", false),
+        ("/home/b/.claude/settings.json", false),
+        ("/home/b/team/other/file", true),
+        ("/home/b/team/.claudette", true),
+    ] {
+        assert_eq!(rules.write_refusal(Path::new(path)).is_none(), is_open, "{path}");
+    }
+}
+
+#[test]
 fn home_as_a_root_keeps_our_own_state_and_start_files_shut() {
     let rules =
         FileRules::new(&SessionPlaces { dirs: vec!["/home/a".into()], ..places() }, &PathSettings::default());

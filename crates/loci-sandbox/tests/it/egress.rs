@@ -266,6 +266,21 @@ async fn proxy_of_the_machine_is_asked_for_a_tunnel_behind_the_decision() {
 }
 
 #[tokio::test]
+async fn proxy_of_the_machine_is_told_who_asks_for_a_plain_request_too() {
+    let (port, got) = server(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+    let mut egress = egress(&["good.com"], &[]);
+    egress.upstream = UpstreamProxy::parse(&format!("http://u:p@127.0.0.1:{port}"), "");
+    let request =
+        b"GET http://good.com/a HTTP/1.1\r\nHost: good.com\r\nProxy-Authorization: Basic aGVy\r\n\r\n";
+    let text = say_text(&Arc::new(egress), ProxyPort::Http, request).await;
+    assert!(text.ends_with("ok"), "{text}");
+    let got = String::from_utf8(got.await.unwrap()).unwrap();
+    let start = "GET http://good.com/a HTTP/1.1\r\nProxy-Authorization: Basic dTpw\r\n";
+    assert!(got.starts_with(start), "{got}");
+    assert!(!got.contains("aGVy"), "what a command says of itself is not passed on: {got}");
+}
+
+#[tokio::test]
 async fn large_upload_is_carried_whole() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

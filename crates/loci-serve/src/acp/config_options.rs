@@ -97,7 +97,7 @@ impl ConfigOptions {
         match id {
             "mode" => self.choose_mode(value),
             "model" if self.models.iter().any(|(name, _)| name == value) => {
-                Ok(Command::SetModel(Some(value.to_owned())))
+                Ok(Command::SetModel { request: None, model: Some(value.to_owned()) })
             }
             "thought_level" if self.efforts.iter().any(|level| level == value) => {
                 Ok(Command::SetEffort(Some(value.to_owned())))

@@ -371,6 +371,13 @@ impl SessionTask {
             EngineEvent::Fallback { from, to, .. } => {
                 self.note(&format!("`{from}` failed: `{to}` takes over"));
             }
+            EngineEvent::ElicitationCompleted { id, .. } if self.client.opens_urls => {
+                self.peer.notify("elicitation/complete", &json!({"elicitationId": id}));
+            }
+            EngineEvent::ResultsCleared { n_results, .. } => {
+                let results = if *n_results == 1 { "result" } else { "results" };
+                self.note(&format!("To make room, {n_results} old {results} of calls are not sent any more"));
+            }
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use loci_core::tool::{KnownTool, ToolKind};
 use loci_stdx::{read_regular_to_string, single_line, visible};
 use serde_json::{Value, json};
 
@@ -9,28 +10,6 @@ use serde_json::{Value, json};
 const TITLE: usize = 200;
 /// Files beyond this are not read to be shown as what a call replaces.
 const MOST_BYTES: u64 = 1024 * 1024;
-
-/// What editors call the tools that they show in a way of their own; everything else is `other`.
-const KINDS: [(&str, &str); 18] = [
-    ("Read", "read"),
-    ("NotebookRead", "read"),
-    ("ReadMcpResourceTool", "read"),
-    ("TaskOutput", "read"),
-    ("Edit", "edit"),
-    ("MultiEdit", "edit"),
-    ("Write", "edit"),
-    ("NotebookEdit", "edit"),
-    ("Bash", "execute"),
-    ("Monitor", "execute"),
-    ("Glob", "search"),
-    ("Grep", "search"),
-    ("WebFetch", "fetch"),
-    ("WebSearch", "fetch"),
-    ("Agent", "think"),
-    ("Task", "think"),
-    ("EnterPlanMode", "switch_mode"),
-    ("ExitPlanMode", "switch_mode"),
-];
 
 /// A call, as the model made it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,28 +27,30 @@ impl CallView {
 
     /// Returns the editor's word for what kind of call it is.
     pub(super) fn kind(&self) -> &'static str {
-        KINDS.iter().find(|(tool, _)| *tool == self.tool).map_or("other", |(_, kind)| kind)
+        match ToolKind::of_tool(&self.tool) {
+            ToolKind::Read => "read",
+            ToolKind::Search => "search",
+            ToolKind::Fetch => "fetch",
+            ToolKind::Edit => "edit",
+            ToolKind::Execute => "execute",
+            ToolKind::Delegate => "think",
+            ToolKind::Mode => "switch_mode",
+            ToolKind::Other => "other",
+        }
     }
 
     /// Returns what it does, in a line. Nothing in it is hidden: it is what a person allows (S-7).
     pub(super) fn title(&self, cwd: &Path) -> String {
-        let text =
-            |key: &str| self.input.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        let path = |key: &str| text(key).map(|path| short(path, cwd));
-        let title = match self.tool.as_str() {
-            "Bash" | "Monitor" => text("command").map(|command| format!("`{command}`")),
-            "Read" | "NotebookRead" => path("file_path").map(|path| format!("Read {path}")),
-            "Edit" | "MultiEdit" => path("file_path").map(|path| format!("Edit {path}")),
-            "Write" => path("file_path").map(|path| format!("Write {path}")),
-            "NotebookEdit" => path("notebook_path").map(|path| format!("Edit {path}")),
-            "Glob" => text("pattern").map(|pattern| format!("Find {pattern}")),
-            "Grep" => text("pattern").map(|pattern| format!("Search {pattern}")),
-            "WebFetch" => text("url").map(|url| format!("Fetch {url}")),
-            "WebSearch" => text("query").map(|query| format!("Search the web: {query}")),
-            "Agent" | "Task" => text("description").map(str::to_owned),
-            "ExitPlanMode" => Some("Approve the plan".to_owned()),
-            _ => None,
-        };
+        let title =
+            KnownTool::find(&self.tool).and_then(|tool| match (tool.kind, tool.subject_of(&self.input)) {
+                (ToolKind::Execute, Some(command)) => Some(format!("`{command}`")),
+                (ToolKind::Delegate, Some(task)) => Some(task.to_owned()),
+                (kind, Some(path)) if kind.is_about_file() => {
+                    Some(format!("{} {}", tool.verb, short(path, cwd)))
+                }
+                (_, Some(subject)) => Some(format!("{} {subject}", tool.verb)),
+                (_, None) => tool.subject.is_none().then(|| tool.verb.to_owned()),
+            });
         single_line(&visible(&title.unwrap_or_else(|| self.tool.clone())), TITLE)
     }
 
@@ -104,7 +85,7 @@ impl CallView {
                 None => Vec::new(),
             },
             ("ExitPlanMode", _) => text("plan").map(text_content).into_iter().collect(),
-            ("Bash" | "Monitor", _) => text("description").map(text_content).into_iter().collect(),
+            _ if self.kind() == "execute" => text("description").map(text_content).into_iter().collect(),
             _ => Vec::new(),
         }
     }

@@ -68,6 +68,12 @@ impl EventLoop<'_> {
                 if subtype == "initialize" {
                     self.told_commands = Some(self.context.command_rows());
                 }
+                if subtype == "apply_flag_settings"
+                    && outcome.answer.is_none()
+                    && let Some(model) = request["settings"].get("model")
+                {
+                    self.flag_models.insert(id.clone(), model.clone());
+                }
                 match &outcome.commands[..] {
                     [Command::CancelPrompt { request, prompt }] => {
                         self.cancelling.insert(request.clone(), prompt.to_string());

@@ -4,28 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::Duration;
 
-use loci_core::hooks::HookEvent;
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_core::session::Totals;
-use loci_core::stream::{Delta, RateLimits, StreamEvent};
+use loci_core::stream::RateLimits;
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, SideTask, TaskNews, TurnReport,
+    ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, SideTask, TaskNews, TurnReport,
 };
 use loci_stdx::printable;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
+use super::compaction_frames::CompactionFrames;
 use super::permission_tool::{ask_tool, question_of, tool_verdict};
 use super::progress::Progress;
 use super::session_state::SessionState;
 use super::terminal_prompt::{LineOutcome, TerminalLine, TerminalPrompt};
 use super::{Exit, Headless, InputFormat, OutputFormat, PermissionPrompter};
 use crate::client_input::{ClientInput, Incoming};
-use crate::control::{self, ControlContext};
+use crate::control::ControlContext;
 use crate::cost::Cost;
-use crate::frame::{Frames, transcript_mirror};
+use crate::frame::Frames;
 use crate::outgoing::OutgoingRequests;
 use crate::output::Output;
 use crate::result_frame::{ResultContext, is_error, outcome_text};
@@ -34,9 +35,7 @@ use crate::signals::Signal;
 use crate::task_frames::LiveTasks;
 
 /// What a suggestion is asked for by: no id of a client's.
-const SUGGESTION_REQUEST: &str = "loci-prompt-suggestion";
-/// A longer one is no suggestion.
-const MOST_OF_A_SUGGESTION: usize = 200;
+pub(super) const SUGGESTION_REQUEST: &str = "loci-prompt-suggestion";
 
 pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
@@ -90,6 +89,12 @@ pub(super) struct EventLoop<'a> {
     pub(super) progress: Progress,
     /// How often the model has answered.
     pub(super) n_answers: usize,
+    /// Models that become settings once the session has taken them, by the request that asks for it.
+    pub(super) flag_models: BTreeMap<String, Value>,
+    /// Frames of a compaction that wait for its end.
+    pub(super) compaction: CompactionFrames,
+    /// Answers that take their time: the id of the request, and what it is told.
+    pub(super) answers: JoinSet<(String, Result<Value, String>)>,
 }
 
 impl EventLoop<'_> {
@@ -121,6 +126,7 @@ impl EventLoop<'_> {
                     }
                 }
                 line = self.terminal.next_line() => self.handle_terminal_line(line),
+                Some(Ok((request, answer))) = self.answers.join_next() => self.respond(&request, answer.map(Some)),
                 () = sleep_for(next_beat) => self.tell_beats(),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
             }
@@ -128,6 +134,9 @@ impl EventLoop<'_> {
         let exit = self.exit;
         if matches!(exit, Exit::Terminated | Exit::HungUp) {
             return (exit, false);
+        }
+        while let Some(Ok((request, answer))) = self.answers.join_next().await {
+            self.respond(&request, answer.map(Some));
         }
         let (troubles, has_failed) = self.session.finish().await;
         for trouble in troubles {
@@ -240,7 +249,9 @@ impl EventLoop<'_> {
                 _ => {}
             },
             EngineEvent::User(message) => self.note_result(&message.message),
-            EngineEvent::LocalCommand(output) => self.results.local_command = Some(output.name.clone()),
+            EngineEvent::LocalCommand(output) => {
+                self.results.local_command = (!output.is_unavailable).then(|| output.name.clone());
+            }
             _ => {}
         }
         if self.is_stopped {
@@ -336,7 +347,7 @@ impl EventLoop<'_> {
     }
 
     /// Tells how much of what the account may use is used, where that is news.
-    fn tell_limits(&mut self, limits: Option<&RateLimits>) {
+    pub(super) fn tell_limits(&mut self, limits: Option<&RateLimits>) {
         if let Some(limits) = limits.filter(|limits| self.limits.as_ref() != Some(limits)) {
             self.output.write_line(&self.frames.rate_limits(limits));
             self.limits = Some(limits.clone());
@@ -362,151 +373,8 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Tells what an event brings beside its own frame, before that.
-    fn show_beside(&mut self, event: &EngineEvent) {
-        match event {
-            EngineEvent::TurnStarted(_) => {
-                let state = self.state.begin();
-                self.tell_state(state);
-                self.tell_commands();
-            }
-            EngineEvent::CommandsChanged(_) => self.tell_commands(),
-            EngineEvent::PromptRecorded { entry, .. } => self.tell_lifecycle(entry.as_str(), "started"),
-            EngineEvent::Dequeued { id, .. } => self.tell_lifecycle(id, "started"),
-            EngineEvent::Stream { event: StreamEvent::Started(started), .. } => {
-                self.tell_limits(started.rate_limits.as_deref());
-            }
-            EngineEvent::Stream { event: StreamEvent::BlockStarted { .. }, .. } => {
-                self.progress.begin_block();
-            }
-            EngineEvent::Stream {
-                event: StreamEvent::Delta { delta: Delta::Thinking(text), .. }, ..
-            } => {
-                if let Some(fields) = self.progress.think(text) {
-                    self.output.write_line(&self.frames.system("thinking_tokens", fields));
-                }
-            }
-            EngineEvent::Retry { failure, .. } => self.tell_limits(failure.rate_limits.as_deref()),
-            EngineEvent::TurnEnded(report) => match &report.outcome {
-                Outcome::ApiError(failure) => self.tell_limits(failure.rate_limits.as_deref()),
-                Outcome::Refused => {
-                    let prompt = self.results.prompts.last().map(String::as_str);
-                    self.output.write_line(&self.frames.refused(&self.results.model, prompt));
-                }
-                _ => {}
-            },
-            _ => {}
-        }
-    }
-
-    fn show_frames(&mut self, event: &EngineEvent) {
-        self.show_beside(event);
-        match event {
-            EngineEvent::TranscriptLines { file, lines } => {
-                transcript_mirror(file, lines).into_iter().for_each(|line| self.output.write(line));
-            }
-            EngineEvent::Snapshot { request, snapshot } => {
-                if let Some(at) = self.queries.iter().position(|(id, _)| id == request) {
-                    let (id, query) = self.queries.remove(at);
-                    let answer = query.answer(&self.context, snapshot);
-                    self.respond(&id, answer.map(Some));
-                }
-            }
-            EngineEvent::PromptCancelled { request, is_cancelled } => {
-                if let Some(prompt) = self.cancelling.remove(request).filter(|_| *is_cancelled) {
-                    self.tell_lifecycle(&prompt, "cancelled");
-                    self.named_prompts.remove(&prompt);
-                    self.context.queued.retain(|queued| *queued != prompt);
-                    self.n_open_prompts = self.n_open_prompts.saturating_sub(1);
-                }
-                self.respond(request, Ok(Some(json!({"cancelled": is_cancelled}))));
-            }
-            EngineEvent::Requesting | EngineEvent::Stream { .. } if !self.options.has_partial_messages => {}
-            EngineEvent::HookStarted(run) if !self.shows_hook(run.event) => {}
-            EngineEvent::HookProgress(progress) if !self.shows_hook(progress.run.event) => {}
-            EngineEvent::HookEnded(ended) if !self.shows_hook(ended.run.event) => {}
-            EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
-                self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
-            }
-            EngineEvent::FilesRewound { request, outcome } => {
-                self.respond(request, control::rewound(outcome));
-            }
-            EngineEvent::DirectoryAdded { request, outcome } => {
-                let answer = outcome.clone().map(|directory| Some(json!({"directory": directory})));
-                self.respond(request, answer);
-            }
-            EngineEvent::McpAnswered { request, outcome } => self.respond(request, outcome.clone()),
-            EngineEvent::SideAnswered { request, outcome } if request == SUGGESTION_REQUEST => {
-                if let Some(text) = outcome.as_deref().ok().and_then(suggestion_in) {
-                    self.output.write_line(&self.frames.prompt_suggestion(text));
-                }
-            }
-            EngineEvent::SideAnswered { request, outcome } => {
-                let answer = outcome.clone().map(|text| Some(json!({"response": text, "synthetic": false})));
-                self.respond(request, answer);
-            }
-            EngineEvent::PluginsReloaded { request, outcome: Err(why) } => {
-                self.queries.retain(|(query, _)| query != request);
-                self.respond(request, Err(why.clone()));
-            }
-            EngineEvent::QuestionAsked(_) | EngineEvent::QuestionWithdrawn { .. }
-                if self.options.prompter != PermissionPrompter::Client => {}
-            EngineEvent::QuestionAsked(question) => match self.requests.ask(question) {
-                Some(line) => {
-                    self.output.write_line(&line);
-                    let state = self.state.ask(&question.id);
-                    self.tell_state(state);
-                }
-                None => self.deny_unasked(question.id.clone()),
-            },
-            EngineEvent::QuestionWithdrawn { question } => {
-                if let Some(line) = self.requests.withdraw(question) {
-                    self.output.write_line(&line);
-                }
-                let state = self.state.answer(question);
-                self.tell_state(state);
-            }
-            EngineEvent::StopAnswered { request } => self.respond(request, Ok(Some(json!({})))),
-            EngineEvent::Task(news) => {
-                let mut frames = self.frames.of_task(news, &self.tasks);
-                if std::mem::take(&mut self.has_other_tasks) {
-                    // What comes is there before it is told of, what goes is told of before it is gone.
-                    let at = if matches!(news, TaskNews::Ended(_)) { frames.len() } else { 0 };
-                    frames.insert(at, self.frames.background_tasks_changed(&self.tasks));
-                }
-                frames.iter().for_each(|frame| self.output.write_line(frame));
-            }
-            EngineEvent::Agent { agent, event } => self.show_agent(agent, event),
-            EngineEvent::TurnEnded(report) if matches!(report.outcome, Outcome::Blocked(_)) => {
-                if let Outcome::Blocked(reason) = &report.outcome {
-                    self.output.write_line(&self.frames.blocked_prompt(reason));
-                }
-            }
-            EngineEvent::TurnEnded(_) => {}
-            event => {
-                if let Some(mut frame) = self.frames.of(event) {
-                    if let EngineEvent::Assistant(_) = event {
-                        self.mark_prompts(&mut frame);
-                    }
-                    self.output.write_line(&frame);
-                }
-            }
-        }
-    }
-
-    /// Says on the first answer of a turn which prompts of the client it answers.
-    fn mark_prompts(&mut self, frame: &mut Value) {
-        let named = self.results.prompts.iter().filter(|prompt| self.named_prompts.contains(*prompt));
-        let named: Vec<&String> = named.collect();
-        if let Some(last) = named.last().filter(|_| !self.results.has_marked_prompts) {
-            frame["user_message_uuid"] = json!(last);
-            frame["user_message_uuids"] = json!(named);
-            self.results.has_marked_prompts = true;
-        }
-    }
-
     /// Takes note of agents that work in the background.
-    fn note_task(&mut self, news: &TaskNews) {
+    pub(super) fn note_task(&mut self, news: &TaskNews) {
         if let TaskNews::Started(task) | TaskNews::Backgrounded(task) = news {
             self.context.task_outputs.insert(task.id.clone(), task.output.clone());
         }
@@ -523,42 +391,6 @@ impl EventLoop<'_> {
             }
             TaskNews::Started(_) | TaskNews::Backgrounded(_) | TaskNews::Progress { .. } => {}
         }
-    }
-
-    /// Shows what an agent does. Of one that is waited for, the calls and their results: its words come with the result
-    /// of the call that sent it out.
-    fn show_agent(&mut self, agent: &AgentRef, event: &EngineEvent) {
-        let told = match event {
-            EngineEvent::Retry { attempt, max_retries, delay, failure } => {
-                Some(self.progress.retry(agent, (*attempt, *max_retries, *delay), failure))
-            }
-            EngineEvent::Assistant(_) | EngineEvent::TurnEnded(_) => self.progress.go_on(agent),
-            _ => None,
-        };
-        if let Some(fields) = told {
-            self.output.write_line(&self.frames.tool_progress(fields));
-        }
-        let is_background = self.background_agents.contains(agent.id.as_str());
-        let is_shown = match event {
-            EngineEvent::Assistant(block) => {
-                let is_call = block.message["content"][0]["type"] == "tool_use";
-                is_call || is_background || self.options.forwards_agent_text
-            }
-            EngineEvent::User(message) => {
-                let is_result = message.message["content"][0]["type"] == "tool_result";
-                is_result || !is_background
-            }
-            EngineEvent::PermissionDenied { .. } => true,
-            _ => false,
-        };
-        if let Some(frame) = self.frames.of_agent(agent, event).filter(|_| is_shown) {
-            self.output.write_line(&frame);
-        }
-    }
-
-    /// Tells whether runs of an event's hooks are shown: those of a start always are.
-    fn shows_hook(&self, event: HookEvent) -> bool {
-        self.options.has_hook_events || matches!(event, HookEvent::SessionStart | HookEvent::Setup)
     }
 
     fn show_result(&mut self, report: &TurnReport) {
@@ -644,14 +476,6 @@ impl EventLoop<'_> {
     }
 }
 
-/// Waits for what the process asks of the client, forever when there is none or nobody can ask any more.
-/// Returns the suggestion in an answer; none where it is no prompt.
-fn suggestion_in(answer: &str) -> Option<&str> {
-    let text = answer.trim().trim_matches(['"', '`']);
-    let is_short = !text.contains('\n') && text.chars().count() <= MOST_OF_A_SUGGESTION;
-    (is_short && !text.is_empty()).then_some(text)
-}
-
 /// Ends after a while; never, without one.
 async fn sleep_for(time: Option<Duration>) {
     match time {
@@ -660,6 +484,7 @@ async fn sleep_for(time: Option<Duration>) {
     }
 }
 
+/// Waits for what the process asks of the client, forever when there is none or nobody can ask any more.
 async fn next_message(messages: &mut Option<UnboundedReceiver<ClientMessage>>) -> ClientMessage {
     match messages {
         Some(receiver) => match receiver.recv().await {

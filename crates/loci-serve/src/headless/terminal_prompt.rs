@@ -203,7 +203,7 @@ fn text(question: &Question) -> String {
     let links: String = question.links.iter().map(|link| format!("    {}\n", link_text(link))).collect();
     let always = match grants.is_empty() {
         true => String::new(),
-        false => format!("  a  always: {}\n", shown_grants(grants)),
+        false => format!("  a  always: {}\n", format_grants(grants)),
     };
     let agent = question
         .agent
@@ -249,7 +249,7 @@ fn grants(question: &Question, is_whole: bool) -> &[Update] {
     if is_whole { &question.suggestions } else { &[] }
 }
 
-fn shown_grants(grants: &[Update]) -> String {
+fn format_grants(grants: &[Update]) -> String {
     let grants: Vec<String> = grants.iter().map(|grant| visible(&grant.to_string())).collect();
     grants.join("; ")
 }

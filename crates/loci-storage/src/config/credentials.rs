@@ -11,8 +11,9 @@
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use loci_stdx::{WriteOptions, open_regular, write_atomic};
+use loci_stdx::{FileLock, WriteOptions, open_regular, write_atomic};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -21,6 +22,8 @@ use crate::layout::ConfigHome;
 
 /// The most of the file that is read.
 const LIMIT: u64 = 1024 * 1024;
+/// How long another process may hold the secrets of plugins.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A login that is kept on disk. It has no `Debug`, so that no message can show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -122,6 +125,8 @@ pub fn store_plugin_secret(
     value: Option<&Value>,
 ) -> io::Result<PathBuf> {
     let path = plugin_secrets_file(home);
+    // Two who keep something at once must not lose what the other kept.
+    let _lock = FileLock::acquire(&path.with_extension("lock"), PATIENCE).map_err(io::Error::other)?;
     let text = read(&path).map_err(io::Error::other)?.unwrap_or_else(|| "{}".to_owned());
     let mut all: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|_| io::Error::other(format!("`{}` is no JSON object", path.display())))?;

@@ -123,6 +123,11 @@ pub(super) fn markdown_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Tells whether a path is that of a Markdown file, by its name.
+pub(super) fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
 fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -139,7 +144,7 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             if depth > 0 {
                 collect(&path, depth - 1, files);
             }
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+        } else if is_markdown(&path) {
             files.push(path);
         }
     }

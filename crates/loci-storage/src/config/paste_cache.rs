@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use loci_core::file_history::to_hex;
+use loci_core::hex::to_hex;
 use loci_stdx::{WriteError, WriteOptions, read_regular_to_string, write_atomic};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

@@ -22,10 +22,9 @@ mod release;
 mod runs;
 mod state;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use loci_core::plugin::{PluginId, PluginProblem};
+use loci_core::plugin::{PluginId, PluginProblem, Renamed};
 use loci_stdx::in_parallel;
 use serde_json::{Map, Value};
 
@@ -33,7 +32,8 @@ use super::skills::{SkillsDir, SkillsPrefetch};
 pub use approval::{approve_plugins, approved_plugins};
 pub use folder::{PluginFolder, read_plugin};
 pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file};
-pub use release::{ReleaseTag, tag_release};
+pub use release::{ReleaseTag, git_commit, git_identity, repository_root, repository_tags, tag_release};
+use state::Catalogues;
 pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
 };
@@ -99,7 +99,8 @@ pub fn find_plugins(
         wanted.push((installed, said));
     }
     // Read before it is asked what lies among the skills, which is being looked at meanwhile; taken behind that.
-    let read = read_installed(&wanted, &state);
+    let catalogues = Catalogues::new(&state);
+    let read = read_installed(&wanted, &catalogues);
     for (dir, scope) in &places.skills_dirs {
         let dirs = match places.prefetch.filter(|prefetch| prefetch.path() == dir) {
             Some(prefetch) => prefetch.plugins().to_vec(),
@@ -109,47 +110,37 @@ pub fn find_plugins(
     }
     found.problems.append(&mut off.problems);
     found.disabled.append(&mut off.disabled);
-    let mut catalogues = BTreeMap::new();
     for ((installed, said), plugin) in wanted.into_iter().zip(read) {
         match plugin {
-            Ok(plugin) if said.is_none() && !is_on_by_default(&plugin, &state, &mut catalogues) => {
+            Ok(plugin) if said.is_none() && !is_on_by_default(&plugin, &catalogues) => {
                 found.disabled.push(installed);
             }
             Ok(plugin) => found.take(plugin),
             Err(problem) => found.problems.push(problem),
         }
     }
-    found.report_missing(enabled, &state);
+    found.report_missing(enabled, &state, &catalogues);
     found
 }
 
 /// Reads installed plugins, side by side where there are many: a session waits for them.
 fn read_installed(
     wanted: &[(InstalledPlugin, Option<bool>)],
-    state: &PluginState,
+    catalogues: &Catalogues<'_>,
 ) -> Vec<Result<PluginFolder, PluginProblem>> {
     let read = |(installed, _): &(InstalledPlugin, Option<bool>)| {
-        let entry = || state.marketplace_entry(&installed.id);
-        read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))
+        let entry = || catalogues.entry(&installed.id);
+        let mut plugin = read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))?;
+        plugin.installed_version.clone_from(&installed.version);
+        Ok(plugin)
     };
     let n_threads = (wanted.len() / PLUGINS_PER_THREAD).clamp(1, MOST_READERS);
     in_parallel(wanted.len(), n_threads, |idx| read(&wanted[idx]))
 }
 
-/// Tells whether a plugin is on where settings say nothing of it: what its marketplace says counts before its own word. Each
-/// catalogue is read once.
-fn is_on_by_default(
-    plugin: &PluginFolder,
-    state: &PluginState,
-    catalogues: &mut BTreeMap<String, Option<Map<String, Value>>>,
-) -> bool {
-    let marketplace = &plugin.id.marketplace;
-    let catalogue = catalogues.entry(marketplace.clone()).or_insert_with(|| {
-        let known = state.marketplace(marketplace)?;
-        marketplace_manifest(&known.location).ok().map(|(manifest, _)| manifest)
-    });
-    let entry = catalogue.as_ref().and_then(|catalogue| state::catalogue_entry(catalogue, &plugin.id.name));
-    let said = entry.and_then(|entry| entry.get("defaultEnabled")?.as_bool());
+/// Tells whether a plugin is on where settings say nothing of it: what its marketplace says counts before its own word.
+fn is_on_by_default(plugin: &PluginFolder, catalogues: &Catalogues<'_>) -> bool {
+    let said = catalogues.entry(&plugin.id).and_then(|entry| entry.get("defaultEnabled")?.as_bool());
     said.unwrap_or(plugin.manifest.is_enabled_by_default)
 }
 
@@ -193,6 +184,8 @@ impl FoundPlugins {
                 version: plugin.manifest.version,
                 commit: None,
                 is_dependency: false,
+                installed_at: None,
+                updated_at: None,
                 id: plugin.id,
             });
         }
@@ -210,7 +203,12 @@ impl FoundPlugins {
         }
     }
 
-    fn report_missing(&mut self, enabled: &Map<String, Value>, state: &PluginState) {
+    fn report_missing(
+        &mut self,
+        enabled: &Map<String, Value>,
+        state: &PluginState,
+        catalogues: &Catalogues<'_>,
+    ) {
         for (text, _) in enabled.iter().filter(|(_, value)| is_on(value)) {
             let Some(id) = PluginId::parse(text) else {
                 let shown: String = text.escape_debug().take(80).collect();
@@ -222,7 +220,19 @@ impl FoundPlugins {
                 || self.plugins.iter().any(|plugin| plugin.id == id)
                 || self.disabled.iter().any(|plugin| plugin.id == id);
             if !is_known {
-                let message = format!("it is turned on and not installed; run `loci plugin install {id}`");
+                let message = match catalogues.renamed(&id) {
+                    Some(Renamed::To(name)) => format!(
+                        "it is turned on and is called `{name}` now; run `loci plugin install {name}@{0}`, and take \
+                         it out of `enabledPlugins`",
+                        id.marketplace
+                    ),
+                    Some(Renamed::Removed) => {
+                        "it is turned on, and its marketplace does not have it any more; take it \
+                                               out of `enabledPlugins`"
+                            .to_owned()
+                    }
+                    None => format!("it is turned on and not installed; run `loci plugin install {id}`"),
+                };
                 self.problems.push(PluginProblem::new(&id, "not_installed", message));
             }
         }

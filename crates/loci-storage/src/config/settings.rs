@@ -3,7 +3,8 @@
 //! Lowest precedence first: the user's `settings.json` in the config home; the project's
 //! `.claude/settings.json` in the start directory; the user's `.claude/settings.local.json` there and at the
 //! root of the repository; what `--settings` gave; the administrator's `managed-settings.json` and then
-//! `managed-settings.d/*.json` by name. What they mean is decided in `loci_settings`.
+//! `managed-settings.d/*.json` by name, or what the program that they name printed (`policyHelper`). What they mean is
+//! decided in `loci_settings`.
 //!
 //! A file that cannot be read is named and costs itself alone. Nothing is ever executed, not even git, and a
 //! FIFO or device in a file's place does not make us wait.
@@ -107,6 +108,10 @@ fn load_texts(
     for (scope, path) in managed {
         loading.file(scope, &path);
     }
+    if let Some(policy) = &places.policy {
+        let origin = Origin::new(Scope::Managed, policy.name.as_str());
+        loading.take(&policy.text, origin, Path::new(&policy.name));
+    }
     loading.finish()
 }
 
@@ -123,7 +128,9 @@ fn settings_files(places: &SettingsPlaces) -> Vec<(Scope, PathBuf)> {
     if wants.local {
         files.extend(places.locals().map(|path| (Scope::Local, path.to_owned())));
     }
-    files.extend(places.managed_files().into_iter().map(|path| (Scope::Managed, path)));
+    if places.policy.is_none() {
+        files.extend(places.managed_files().into_iter().map(|path| (Scope::Managed, path)));
+    }
     files
 }
 

@@ -11,6 +11,7 @@ mod prefetch;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, parse_skill};
 use loci_stdx::in_parallel;
@@ -28,7 +29,7 @@ const MOST_READERS: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FoundSkills {
     /// The definitions; of several in one scope, the one that wins first.
-    pub skills: Vec<SkillDefinition>,
+    pub skills: Vec<Arc<SkillDefinition>>,
     /// Files that could not be read: which, and why.
     pub problems: Vec<(PathBuf, String)>,
 }
@@ -54,7 +55,7 @@ impl SkillWatch {
 
     /// Returns the skills anew when a file came, went or changed since the last time.
     pub fn poll(&mut self) -> Option<FoundSkills> {
-        let (files, now) = self.look();
+        let (files, now) = self.scan();
         if now == self.seen {
             return None;
         }
@@ -64,7 +65,7 @@ impl SkillWatch {
 
     /// Reads all skills anew, whatever their files look like.
     pub fn reload(&mut self) -> FoundSkills {
-        let (files, now) = self.look();
+        let (files, now) = self.scan();
         self.seen = now;
         read_skills(files, &self.places)
     }
@@ -95,7 +96,7 @@ impl SkillWatch {
         Some(self.reload())
     }
 
-    fn look(&self) -> (Vec<SkillFile>, Vec<FilePrint>) {
+    fn scan(&self) -> (Vec<SkillFile>, Vec<FilePrint>) {
         let mut files = skill_files(&self.places, None);
         let cwd = fs::canonicalize(&self.places.cwd).unwrap_or_else(|_| self.places.cwd.clone());
         for dir in &self.nested {
@@ -150,7 +151,7 @@ fn scope_of(scope: PlaceScope) -> SkillScope {
 
 fn collect_skills(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
     let Some(dir) = SkillsDir::open(dir) else { return };
-    files.extend((0..dir.len()).filter_map(|idx| dir.look(idx, scope)));
+    files.extend((0..dir.len()).filter_map(|idx| dir.stat(idx, scope)));
 }
 
 fn collect_commands(dir: &Path, scope: SkillScope, files: &mut Vec<SkillFile>) {
@@ -180,7 +181,7 @@ fn read_files(mut files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool
     let read = |nth: usize| {
         let file = &files[unread[nth]];
         read_limited(&file.path)
-            .map(|text| parse_skill(&text, &file.name, file.source(is_trusted(file.scope))))
+            .map(|text| Arc::new(parse_skill(&text, &file.name, file.source(is_trusted(file.scope)))))
     };
     // A thread has to have enough to do.
     let n_threads = (unread.len() / FILES_PER_THREAD).clamp(1, MOST_READERS);
@@ -205,8 +206,9 @@ fn read_files(mut files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool
 /// Leaves the first of several files that lead to one.
 fn drop_repeated(files: &mut Vec<SkillFile>) {
     let mut seen = HashSet::with_capacity(files.len());
-    let is_first: Vec<bool> =
-        files.iter().map(|file| seen.insert(file.real.as_deref().unwrap_or(&file.path))).collect();
+    // All are written alike, so that their letters are compared and not their parts.
+    let paths = files.iter().map(|file| file.real.as_ref().unwrap_or(&file.path).as_os_str());
+    let is_first: Vec<bool> = paths.map(|path| seen.insert(path)).collect();
     let mut is_first = is_first.into_iter();
     files.retain(|_| is_first.next().unwrap_or(true));
 }
@@ -234,7 +236,7 @@ mod tests {
     }
 
     fn names(found: &FoundSkills) -> Vec<String> {
-        let line = |skill: &SkillDefinition| {
+        let line = |skill: &Arc<SkillDefinition>| {
             format!("{} {} {}", skill.source.scope.as_str(), skill.name, skill.body)
         };
         found.skills.iter().map(line).collect()

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::read_regular;
 
-use loci_core::file_history::{FileContent, HistoryLine, PathState, changes, to_hex};
+use loci_core::file_history::{FileContent, HistoryLine, PathState, changes};
+use loci_core::hex::to_hex;
 use loci_core::ids::SessionId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use loci_core::conversation::{Fault, faults};
 use loci_core::entry::Entry;
-use loci_core::file_history::to_hex;
+use loci_core::hex::to_hex;
 use loci_core::raw::RawObject;
 use loci_stdx::{Line, counted};
 use serde_json::Value;

@@ -10,13 +10,16 @@ mod check;
 mod coverage;
 mod filter;
 mod merge;
+mod part_sum;
 mod passage_reader;
 mod phrase;
+mod postings;
 mod scan;
 mod search;
 mod segment;
 mod source;
 mod update;
+mod walk;
 
 pub(crate) use check::{IndexFault, index_faults};
 pub(crate) use passage_reader::milliseconds;

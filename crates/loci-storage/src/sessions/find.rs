@@ -20,7 +20,8 @@ use loci_core::ids::SessionId;
 use loci_stdx::{open_regular, single_line};
 
 pub(crate) use file_stamp::{
-    FileStamp, ListedFile, SessionFiles, all_session_files, all_session_files_with, session_files_in,
+    FileStamp, ListedFile, SessionFiles, all_session_files, all_session_files_with, named_sessions_in,
+    session_files_in,
 };
 
 use crate::layout::{ConfigHome, SessionPlace};

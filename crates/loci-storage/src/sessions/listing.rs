@@ -34,12 +34,17 @@ use loci_stdx::in_parallel;
 
 use crate::layout::{ConfigHome, Dialect, SessionPlace};
 use crate::project::Project;
-use crate::sessions::find::{FileStamp, FindError, ListedFile, SessionFiles, all_session_files};
+use crate::sessions::find::{
+    FileStamp, FindError, ListedFile, SessionFiles, all_session_files, named_sessions_in, session_files_in,
+    subdirectories,
+};
 
 /// More readers than this only wait for each other.
 const MOST_READERS: usize = 8;
 /// How many sessions each looks up at once in what was kept.
 const PART: usize = 256;
+/// Where more sessions than this are unknown, the files are asked which of them are new.
+const MOST_UNKNOWN: usize = 256;
 
 /// A session and what the ends of its file say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,30 +85,79 @@ pub fn list_sessions(
     Ok(list)
 }
 
-/// Lists the sessions of a project or of all whose files were written last, about so many, the newest first: of the others
-/// nothing is read. Says whether these are all there are.
+/// Lists the sessions of a project or of all that were used last, about so many, the newest first: of the others nothing is
+/// read. Says whether these are all there are; where they are not, somebody may see them a moment before they are all
+/// known, and nothing is kept.
 pub fn list_recent(
     home: &ConfigHome,
     project: Option<&Project>,
     most: usize,
 ) -> Result<(SessionList, bool), FindError> {
-    let SessionFiles { mut sessions, unread } = match project {
-        Some(project) => project.list_files(home)?,
-        None => all_session_files(home)?,
+    let dirs = match project {
+        Some(project) => project.dirs(home)?,
+        None => subdirectories(&home.projects_dir())?,
     };
-    let is_whole = sessions.len() <= most;
-    if !is_whole {
-        sessions.select_nth_unstable_by_key(most, |file| std::cmp::Reverse(file.stamp.time_ns()));
-        sessions.truncate(most);
-        // What is known is looked up in the order of paths.
-        sessions.sort_unstable_by(|left, right| left.place.file().cmp(right.place.file()));
-    }
-    let mut list = cached_or_read(home, stamped(sessions), usize::MAX);
+    let cache = ListingCache::read(home);
+    let (mut list, is_whole) = match recent_by_cache(&cache, &dirs, most) {
+        Some(files) => (known_or_read(&cache, files), false),
+        None => {
+            let SessionFiles { mut sessions, unread } = session_files_in(&dirs);
+            let is_whole = sessions.len() <= most;
+            if !is_whole {
+                sessions.select_nth_unstable_by_key(most, |file| std::cmp::Reverse(file.stamp.time_ns()));
+                sessions.truncate(most);
+                // What is known is looked up in the order of paths.
+                sessions.sort_unstable_by(|left, right| left.place.file().cmp(right.place.file()));
+            }
+            let mut list = match is_whole {
+                true => cached_or_read(home, stamped(sessions), usize::MAX),
+                // Keeping what was read waits for the disk, and whoever wants all of it keeps it a moment later.
+                false => known_or_read(&cache, stamped(sessions)),
+            };
+            list.unread.splice(..0, unread);
+            (list, is_whole)
+        }
+    };
     if let Some(project) = project {
         project.retain_own(home, &mut list.sessions);
     }
-    list.unread.splice(..0, unread);
     Ok((list, is_whole))
+}
+
+/// Returns the files of sessions that were used last as far as is known, about so many, and those that nothing is known of:
+/// to look at ten thousand files takes longer than anybody wants to wait for a list. None where too little is known, or
+/// where there are no more than so many.
+fn recent_by_cache(
+    cache: &ListingCache,
+    dirs: &[PathBuf],
+    most: usize,
+) -> Option<Vec<(SessionPlace, FileStamp)>> {
+    let places = named_sessions_in(dirs);
+    if places.len() <= most {
+        return None;
+    }
+    let known = by_part(&places, |part| cache.newest_of(part));
+    let (mut recent, mut unknown) = (Vec::new(), Vec::new());
+    for (place, newest_ms) in places.into_iter().zip(known.into_iter().flatten()) {
+        match newest_ms {
+            Some(newest_ms) => recent.push((newest_ms, place)),
+            None => unknown.push(place),
+        }
+    }
+    if unknown.len() > MOST_UNKNOWN || recent.is_empty() {
+        return None;
+    }
+    if recent.len() > most {
+        recent.select_nth_unstable_by_key(most, |(newest_ms, _)| std::cmp::Reverse(*newest_ms));
+        recent.truncate(most);
+    }
+    let mut places: Vec<SessionPlace> = recent.into_iter().map(|(_, place)| place).chain(unknown).collect();
+    places.sort_unstable_by(|left, right| left.file().cmp(right.file()));
+    let stamped = places.into_iter().filter_map(|place| {
+        let stamp = FileStamp::read(place.file())?;
+        Some((place, stamp))
+    });
+    Some(stamped.collect())
 }
 
 /// Lists the sessions of a project, the newest first; what cannot be read is left out.
@@ -158,6 +212,22 @@ enum MetadataSource {
 /// newest first. Facts are large, so rows are sorted, and facts unpacked in the order in which they are handed out.
 fn cached_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, most: usize) -> SessionList {
     let cache = ListingCache::read(home);
+    list_with(&cache, places, most, |rows, unknown| read_and_cache(home, &cache, rows, unknown))
+}
+
+/// Does the same with all of the files, and keeps nothing.
+fn known_or_read(cache: &ListingCache, places: Vec<(SessionPlace, FileStamp)>) -> SessionList {
+    list_with(cache, places, usize::MAX, |_, unknown| {
+        summaries(&unknown.into_iter().map(|(place, _)| place).collect::<Vec<_>>())
+    })
+}
+
+fn list_with(
+    cache: &ListingCache,
+    places: Vec<(SessionPlace, FileStamp)>,
+    most: usize,
+    read: impl FnOnce(&[Row], Vec<(SessionPlace, FileStamp)>) -> SessionList,
+) -> SessionList {
     let known = by_part(&places, |part| cache.look_up(part));
     let mut rows = Vec::with_capacity(places.len());
     let (mut unknown, mut unread) = (Vec::new(), Vec::new());
@@ -170,7 +240,7 @@ fn cached_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, mos
         }
     }
     if !unknown.is_empty() {
-        let read = read_and_cache(home, &cache, &rows, unknown);
+        let read = read(&rows, unknown);
         unread = read.unread;
         rows.extend(read.sessions.into_iter().map(|SessionSummary { place, facts }| Row {
             newest_ms: facts.newest_ms(),
@@ -183,7 +253,7 @@ fn cached_or_read(home: &ConfigHome, places: Vec<(SessionPlace, FileStamp)>, mos
         right.newest_ms.cmp(&left.newest_ms).then_with(by_path)
     });
     rows.truncate(most);
-    SessionList { sessions: decode_rows(&cache, rows), unread }
+    SessionList { sessions: decode_rows(cache, rows), unread }
 }
 
 /// Reads sessions that nothing is known of, and keeps what was read for the next time.

@@ -165,7 +165,7 @@ impl SessionLog {
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.flush()?;
         let attachment = self.sink.sync().map_err(AppendError::Sync)?;
-        self.look_at(attachment);
+        self.warn_if_replaced(attachment);
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl SessionLog {
                 // The buffer is given back: after a long outage it may be large.
                 self.pending = Vec::new();
                 self.end_warning();
-                self.look_at(attachment);
+                self.warn_if_replaced(attachment);
                 Ok(())
             }
             Err(error) => {
@@ -231,7 +231,7 @@ impl SessionLog {
         }
     }
 
-    fn look_at(&mut self, attachment: Attachment) {
+    fn warn_if_replaced(&mut self, attachment: Attachment) {
         let what = match attachment {
             Attachment::Kept => return,
             Attachment::Restored => "removed by another program and has been written again",

@@ -47,7 +47,7 @@ fn add(world: &World, n: u32, lines: &[Value]) -> PathBuf {
     file
 }
 
-fn wish(text: &str) -> SearchQuery {
+fn search_for(text: &str) -> SearchQuery {
     SearchQuery {
         text: text.to_owned(),
         is_regex: false,
@@ -97,14 +97,14 @@ fn search_finds_entries_written_after_indexing() {
     let world = World::new();
     add(&world, 1, &[prompt("u1", "the first port")]);
     update(&world, "a");
-    assert_eq!(messages(&check_same(&world, &wish("port"))), ["u1"]);
+    assert_eq!(messages(&check_same(&world, &search_for("port"))), ["u1"]);
     add(&world, 1, &[prompt("u2", "port port")]);
     add(&world, 2, &[prompt("u3", "another port of call")]);
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 3);
     update(&world, "b");
     // Each of those who read writes its own.
     assert!((2..=3).contains(&segments(&world).len()), "{:?}", segments(&world));
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 3);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 3);
 }
 
 #[test]
@@ -116,18 +116,18 @@ fn search_results_are_ranked_and_paged() {
         texts.iter().enumerate().map(|(idx, text)| prompt(&format!("u{idx}"), text)).collect();
     add(&world, 1, &lines);
     update(&world, "a");
-    let all = check_same(&world, &wish("port"));
+    let all = check_same(&world, &search_for("port"));
     assert_eq!(
         (messages(&all), all.n_found, all.is_exact),
         (vec!["u2".into(), "u1".into(), "u0".into()], 3, true)
     );
-    let page = check_same(&world, &SearchQuery { skip: 1, limit: 1, ..wish("port") });
+    let page = check_same(&world, &SearchQuery { skip: 1, limit: 1, ..search_for("port") });
     assert_eq!((messages(&page), page.n_found), (vec!["u1".to_owned()], 3));
-    assert_eq!(messages(&check_same(&world, &wish("staging port"))), ["u1"]);
-    assert_eq!(messages(&check_same(&world, &wish("stag*"))), ["u1"]);
-    assert_eq!(messages(&check_same(&world, &wish("\"port somewhere\""))), ["u0"]);
-    assert!(check_same(&world, &wish("\"somewhere port\"")).hits.is_empty());
-    assert!(check_same(&world, &wish("absent")).hits.is_empty());
+    assert_eq!(messages(&check_same(&world, &search_for("staging port"))), ["u1"]);
+    assert_eq!(messages(&check_same(&world, &search_for("stag*"))), ["u1"]);
+    assert_eq!(messages(&check_same(&world, &search_for("\"port somewhere\""))), ["u0"]);
+    assert!(check_same(&world, &search_for("\"somewhere port\"")).hits.is_empty());
+    assert!(check_same(&world, &search_for("absent")).hits.is_empty());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn search_finds_subagent_messages() {
     let agent = file.with_extension("").join("subagents/agent-a1.jsonl");
     append(&agent, &format!("{}\n", prompt("s1", "deep water")));
     update(&world, "a");
-    let found = check_same(&world, &wish("water"));
+    let found = check_same(&world, &search_for("water"));
     assert_eq!(
         (found.hits[0].agent.as_deref(), found.hits[0].session.file()),
         (Some("agent-a1"), file.as_path())
@@ -149,10 +149,10 @@ fn regex_search_reads_every_passage() {
     let world = World::new();
     add(&world, 1, &[prompt("u1", "port=48213\nnext"), prompt("u2", "port=x")]);
     update(&world, "a");
-    let expression = |text: &str| SearchQuery { is_regex: true, ..wish(text) };
+    let expression = |text: &str| SearchQuery { is_regex: true, ..search_for(text) };
     assert_eq!(messages(&search(&world, &expression(r"^port=\d+$"), IndexUse::Normal)), ["u1"]);
     assert!(search_sessions(&world.home, &expression("("), IndexUse::Normal, "t", &NoObserver).is_err());
-    assert!(search_sessions(&world.home, &wish("--"), IndexUse::Normal, "t", &NoObserver).is_err());
+    assert!(search_sessions(&world.home, &search_for("--"), IndexUse::Normal, "t", &NoObserver).is_err());
 }
 
 /// Many small segments become few, and nothing is lost on the way.
@@ -168,10 +168,10 @@ fn many_index_segments_are_merged() {
         }
     }
     assert!(segments(&world).len() <= 17, "{:?}", segments(&world));
-    let found = check_same(&world, &wish("port"));
+    let found = check_same(&world, &search_for("port"));
     assert!(found.hits.len() > 30);
     for n in [21, 30, 39] {
-        assert_eq!(messages(&check_same(&world, &wish(&format!("word{n}")))), [format!("u{n}")]);
+        assert_eq!(messages(&check_same(&world, &search_for(&format!("word{n}")))), [format!("u{n}")]);
     }
 }
 
@@ -184,7 +184,7 @@ fn one_process_indexes_and_others_scan() {
     fs::create_dir_all(index_dir(&world)).unwrap();
     let lock = loci_stdx::FileLock::try_acquire(&index_dir(&world).join("lock")).unwrap().unwrap();
     assert!(!update_index(&world.home, "b", &NoObserver).unwrap());
-    assert_eq!(messages(&search(&world, &wish("port"), IndexUse::Normal)), ["u1"]);
+    assert_eq!(messages(&search(&world, &search_for("port"), IndexUse::Normal)), ["u1"]);
     drop(lock);
     update(&world, "c");
     assert_eq!(segments(&world).len(), 1);
@@ -200,7 +200,7 @@ fn phrase_is_answered_from_positions_without_reading_other_files() {
         .map(|n| add(&world, n, &[prompt(&format!("u{n}"), "alpha here gamma stands beta")]))
         .collect();
     update(&world, "a");
-    let found = search(&world, &wish("\"alpha beta gamma\""), IndexUse::AsItIs);
+    let found = search(&world, &search_for("\"alpha beta gamma\""), IndexUse::AsItIs);
     assert_eq!((messages(&found), found.n_found), (vec!["u0".to_owned()], 1));
     for decoy in &decoys {
         let modified = fs::metadata(decoy).unwrap().modified().unwrap();
@@ -210,9 +210,9 @@ fn phrase_is_answered_from_positions_without_reading_other_files() {
         fs::write(decoy, changed).unwrap();
         fs::File::options().write(true).open(decoy).unwrap().set_modified(modified).unwrap();
     }
-    let found = search(&world, &wish("\"alpha beta gamma\""), IndexUse::AsItIs);
+    let found = search(&world, &search_for("\"alpha beta gamma\""), IndexUse::AsItIs);
     assert_eq!((messages(&found), found.n_found), (vec!["u0".to_owned()], 1), "no decoy was read");
     // The same words without quotes do lead there.
-    assert_eq!(search(&world, &wish("alpha beta gamma"), IndexUse::AsItIs).n_found, 40);
-    assert_eq!(search(&world, &wish("\"alpha beta gamma\""), IndexUse::None).n_found, 40);
+    assert_eq!(search(&world, &search_for("alpha beta gamma"), IndexUse::AsItIs).n_found, 40);
+    assert_eq!(search(&world, &search_for("\"alpha beta gamma\""), IndexUse::None).n_found, 40);
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loci_storage::sessions::{SessionSummary, list_all, list_newest, list_project, rename_session};
+use loci_storage::sessions::{
+    SessionSummary, list_all, list_newest, list_project, list_recent, rename_session,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -165,4 +167,40 @@ fn listing_cache_keeps_other_projects() {
     let prompts: Vec<String> =
         list_all(&world.home).unwrap().into_iter().filter_map(|it| it.facts.first_prompt).collect();
     assert!(prompts.contains(&"prompt 01".to_owned()) && prompts.contains(&"changed 57".to_owned()));
+}
+
+/// The first page of a list comes from what is kept: files of old sessions are not looked at, new ones and changed ones are
+/// read, and nothing is written meanwhile.
+#[test]
+fn recent_sessions_are_found_by_the_cache_and_new_files_are_among_them() {
+    let world = World::new();
+    let at =
+        |n: u32| line(&format!("prompt {n}")).replace("2026-01-01T00:00", &format!("2026-01-01T00:{n:02}"));
+    for n in 0..SESSIONS {
+        write(&world, n, &at(n), u64::from(n));
+    }
+    let recent = |world: &World| -> Vec<String> {
+        let (list, is_whole) = list_recent(&world.home, None, 3).unwrap();
+        assert!(!is_whole);
+        list.sessions.into_iter().filter_map(|it| it.facts.first_prompt).collect()
+    };
+    let newest = ["prompt 19", "prompt 18", "prompt 17"];
+    assert_eq!(recent(&world), newest, "by the files alone");
+    assert!(!cache_file(&world).exists(), "the disk is not waited for");
+    list_all(&world.home).unwrap();
+    assert_eq!(recent(&world), newest);
+
+    // A new file, one of the newest that changed, and one that is gone.
+    let kept = fs::read(cache_file(&world)).unwrap();
+    write(&world, SESSIONS, &at(SESSIONS), 50);
+    write(&world, 18, &line("changed").replace("T00:00", "T00:18"), 51);
+    fs::remove_file(file_of(&world, 17)).unwrap();
+    assert_eq!(recent(&world)[..3], ["prompt 20", "prompt 19", "changed"]);
+    assert_eq!(fs::read(cache_file(&world)).unwrap(), kept);
+
+    // So few are looked at that an old session which somebody goes on with is not among them, but in the whole list.
+    write(&world, 0, &line("old").replace("T00:00", "T00:59"), 52);
+    assert!(!recent(&world).contains(&"old".to_owned()));
+    assert_eq!(list_all(&world.home).unwrap()[0].facts.first_prompt.as_deref(), Some("old"));
+    assert_eq!(recent(&world)[0], "prompt 20", "a list of a few changes keeps nothing");
 }

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use crate::support::{World, session_id};
 
-fn wish() -> StatisticsQuery {
+fn query() -> StatisticsQuery {
     StatisticsQuery::new(TimeZone::UTC)
 }
 
 fn count(world: &World) -> Statistics {
-    session_statistics(&world.home, &wish()).unwrap()
+    session_statistics(&world.home, &query()).unwrap()
 }
 
 fn prompt(uuid: &str, day: u32, cwd: &Path) -> Value {
@@ -132,7 +132,7 @@ fn worktrees_and_subdirectories_are_one_project() {
     projects.sort();
     projects.dedup();
     assert_eq!(projects, ["/gone".to_owned(), world.cwd().display().to_string()]);
-    let here = StatisticsQuery { project: Some(Project::repository(world.cwd())), ..wish() };
+    let here = StatisticsQuery { project: Some(Project::repository(world.cwd())), ..query() };
     assert_eq!(sums(&session_statistics(&world.home, &here).unwrap()).1, 2);
 }
 

@@ -25,7 +25,7 @@ pub struct Step {
     pub(crate) status: Option<u16>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) error: Option<(String, String)>,
-    pub(crate) raw_body: Option<(String, String)>,
+    pub(crate) raw_body: Option<(String, Vec<u8>)>,
     pub(crate) times: usize,
     pub(crate) broken: Option<Break>,
     pub(crate) reset: bool,
@@ -291,8 +291,8 @@ impl Step {
     }
 
     /// Replaces the body of a [`Step::status`] answer, as a gateway that speaks HTML would.
-    pub fn raw_body(mut self, content_type: &str, body: &str) -> Self {
-        self.raw_body = Some((content_type.into(), body.into()));
+    pub fn raw_body(mut self, content_type: &str, body: impl AsRef<[u8]>) -> Self {
+        self.raw_body = Some((content_type.into(), body.as_ref().to_vec()));
         self
     }
 

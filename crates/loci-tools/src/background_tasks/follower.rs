@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{BackgroundStatus, TaskHandle};
@@ -16,10 +18,11 @@ pub(super) async fn follow(
     mut capture: Capture,
     stop: CancellationToken,
     task: TaskHandle,
+    limit: Option<Duration>,
 ) {
     let nowhere = || Err::<PathBuf, _>(io::ErrorKind::Unsupported.into());
     let watch = Watch {
-        deadline: None,
+        deadline: limit.map(|limit| Instant::now() + limit),
         cancel: &stop,
         to_background: None,
         max_bytes: MAX_OUTPUT_BYTES,
@@ -35,7 +38,11 @@ pub(super) async fn follow(
             task.end(ended, None);
             return running.outlive(Some(&mut capture), &stop).await;
         }
-        End::TimedOut | End::Cancelled | End::Backgrounded => "stopped by request".to_owned(),
+        End::TimedOut => format!(
+            "it ran longer than a command of an agent may: {} s (CLAUDE_SUBAGENT_BG_SHELL_MAX_MS)",
+            limit.unwrap_or_default().as_secs_f64()
+        ),
+        End::Cancelled | End::Backgrounded => "stopped by request".to_owned(),
         End::TooMuch => format!("it wrote more than {MAX_OUTPUT_BYTES} bytes of output"),
         End::Lost(error) => format!("it was lost: {error}"),
     };

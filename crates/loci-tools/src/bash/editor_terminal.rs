@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use loci_core::tool::ToolOutcome;
+use loci_stdx::prefixed_command;
 
 use super::capture::{Capture, Stream};
 use super::limits::Limits;
@@ -26,9 +27,10 @@ pub(super) async fn run(
     limits: Limits,
 ) -> ToolOutcome {
     let place = host.workspace();
+    let line = prefixed_command(&host.child_env(), &input.command);
     let command = TerminalCommand {
         program: "bash".to_owned(),
-        args: vec!["-c".to_owned(), input.command.clone()],
+        args: vec!["-c".to_owned(), line.unwrap_or_else(|| input.command.clone())],
         cwd: if place.cwd.is_dir() { place.cwd } else { place.project },
         env: host.child_env(),
         output_bytes: OUTPUT_BYTES,

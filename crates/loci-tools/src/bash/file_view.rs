@@ -21,7 +21,7 @@ pub(super) struct View {
 
 /// Recognises a command that shows one file which is there.
 pub(super) fn recognise(command: &str, host: &dyn Host) -> Option<View> {
-    let shown = shown_file(command)?;
+    let shown = viewed_file(command)?;
     let path = host.workspace().resolve(&shown.file);
     let modified = std::fs::metadata(&path.real).ok()?.modified().ok()?;
     Some(View { path, modified, is_verbatim: shown.is_verbatim })
@@ -60,14 +60,14 @@ struct Shown {
     is_verbatim: bool,
 }
 
-fn shown_file(command: &str) -> Option<Shown> {
+fn viewed_file(command: &str) -> Option<Shown> {
     let words = plain_words(command)?;
     let (name, arguments) = words.split_first()?;
     let (options, others): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|word| word.starts_with('-') && word.len() > 1);
     let file = match name.as_str() {
         "cat" | "nl" | "bat" | "batcat" => only(&others)?,
-        "head" | "tail" => shown_end(arguments)?,
+        "head" | "tail" => head_or_tail_file(arguments)?,
         "sed" => match (options.as_slice(), others.as_slice()) {
             ([option], [script, file]) if *option == "-n" && is_line_range(script) => file.as_str(),
             _ => return None,
@@ -89,7 +89,7 @@ fn only<'a>(words: &[&'a String]) -> Option<&'a str> {
 }
 
 /// `head` and `tail` take a count: `-20`, `-n 20`, `-n20`, `-c 100`.
-fn shown_end(arguments: &[String]) -> Option<&str> {
+fn head_or_tail_file(arguments: &[String]) -> Option<&str> {
     let mut rest = arguments.iter();
     let mut file = None;
     while let Some(word) = rest.next() {
@@ -178,7 +178,7 @@ mod tests {
             ("grep -n needle a", "a", false),
             ("rg 'two words' a", "a", false),
         ] {
-            assert_eq!(shown_file(command), Some(Shown { file: file.to_owned(), is_verbatim }), "{command}");
+            assert_eq!(viewed_file(command), Some(Shown { file: file.to_owned(), is_verbatim }), "{command}");
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
             "grep -f patterns a",
             "less a",
         ] {
-            assert_eq!(shown_file(command), None, "{command}");
+            assert_eq!(viewed_file(command), None, "{command}");
         }
     }
 }

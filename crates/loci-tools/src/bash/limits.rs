@@ -18,6 +18,9 @@ const MAX_OUTPUT_CHARS: usize = 150_000;
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
+/// How long a command of an agent may run in the background, where nothing else is said.
+const AGENT_BACKGROUND_MS: u64 = 3_600_000;
+
 /// How long a call may take and how much it may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -50,6 +53,11 @@ impl Limits {
             file_bytes: SAVED_BYTES,
         }
     }
+}
+
+/// Returns how long a command of an agent may run in the background (`CLAUDE_SUBAGENT_BG_SHELL_MAX_MS`).
+pub(crate) fn agent_background_time(vars: &Vars) -> Duration {
+    Duration::from_millis(number(vars, "CLAUDE_SUBAGENT_BG_SHELL_MAX_MS").unwrap_or(AGENT_BACKGROUND_MS))
 }
 
 /// Reads a positive whole number; anything else counts as not set.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use loci_sandbox::{Sandbox, SandboxRun, Supervisor};
+use loci_stdx::prefixed_program;
 
 use tempfile::TempPath;
 use tokio::process::Command;
@@ -67,9 +68,18 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     let mark = launch.cwd_file.display().to_string();
     // -p: no BASH_ENV, no functions or shell options from the environment.
     let flags = ["--noprofile", "--norc", "-p", "-c", WRAPPER, "bash", launch.command];
-    let args = flags.iter().map(OsStr::new).chain([launch.cwd_file.as_os_str()]);
+    let (program, file) = (bash.to_string_lossy(), launch.cwd_file.to_string_lossy());
+    let words = [&*program].into_iter().chain(flags).chain([&*file]);
+    // Whoever is to see every command gets all of it as one word, and runs it.
+    let prefixed = prefixed_program(&launch.env, words);
+    let args: Vec<&OsStr> = match &prefixed {
+        None => flags.iter().map(OsStr::new).chain([launch.cwd_file.as_os_str()]).collect(),
+        Some(line) => {
+            ["--noprofile", "--norc", "-p", "-c", line.as_str()].into_iter().map(OsStr::new).collect()
+        }
+    };
     let Confined { mut command, env, supervisor } =
-        confine(launch.sandbox, bash.as_os_str(), args, launch.env)?;
+        confine(launch.sandbox, bash.as_os_str(), args.into_iter(), launch.env)?;
     command.current_dir(launch.cwd).env_clear().envs(env).env(MARK_VARIABLE, &mark);
     command.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

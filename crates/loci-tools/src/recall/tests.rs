@@ -137,7 +137,9 @@ async fn matches_of_other_sessions_name_their_session() {
 #[test]
 fn output_is_bounded() {
     for limit in 1..=MOST {
-        let Ok(RecallQuery::Search(search)) = wish(&json!({"query": "x", "limit": limit})) else { panic!() };
+        let Ok(RecallQuery::Search(search)) = parse_query(&json!({"query": "x", "limit": limit})) else {
+            panic!()
+        };
         assert!(search.excerpt * search.limit <= ALL_EXCERPTS && search.excerpt >= 400, "{limit}");
     }
 }

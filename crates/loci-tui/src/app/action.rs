@@ -13,6 +13,7 @@ use loci_core::permission::Mode;
 use loci_core::plugin::PluginTheme;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
 
+use super::BackgroundRun;
 use crate::block::{Block, FileDiff, NoticeLevel};
 use crate::input::{
     Draft, FileAnswer, FileSource, HistoryNews, Mention, PastPrompt, PastedImage, PictureSource, TokenKind,
@@ -95,7 +96,7 @@ pub enum News {
     /// What the command of the status line printed, or why nothing.
     StatusLine(Result<String, String>),
     /// Another pull request, or none, belongs to the branch at hand.
-    PullRequest,
+    PullRequest(Option<serde_json::Value>),
     /// What the command for the rows of agents printed, or why nothing.
     AgentRows(Result<String, String>),
     /// The answer to something that a panel or a command asked for.
@@ -245,6 +246,8 @@ pub enum Action {
     Write(String),
     /// Put a text on the clipboard.
     Copy(String),
+    /// Put a text on the clipboard, and say so. The application keeps this one to itself.
+    CopyLines(String),
     /// Give the shell the terminal until it comes back.
     Suspend,
     /// Draw everything anew.
@@ -255,6 +258,8 @@ pub enum Action {
     AskPanel(PanelRequest),
     /// Send a text as if it had been typed. The application keeps this one to itself, and the next two.
     Submit(String),
+    /// Bring a task of the background to the front, by id. The application keeps this one to itself, too.
+    BringToFront(String),
     /// Have the session carry a command out, without asking any more. The application keeps this one to itself, too.
     RunInSession(String),
     /// Close the panel that is open. The application keeps this one to itself, too.
@@ -292,6 +297,11 @@ pub enum Action {
     Titled(String),
     /// Leave the session for another.
     Switch(SwitchTarget),
+    /// Ask which pull request the branch at hand has; anew, where something was pushed.
+    AskPullRequest {
+        /// Whether what is known counts no more.
+        is_pushed: bool,
+    },
     /// Run the command of the status line for a session that stands like this.
     RunStatusLine {
         /// The command.
@@ -313,6 +323,8 @@ pub enum Action {
     PickerClosed,
     /// Leave, and go on in another directory.
     GoElsewhere(Elsewhere),
+    /// Have the session go on without a terminal once this one is left.
+    GoBackground(BackgroundRun),
     /// Leave.
     Exit(ExitReason),
 }

@@ -12,7 +12,7 @@ use super::block_log::BlockLog;
 use super::conversation::{Conversation, Item, result_text};
 use super::pager::PagerSource;
 use super::virtual_list::RowSource;
-use crate::block::{Block, CallState, NoticeLevel};
+use crate::block::{Block, NoticeLevel};
 use crate::render::{RenderContext, has_gap, render_block};
 use crate::text::Row;
 
@@ -97,7 +97,7 @@ impl AgentLogs {
     /// A question was answered, or withdrawn.
     pub(crate) fn close_question(&mut self, question: &str) {
         for agent in &mut self.agents {
-            agent.questions.retain(|open| open != question);
+            agent.close_question(question);
         }
     }
 
@@ -139,6 +139,11 @@ impl AgentLog {
         !self.questions.is_empty()
     }
 
+    fn close_question(&mut self, question: &str) {
+        self.questions.retain(|open| open != question);
+        self.conversation.answered(question);
+    }
+
     fn take(&mut self, event: &EngineEvent, now: Duration) {
         match event {
             EngineEvent::PromptRecorded { message, .. } => {
@@ -151,10 +156,10 @@ impl AgentLog {
             }
             EngineEvent::Progress { call, progress } => self.conversation.progress(call, progress),
             EngineEvent::QuestionAsked(question) => {
-                self.conversation.set_state(&question.call, CallState::Waiting);
+                self.conversation.ask(question);
                 self.questions.push(question.id.clone());
             }
-            EngineEvent::QuestionWithdrawn { question } => self.questions.retain(|open| open != question),
+            EngineEvent::QuestionWithdrawn { question } => self.close_question(question),
             EngineEvent::Assistant(block) if block.error.is_some() => {
                 let text = result_text(&block.message["content"]);
                 self.conversation.push(Block::Notice { level: NoticeLevel::Error, text });

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use loci_core::tool::{KnownTool, ToolKind};
 use serde_json::Value;
 
 use crate::block::FileDiff;
@@ -13,19 +14,21 @@ const MOST_DIFF_BYTES: usize = 400_000;
 pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let path = |key: &str| text(key).map(|path| short_path(path, cwd));
-    let summary = match tool {
-        "Bash" => text("command").map(str::to_owned),
-        "Grep" | "Glob" => text("pattern").map(|pattern| match path("path") {
-            Some(place) => format!("{pattern} in {place}"),
-            None => pattern.to_owned(),
-        }),
-        "Task" | "Agent" => text("description").map(str::to_owned),
-        _ => None,
-    };
-    let known = ["file_path", "notebook_path", "path"].into_iter().find_map(path);
-    let named = ["command", "url", "query", "pattern", "description", "subject", "prompt", "skill", "name"];
+    let known = KnownTool::find(tool);
+    let summary =
+        known.and_then(|it| Some((it.kind, it.subject_of(input)?))).and_then(|(kind, subject)| match kind {
+            ToolKind::Execute | ToolKind::Delegate => Some(subject.to_owned()),
+            ToolKind::Search => Some(match path("path") {
+                Some(place) => format!("{subject} in {place}"),
+                None => subject.to_owned(),
+            }),
+            _ => None,
+        });
+    let summary = summary.or_else(|| asked_questions(input));
+    let place = ["file_path", "notebook_path", "path"].into_iter().find_map(path);
+    let named = ["command", "url", "query", "pattern", "subject", "description", "prompt", "skill", "name"];
     summary
-        .or(known)
+        .or(place)
         .or_else(|| named.into_iter().find_map(text).map(str::to_owned))
         .or_else(|| first_text(input))
         .unwrap_or_else(|| match input {
@@ -35,12 +38,11 @@ pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
         })
 }
 
-/// Tells whether a tool only looks, so that its calls may be shown together.
-pub(crate) fn is_read_only(tool: &str) -> bool {
-    matches!(
-        tool,
-        "Read" | "Grep" | "Glob" | "LS" | "WebFetch" | "WebSearch" | "TaskGet" | "TaskList" | "TaskOutput"
-    )
+/// Returns what a person is asked, where a call asks something.
+fn asked_questions(input: &Value) -> Option<String> {
+    let questions = input.get("questions")?.as_array()?.iter();
+    let asked: Vec<&str> = questions.filter_map(|question| question.get("question")?.as_str()).collect();
+    (!asked.is_empty()).then(|| asked.join(" · "))
 }
 
 fn first_text(input: &Value) -> Option<String> {
@@ -139,6 +141,12 @@ mod tests {
             ("Task", json!({"prompt": "long", "description": "Look around"}), "Look around"),
             ("mcp__x__y", json!({"n": 1, "title": "t"}), "t"),
             ("TaskList", json!({}), ""),
+            ("TaskCreate", json!({"description": "all of it", "subject": "Mend the port"}), "Mend the port"),
+            (
+                "AskUserQuestion",
+                json!({"questions": [{"question": "Which colour?", "header": "C"}, {"question": "Which size?"}]}),
+                "Which colour? · Which size?",
+            ),
         ] {
             assert_eq!(call_summary(tool, &input, Path::new("/p")), expected, "{tool}");
         }

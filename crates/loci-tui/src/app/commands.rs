@@ -16,10 +16,10 @@ use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
-    ConfigPanel, ContextPanel, DebugPanel, DiffPanel, EffortPanel, FewerPromptsPanel, HelpPanel, HooksPanel,
-    McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest, PermissionsPanel, PluginPanel, RenamePanel,
-    ReportPanel, SandboxPanel, SearchPanel, SkillsPanel, TasksPanel, UsagePanel, ask_snapshot,
-    rename_actions,
+    ConfigPanel, ContextPanel, CopyPanel, DebugPanel, DiffPanel, EffortPanel, ExportPanel, FewerPromptsPanel,
+    HelpPanel, HooksPanel, McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest, PermissionsPanel,
+    PluginPanel, RenamePanel, ReportPanel, SandboxPanel, SearchPanel, SkillsPanel, TasksPanel, UsagePanel,
+    ask_snapshot, rename_actions,
 };
 
 /// The request by which another model is to be asked.
@@ -52,6 +52,11 @@ impl App {
 
     /// Carries out a command of the terminal; none where nobody has written it.
     fn front_end_command(&mut self, call: &CommandCall) -> Option<Vec<Action>> {
+        let typed = call.argument.as_deref().filter(|_| call.command.name == "plugin");
+        if let Some((panel, actions)) = typed.and_then(PluginPanel::typed) {
+            self.open_panel(panel);
+            return Some(actions);
+        }
         Some(match call.command.name.as_str() {
             "help" => {
                 let panel = HelpPanel::new(&self.options.version, &self.session.commands, &self.keymap);
@@ -59,6 +64,7 @@ impl App {
                 Vec::new()
             }
             "exit" => self.exit(ExitReason::Asked),
+            "background" => self.go_background(call.argument.clone()),
             "copy" => self.copy_answer(call.argument.as_deref()),
             "rename" => match &call.argument {
                 Some(title) => {
@@ -168,7 +174,13 @@ impl App {
             "focus" => self.toggle_focus(),
             "scroll-speed" => self.set_scroll_speed(call.argument.as_deref()),
             "btw" => self.side_question(call.argument.as_deref()),
-            "export" => vec![Action::AskPanel(PanelRequest::Export { file: call.argument.clone() })],
+            "export" => match &call.argument {
+                Some(file) => vec![Action::AskPanel(PanelRequest::Export { file: Some(file.clone()) })],
+                None => {
+                    self.open_panel(ExportPanel::default());
+                    Vec::new()
+                }
+            },
             _ => return None,
         })
     }
@@ -201,16 +213,26 @@ impl App {
             }
         };
         match self.log.answer(n - 1).map(str::to_owned) {
-            Some(markdown) => {
-                let n_lines = markdown.lines().count();
-                self.flash(format!("Copied {n_lines} lines to the clipboard of the terminal"));
-                vec![Action::Copy(markdown)]
-            }
+            Some(markdown) => match CopyPanel::new(&markdown) {
+                Some(panel) => {
+                    self.open_panel(panel);
+                    Vec::new()
+                }
+                None => self.copy_text(markdown),
+            },
             None => {
                 self.notice(NoticeLevel::Info, "There is no such answer to copy");
                 Vec::new()
             }
         }
+    }
+
+    /// Copies a text, and says so.
+    pub(super) fn copy_text(&mut self, text: String) -> Vec<Action> {
+        let n_lines = text.lines().count();
+        let lines = if n_lines == 1 { "line" } else { "lines" };
+        self.flash(format!("Copied {n_lines} {lines} to the clipboard"));
+        vec![Action::Copy(text)]
     }
 
     /// Goes to plan mode, and begins with a task where there is one.

@@ -28,6 +28,8 @@ pub(super) struct Completion {
     is_stale: bool,
     /// Tab was pressed before the answer was there.
     accepts_next: bool,
+    /// Enter was pressed behind that Tab: what the answer makes of the prompt is sent.
+    submits_next: bool,
     /// Something was chosen by hand.
     is_moved: bool,
     /// The token that no menu is wanted for: its kind and where it begins.
@@ -98,7 +100,7 @@ impl App {
             self.completion.close();
             return Vec::new();
         };
-        self.completion.accepts_next = false;
+        (self.completion.accepts_next, self.completion.submits_next) = (false, false);
         match token.kind {
             TokenKind::Command => {
                 self.list_commands(token);
@@ -213,12 +215,18 @@ impl App {
         let selects_first = token.kind == TokenKind::Mention && !token.query.is_empty();
         let items: Vec<MenuItem> = items.collect();
         let accepts = self.completion.accepts_next && !items.is_empty();
+        let submits = self.completion.submits_next;
         self.completion.show(token, items, selects_first);
         self.completion.is_reading = answer.is_reading;
-        match accepts {
+        let mut actions = match accepts {
             true => self.accept_completion(),
             false => Vec::new(),
+        };
+        if submits {
+            actions.extend(self.submit_prompt());
+            actions.extend(self.refresh_completion());
         }
+        actions
     }
 
     /// Takes what else can be mentioned.
@@ -254,7 +262,13 @@ impl App {
     }
 
     /// Takes Enter while the menu is open; none where what is typed is to be sent as it stands.
+    ///
+    /// Behind a Tab that waits for its answer Enter waits with it; a second one sends what stands there.
     pub(super) fn enter_in_menu(&mut self) -> Option<Vec<Action>> {
+        if self.completion.accepts_next && !self.completion.submits_next {
+            self.completion.submits_next = true;
+            return Some(Vec::new());
+        }
         if self.completion.is_stale || !self.completion.is_open() {
             return None;
         }
@@ -307,6 +321,13 @@ impl App {
         Vec::new()
     }
 
+    /// Wants no menu for what stands at the caret, which was not typed: ↑ and ↓ go on to other prompts.
+    pub(super) fn dismiss_completion_at_caret(&mut self) {
+        let token = self.prompt.token(|_| false);
+        self.completion.close();
+        self.completion.dismissed = token.map(|token| (token.kind, token.range.start));
+    }
+
     /// Completes a command of the shell from those that were run before.
     pub(super) fn complete_shell(&mut self) -> Vec<Action> {
         if let Some(command) = self.recall.shell_command(&self.prompt.draft().display()) {
@@ -341,6 +362,7 @@ impl Completion {
             self.is_moved = false;
         }
         self.token = Some(token);
-        (self.is_stale, self.accepts_next, self.is_reading) = (false, false, false);
+        (self.is_stale, self.is_reading) = (false, false);
+        (self.accepts_next, self.submits_next) = (false, false);
     }
 }

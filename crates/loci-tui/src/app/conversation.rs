@@ -12,10 +12,12 @@ use std::time::Duration;
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block as MessageBlock, BlockKind};
 use loci_core::stream::{Delta, StreamEvent};
-use loci_engine::{ToolProgress, UserMessage};
+use loci_core::tool::ToolKind;
+use loci_engine::{Question, ToolProgress, UserMessage};
 use serde_json::Value;
 
-use super::call_summary::{asked_diff, call_summary, done_diff, is_read_only};
+use super::call_summary::{asked_diff, call_summary, done_diff};
+use super::pull_request::may_push;
 use super::virtual_list::broken;
 use crate::block::{Block, CallBlock, CallState};
 use crate::render::{Highlighter, RenderContext, StreamingMarkdown, is_groupable};
@@ -35,6 +37,10 @@ pub(crate) struct Conversation {
     highlighter: Option<Highlighter>,
     /// The width of the rows that answers keep.
     streamed_width: usize,
+    /// Whether a call may have changed a pull request.
+    has_pushed: bool,
+    /// Questions that somebody has not answered yet, each with the call it is about.
+    asked: Vec<(String, ToolUseId)>,
 }
 
 /// One thing in it.
@@ -240,7 +246,7 @@ impl Conversation {
     fn call_block(&self, tool: &str, input: &Value, state: CallState) -> CallBlock {
         CallBlock {
             tool: tool.to_owned(),
-            is_read_only: is_read_only(tool),
+            is_read_only: ToolKind::of_tool(tool).only_looks(),
             summary: call_summary(tool, input, &self.cwd),
             agent: None,
             state,
@@ -265,7 +271,8 @@ impl Conversation {
 
     fn end_block(&mut self, block: &MessageBlock, now: Duration) {
         if let Some(call) = block.tool_use() {
-            let whole = self.call_block(&call.name, &call.input, CallState::Waiting);
+            // Whoever is asked about it says so; most calls run unasked.
+            let whole = self.call_block(&call.name, &call.input, CallState::Running);
             let whole = CallBlock { diff: asked_diff(&call.name, &call.input, &self.cwd), ..whole };
             let open = self.items.iter_mut().rev().find_map(|item| match item {
                 Item::Call { id: id @ None, block } => Some((id, block)),
@@ -295,10 +302,25 @@ impl Conversation {
         }
     }
 
-    /// Says how a call stands.
-    pub(crate) fn set_state(&mut self, call: &ToolUseId, state: CallState) {
-        if let Some(block) = self.call_mut(call) {
-            block.state = state;
+    /// Somebody is asked about a call.
+    pub(crate) fn ask(&mut self, question: &Question) {
+        if let Some(block) = self.call_mut(&question.call) {
+            block.state = CallState::Waiting;
+            self.asked.push((question.id.clone(), question.call.clone()));
+        }
+    }
+
+    /// Tells whether somebody has yet to answer.
+    pub(crate) fn is_asking(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// A question was answered, or withdrawn: its call runs, or its result says why not.
+    pub(crate) fn answered(&mut self, question: &str) {
+        let Some(place) = self.asked.iter().position(|(asked, _)| asked == question) else { return };
+        let (_, call) = self.asked.swap_remove(place);
+        if let Some(block) = self.call_mut(&call).filter(|block| block.state == CallState::Waiting) {
+            block.state = CallState::Running;
         }
     }
 
@@ -373,15 +395,22 @@ impl Conversation {
             (false, Some(true)) => CallState::Failed,
             (false, _) => CallState::Done,
         };
-        block.output = result_text(&result["content"]);
+        block.output = untagged(result_text(&result["content"]));
         let done = structured.and_then(|structured| done_diff(structured, &cwd));
         block.diff = if block.state == CallState::Done { done } else { None };
+        self.has_pushed |= block.state == CallState::Done && may_push(&block.summary);
         self.items[idx] = Item::Final(Block::Call(block));
+    }
+
+    /// Tells whether a call since the last time may have changed a pull request.
+    pub(crate) fn take_pushed(&mut self) -> bool {
+        std::mem::take(&mut self.has_pushed)
     }
 
     /// Closes whatever is open: the turn is over, and nothing more comes.
     pub(crate) fn end_turn(&mut self, now: Duration) {
         self.close_answer();
+        self.asked.clear();
         for item in &mut self.items {
             match item {
                 Item::Thinking { text, since } => {
@@ -445,6 +474,12 @@ fn answer(text: &str, highlighter: Option<&Highlighter>) -> Item {
     markdown.push(text);
     let (source, streamed) = (text.to_owned(), Rc::default());
     Item::Answer { markdown, source, is_done: false, has_begun: false, streamed }
+}
+
+/// Takes away the marks by which the model tells a failed call from one that said something.
+pub(crate) fn untagged(text: String) -> String {
+    let inner = text.strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
+    inner.map(str::to_owned).unwrap_or(text)
 }
 
 /// Returns the text of a result, which is a string or a list of blocks.

@@ -9,8 +9,8 @@ use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, Question,
-    ResumedHistory, RunnerEvent, TurnReport, TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, ModelChoice,
+    Question, ResumedHistory, RunnerEvent, TurnReport, TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use super::commands::MODEL_REQUEST;
 use super::conversation::result_text;
 use super::speech::TurnMark;
 use super::{Action, App, history_blocks};
-use crate::block::{Block, CallState, NoticeLevel};
+use crate::block::{Block, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
 use crate::interface_settings::InterfaceSettings;
@@ -126,7 +126,10 @@ impl App {
             }
             EngineEvent::Context(fullness) => self.session.context = Some(fullness),
             EngineEvent::QuestionAsked(question) => return self.enqueue_question(question),
-            EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
+            EngineEvent::QuestionWithdrawn { question } => {
+                self.question_over(&question);
+                self.dialogs.withdraw(&question);
+            }
             EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
             EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
@@ -192,6 +195,7 @@ impl App {
             EngineEvent::GoalChecked { goal, verdict, reason } => self.goal_checked(&goal, &verdict, &reason),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
+            EngineEvent::ModelAnswered { outcome, .. } => self.model_answered(outcome),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
             EngineEvent::HookStarted(_)
@@ -228,6 +232,17 @@ impl App {
         let text = "The session goes on with another branch than the one above, with this one:";
         self.notice(NoticeLevel::Info, text);
         false
+    }
+
+    /// Tells what came of asking another model for this session alone.
+    fn model_answered(&mut self, outcome: Result<ModelChoice, String>) {
+        match outcome {
+            Ok(choice) => {
+                let text = format!("The model is `{}` now, for this session only", choice.model);
+                self.notice(NoticeLevel::Info, text);
+            }
+            Err(why) => self.notice(NoticeLevel::Warning, why),
+        }
     }
 
     /// What a hook wanted shown while it ran goes with it.
@@ -340,14 +355,21 @@ impl App {
         let next = self.conversation.waiting_summary();
         self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
         let since = self.work.as_mut().and_then(|work| work.calls_since.replace(self.now));
-        match since {
+        let mut actions = match since {
             Some(since) if self.now.saturating_sub(since) > LONG_CALL => self.turn_mark(TurnMark::LongCall),
             _ => Vec::new(),
+        };
+        if self.conversation.take_pushed() {
+            actions.push(Action::AskPullRequest { is_pushed: true });
         }
+        actions
     }
 
     fn enqueue_question(&mut self, question: Question) -> Vec<Action> {
-        self.conversation.set_state(&question.call, CallState::Waiting);
+        self.conversation.ask(&question);
+        if question.agent.is_none() {
+            self.set_activity(Activity::Asking);
+        }
         let preview = matches!(question.tool.as_str(), "Edit" | "Write").then(|| Action::Preview {
             question: question.id.clone(),
             tool: question.tool.clone(),
@@ -360,6 +382,16 @@ impl App {
         let mut actions = self.turn_mark(TurnMark::Question);
         actions.extend(preview);
         actions
+    }
+
+    /// A question was answered, or withdrawn; unless another is open, its call runs.
+    pub(super) fn question_over(&mut self, question: &str) {
+        self.conversation.answered(question);
+        let is_asking = self.work.as_ref().is_some_and(|work| work.activity == Activity::Asking);
+        if is_asking && !self.conversation.is_asking() {
+            let next = self.conversation.waiting_summary();
+            self.set_activity(next.map_or(Activity::Waiting, Activity::Running));
+        }
     }
 
     /// An agent's own conversation is shown in the agent view alone: here its questions are, and that it works.
@@ -426,6 +458,7 @@ impl App {
         }
         let mut actions = self.turn_mark(TurnMark::End);
         actions.extend(self.ask_suggestion(report));
+        actions.extend(self.ask_pull_request());
         actions.extend(self.send_held());
         actions
     }

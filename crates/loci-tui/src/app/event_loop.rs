@@ -21,7 +21,7 @@ use loci_stdx::Env;
 
 use super::fullscreen::FullView;
 use super::window::WindowState;
-use super::{App, AppOptions, Elsewhere, Event, ExitReason, News, PlainMode};
+use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, News, PlainMode};
 use own_files::OwnFiles;
 use reader_pace::ReaderPace;
 
@@ -69,6 +69,8 @@ pub struct RunEnd {
     pub plays_demo: bool,
     /// Where it is to go on.
     pub elsewhere: Option<Elsewhere>,
+    /// How it is to go on without a terminal.
+    pub background: Option<BackgroundRun>,
 }
 
 /// Runs the interface on the calling thread until the person leaves. The prompt is painted before the session is begun.
@@ -111,6 +113,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         exit: None,
         plays_demo: false,
         elsewhere: None,
+        background: None,
         status_script: StatusScript::default(),
         agent_rows_script: StatusScript::default(),
         pull_requests: PullRequests::default(),
@@ -172,6 +175,7 @@ struct EventLoop {
     exit: Option<ExitReason>,
     plays_demo: bool,
     elsewhere: Option<Elsewhere>,
+    background: Option<BackgroundRun>,
     /// The command of the status line.
     status_script: StatusScript,
     /// The command for the rows of agents.
@@ -223,7 +227,7 @@ impl EventLoop {
             let event = match self.mailbox.take(patience) {
                 Letter::Input(event) => {
                     has_input = true;
-                    self.see(&event);
+                    self.apply_to_terminal(&event);
                     Event::Input(event)
                 }
                 Letter::News(news) => {
@@ -265,7 +269,7 @@ impl EventLoop {
     }
 
     /// Does what an event means to the terminal itself.
-    fn see(&mut self, event: &InputEvent) {
+    fn apply_to_terminal(&mut self, event: &InputEvent) {
         let seen = match event {
             InputEvent::Resize { width, height } if self.full_screen.is_some() => {
                 // A whole screen is drawn anew, wherever the cursor went.
@@ -289,7 +293,7 @@ impl EventLoop {
                 Ok(())
             }
             InputEvent::Reply(reply) => {
-                self.hear_reply(reply);
+                self.apply_terminal_reply(reply);
                 self.terminal.accept_reply(reply)
             }
             _ => Ok(()),
@@ -300,7 +304,7 @@ impl EventLoop {
     }
 
     /// Takes what the terminal says of itself, as far as drawing is concerned.
-    fn hear_reply(&mut self, reply: &Reply) {
+    fn apply_terminal_reply(&mut self, reply: &Reply) {
         match reply {
             Reply::Mode { mode: 2026, state } => {
                 let is_forced = self.env.vars.is_truthy("CLAUDE_CODE_FORCE_SYNC_OUTPUT");
@@ -343,8 +347,7 @@ impl EventLoop {
         }
         let bytes = self.writer.draw(&frame, self.size);
         if !bytes.is_empty() {
-            let prepark = self.pace.prepark();
-            if !prepark.is_zero() && (!frame.committed.is_empty() || frame.is_tall) {
+            if let Some(prepark) = self.pace.prepark_before(&bytes) {
                 self.output.write_all(b"\r")?;
                 std::thread::sleep(prepark);
             }
@@ -467,6 +470,11 @@ impl EventLoop {
         let mut farewell = Vec::new();
         let mut has_failed = reason == ExitReason::Failed;
         if let Some(session) = self.session.take() {
+            if reason == ExitReason::Asked {
+                // As hooks are told of it.
+                let reason = "prompt_input_exit";
+                session.send(ToSession::Command(Command::Leave { title: None, reason }));
+            }
             session.send(ToSession::Command(Command::Quit));
             session.send(ToSession::End);
             let patience = if is_hurried { SHORT_PATIENCE } else { LAST_PATIENCE };
@@ -510,6 +518,12 @@ impl EventLoop {
             ExitReason::Asked if has_failed => 1,
             reason => reason.code(),
         };
-        RunEnd { code, farewell, plays_demo: self.plays_demo, elsewhere: self.elsewhere }
+        RunEnd {
+            code,
+            farewell,
+            plays_demo: self.plays_demo,
+            elsewhere: self.elsewhere,
+            background: self.background,
+        }
     }
 }

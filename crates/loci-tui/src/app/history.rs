@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use loci_app::transcript::{Call, Part, PartKind, parts};
 use loci_core::entry::Entry;
+use loci_core::tool::ToolKind;
 use loci_storage::sessions::ConversationTail;
 
-use super::call_summary::{asked_diff, call_summary, is_read_only};
+use super::call_summary::{asked_diff, call_summary};
+use super::conversation::untagged;
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
 /// How many entries from the end are looked at: only what can be seen is made.
@@ -95,14 +97,14 @@ fn block(part: Part, cwd: &Path) -> Option<Block> {
 
 fn call_block(call: Call, cwd: &Path) -> CallBlock {
     let (state, output) = match call.result {
-        Some(result) if result.is_error => (CallState::Failed, result.text),
+        Some(result) if result.is_error => (CallState::Failed, untagged(result.text)),
         Some(result) => (CallState::Done, result.text),
         None => (CallState::Refused, String::new()),
     };
     CallBlock {
         summary: call_summary(&call.name, &call.input, cwd),
         diff: asked_diff(&call.name, &call.input, cwd).filter(|_| state == CallState::Done),
-        is_read_only: is_read_only(&call.name),
+        is_read_only: ToolKind::of_tool(&call.name).only_looks(),
         tool: call.name,
         agent: None,
         state,
@@ -139,11 +141,17 @@ mod tests {
                 {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]}}),
             json!({"type": "user", "message": {"content": [
                 {"type": "tool_result", "tool_use_id": "t1", "content": "a\nb"}]}}),
+            json!({"type": "assistant", "message": {"content": [
+                {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls x"}}]}}),
+            json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "t2", "is_error": true,
+                 "content": "<tool_use_error>no x</tool_use_error>"}]}}),
         ];
         let entries: Vec<Arc<Entry>> =
             lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
         let blocks = history_blocks(&entries, Path::new("/p"));
-        let [Block::Prompt { text, .. }, Block::Answer { markdown }, Block::Call(call)] = blocks.as_slice()
+        let [Block::Prompt { text, .. }, Block::Answer { markdown }, Block::Call(call), Block::Call(failed)] =
+            blocks.as_slice()
         else {
             panic!("{blocks:?}")
         };
@@ -152,5 +160,6 @@ mod tests {
             (call.summary.as_str(), call.output.as_str(), call.state),
             ("ls", "a\nb", CallState::Done)
         );
+        assert_eq!((failed.output.as_str(), failed.state), ("no x", CallState::Failed));
     }
 }

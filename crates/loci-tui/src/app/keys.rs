@@ -82,7 +82,7 @@ impl App {
         if self.is_fullscreen() {
             contexts.push(Context::Scroll);
         }
-        if self.work.is_some() {
+        if self.work.is_some() || self.front.is_some() {
             contexts.push(Context::Task);
         }
         contexts.extend([Context::Chat, Context::Global]);
@@ -151,17 +151,19 @@ impl App {
             KeyAction::AutocompleteNext => self.move_in_menu(Menu::next),
             KeyAction::ChatSubmit => match self.enter_in_menu() {
                 Some(actions) => actions,
-                None => match self.prompt.enter() {
-                    Some(draft) => self.submit_draft(draft),
-                    None => Vec::new(),
-                },
+                None => self.submit_prompt(),
             },
             KeyAction::ChatNewline => self.edit(EditCommand::Newline),
             KeyAction::ChatUndo => self.edit(EditCommand::Undo),
             KeyAction::ChatStash => {
+                let had_text = !self.prompt.is_empty();
                 self.prompt.stash();
+                if had_text && self.prompt.is_empty() {
+                    self.flash("The prompt is put aside · Ctrl+S on an empty one brings it back");
+                }
                 Vec::new()
             }
+            KeyAction::TaskBackground if self.put_back() => Vec::new(),
             KeyAction::TaskBackground if self.work.is_some() => self.move_to_background(),
             KeyAction::ChatImagePaste => self.paste_picture(),
             KeyAction::HistoryPrevious => self.go_up(),
@@ -245,8 +247,9 @@ impl App {
             return self.interrupt();
         }
         if !self.prompt.is_empty() {
+            // The next one leaves, as it does where nothing is typed.
             self.prompt.clear();
-            return Vec::new();
+            self.armed = None;
         }
         self.leave_on_second(key)
     }

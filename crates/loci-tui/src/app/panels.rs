@@ -85,11 +85,19 @@ impl App {
                 self.notice(NoticeLevel::Info, note.clone());
             }
         }
+        if let PanelData::TaskOutput { task, text } = &data {
+            self.front_output(task, text);
+        }
         match data {
             PanelData::Exported(file) => {
                 self.notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
                 Vec::new()
             }
+            PanelData::Written(file) => {
+                self.notice(NoticeLevel::Info, format!("It is in `{}`", file.display()));
+                Vec::new()
+            }
+            PanelData::ExportText(text) => self.copy_text(text),
             PanelData::Done(lines) => {
                 match lines.is_empty() {
                     true => self.notice(NoticeLevel::Info, "No file had to change"),
@@ -117,6 +125,8 @@ impl App {
                 Vec::new()
             }
             PanelData::Failed(problem) if self.panel.is_none() => {
+                // What cannot be read now cannot be read in a second either.
+                self.front = None;
                 self.notice(NoticeLevel::Error, problem);
                 Vec::new()
             }
@@ -134,7 +144,10 @@ impl App {
                     SUGGESTION_REQUEST => self.show_suggestion(outcome),
                     // Whoever wanted the summary has gone back meanwhile.
                     SUMMARY_REQUEST => {}
-                    _ => self.late_side_answer(outcome),
+                    _ => {
+                        self.side_thread.borrow_mut().take(&request, &outcome);
+                        self.late_side_answer(outcome);
+                    }
                 }
                 Vec::new()
             }
@@ -160,10 +173,9 @@ impl App {
         }
     }
 
-    /// Opens a panel for a question on the side, and asks it where it is known.
+    /// Opens a panel for a question on the side, and asks it where it is known; else the last answer is shown.
     pub(super) fn side_question(&mut self, question: Option<&str>) -> Vec<Action> {
-        self.n_side_questions += 1;
-        let mut panel = SideQuestionPanel::new(format!("side-{}", self.n_side_questions));
+        let mut panel = SideQuestionPanel::new(Rc::clone(&self.side_thread));
         let actions = question.map(|question| panel.ask(question)).unwrap_or_default();
         self.open_panel(panel);
         actions
@@ -181,18 +193,17 @@ impl App {
         if task.agent_type().is_some() && task.status != BackgroundStatus::Running {
             self.agent_rows.trigger(self.now);
         }
+        let mut actions = self.front_news(&task);
         match self.background.iter_mut().find(|known| known.id == task.id) {
             Some(known) => *known = task,
             None => self.background.push(task),
         }
         let tasks = self.background_tasks();
-        match &mut self.panel {
-            Some(panel) => {
-                let actions = panel.receive(PanelData::Tasks(tasks));
-                self.keep_own(actions)
-            }
-            None => Vec::new(),
+        if let Some(panel) = &mut self.panel {
+            let received = panel.receive(PanelData::Tasks(tasks));
+            actions.extend(self.keep_own(received));
         }
+        actions
     }
 
     /// Opens the agent view.
@@ -207,6 +218,16 @@ impl App {
         self.background.iter().filter(|task| task.is_background).cloned().collect()
     }
 
+    /// Counts the agents at work, and the commands that the conversation does not wait for.
+    pub(super) fn n_working_beside(&self) -> usize {
+        let is_other = |task: &&BackgroundTask| {
+            task.is_background
+                && task.status == BackgroundStatus::Running
+                && !self.session.agents.contains(&task.about.id)
+        };
+        self.session.agents.len() + self.background.iter().filter(is_other).count()
+    }
+
     /// Does what concerns the application itself; returns the rest.
     pub(super) fn keep_own(&mut self, actions: Vec<Action>) -> Vec<Action> {
         let mut rest = Vec::new();
@@ -214,6 +235,7 @@ impl App {
             match action {
                 Action::Send(Command::Answer { question, answer }) => {
                     self.agent_logs.borrow_mut().close_question(&question);
+                    self.question_over(&question);
                     rest.push(Action::Send(Command::Answer { question, answer }));
                 }
                 Action::Exit(reason) => rest.extend(self.exit(reason)),
@@ -225,6 +247,8 @@ impl App {
                     rest.extend(self.dispatch_to_session(draft));
                 }
                 Action::ClosePanel => self.panel = None,
+                Action::BringToFront(task) => rest.extend(self.bring_to_front(&task)),
+                Action::CopyLines(text) => rest.extend(self.copy_text(text)),
                 Action::SetPrompt(text) => self.prompt.set_text(&text),
                 Action::Notice(level, text) => self.notice(level, text),
                 Action::Titled(title) => self.session.title = Some(title),

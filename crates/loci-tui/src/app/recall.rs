@@ -124,7 +124,11 @@ impl App {
     /// Goes to the prompt before, if there is one.
     fn step_back(&mut self) -> bool {
         let found = self.recall.history.previous(&self.prompt.draft());
-        found.map(|draft| self.prompt.set_draft(&draft)).is_some()
+        let is_found = found.map(|draft| self.prompt.set_draft(&draft)).is_some();
+        if is_found {
+            self.dismiss_completion_at_caret();
+        }
+        is_found
     }
 
     /// Forgets steps back that wait for the history: something else was pressed.
@@ -138,6 +142,7 @@ impl App {
             && let Some(draft) = self.recall.history.next(&self.prompt.draft())
         {
             self.prompt.set_draft(&draft);
+            self.dismiss_completion_at_caret();
         }
         Vec::new()
     }

@@ -99,6 +99,7 @@ impl App {
 
     pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Action> {
         self.session.is_started = true;
+        let announcement = announcement(&facts.interface.announcements, &facts.id);
         self.session.id = Some(facts.id);
         self.session.model = facts.model;
         self.session.mode = facts.mode;
@@ -110,12 +111,15 @@ impl App {
         self.take_plugin_themes(facts.themes);
         self.answer_timeout = facts.answer_timeout;
         self.take_interface_settings(facts.interface);
+        announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         let is_idle = self.held.is_empty() && self.sent.is_empty() && self.work.is_none();
-        match facts.initial_prompt.filter(|_| is_idle) {
+        let mut actions: Vec<Action> = self.ask_pull_request().into_iter().collect();
+        actions.extend(match facts.initial_prompt.filter(|_| is_idle) {
             Some(text) => self.submit(text),
             None => self.send_held(),
-        }
+        });
+        actions
     }
 
     /// Takes what settings say about the interface.
@@ -179,4 +183,10 @@ fn key_dialog(key: &UnapprovedKey) -> ChoiceDialog {
     let answers = vec![("Yes, use the key of the environment", answer(true)), (no, answer(false))];
     ChoiceDialog::new("Use the API key of the environment?", vec![text], answers)
         .marking(usize::from(key.has_other))
+}
+
+/// Returns one of an organisation's announcements: which one is as random as the id of the session.
+fn announcement(all: &[String], session: &str) -> Option<String> {
+    let sum: usize = session.bytes().map(usize::from).sum();
+    all.get(sum.checked_rem(all.len())?).cloned()
 }

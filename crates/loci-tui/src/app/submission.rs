@@ -14,6 +14,14 @@ impl App {
         self.dispatch(Draft::plain(InputMode::Prompt, &text))
     }
 
+    /// Sends what stands in the prompt; nothing where Enter only ends a line there.
+    pub(super) fn submit_prompt(&mut self) -> Vec<Action> {
+        match self.prompt.enter() {
+            Some(draft) => self.submit_draft(draft),
+            None => Vec::new(),
+        }
+    }
+
     /// Sends what was typed, chips and all.
     pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Action> {
         (self.armed, self.is_help_shown) = (None, false);

@@ -115,6 +115,7 @@ impl App {
         self.sent.clear();
         self.log.clear();
         self.background.clear();
+        self.front = None;
         self.agent_logs.borrow_mut().clear();
         self.recap = RecapClock::default();
         match self.switching.take() {

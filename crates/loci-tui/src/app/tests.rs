@@ -166,6 +166,7 @@ impl Playing {
             dirs: Vec::new(),
             effort: None,
             betas: Vec::new(),
+            is_compaction: false,
         }
     }
 
@@ -253,7 +254,6 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
     let mut it = Playing::new(60, 12);
     it.text("draft").ctrl('c');
     assert_eq!((it.actions.len(), it.app.prompt.is_empty()), (0, true), "the prompt is emptied first");
-    it.ctrl('c');
     assert!(it.seen().contains("Press Ctrl+C again"), "{}", it.seen());
     it.wait(900).ctrl('c');
     assert!(it.actions.is_empty(), "too late for a second press");
@@ -392,6 +392,15 @@ fn facts() -> SessionFacts {
         initial_prompt: None,
         themes: Vec::new(),
     }
+}
+
+#[test]
+fn company_announcement_is_shown_at_the_start() {
+    let mut it = Playing::new(60, 12);
+    let interface =
+        InterfaceSettings::from_value(&serde_json::json!({"companyAnnouncements": ["Fire drill at noon"]}));
+    it.event(Event::News(News::Started(Box::new(SessionFacts { interface, ..facts() }))));
+    assert!(it.seen().contains("Fire drill at noon"), "{}", it.seen());
 }
 
 #[test]

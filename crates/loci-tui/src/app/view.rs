@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::block::{Block, CallBlock};
-use crate::input::{Draft, VimMode};
+use crate::input::{Draft, InputMode, VimMode};
 use crate::layout::{cut, faint, line, marked};
 use crate::render::{RenderContext, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
@@ -74,6 +74,7 @@ impl App {
                 live.extend(work.tip_row(self.now).map(|row| cut(&row, size.width)));
             }
         }
+        self.push_front(&mut live, size);
         self.push_tasks(&mut live, size.width);
         let is_waiting = self.dialogs.is_waiting(self.now);
         if let Some(view) = self.dialogs.view(&self.render_context(size.width)) {
@@ -358,7 +359,8 @@ impl App {
         let waiting: Vec<&Draft> = self.queued.iter().map(|(_, draft)| draft).chain(&self.held).collect();
         for draft in waiting.iter().take(MOST_QUEUED) {
             let text = loci_stdx::single_line(&draft.display(), 200);
-            live.push(cut(&line(&format!("  ⏵ {text}"), faint()), width));
+            let shell = if draft.mode == InputMode::Shell { "! " } else { "" };
+            live.push(cut(&line(&format!("  ⏵ {shell}{text}"), faint()), width));
         }
         if !waiting.is_empty() {
             let more = match waiting.len().saturating_sub(MOST_QUEUED) {
@@ -413,8 +415,9 @@ impl App {
             chord: self.keymap.pending(),
             context: self.session.context,
             goal: self.session.goal.as_ref().map(|(_, since)| self.now.saturating_sub(*since)),
-            n_background: self.session.agents.len(),
+            n_background: self.n_working_beside(),
             sandbox: self.session.sandbox.as_deref(),
+            pull_request: self.pull_request_badge(),
             model: &self.session.model,
             has_hint: self.prompt.is_empty() && !self.is_help_shown,
         }
@@ -425,7 +428,8 @@ impl App {
 const HELP: &[&str] = &[
     "  /  commands            !  run a shell command       @  name a file",
     "  Enter send · \\ Enter or Shift+Enter newline · ↑ earlier prompts · Ctrl+R search them",
-    "  Esc interrupt · Esc Esc clear · Shift+Tab change the mode · Ctrl+T tasks",
+    "  Esc interrupt · Esc Esc clear, or go back · Shift+Tab change the mode · Ctrl+T tasks",
+    "  Ctrl+O transcript · Ctrl+B to the background · Ctrl+V picture · Alt+P model · Alt+T thinking",
     "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
 ];
 
@@ -453,7 +457,7 @@ fn live_rows(item: &Item, ctx: &RenderContext) -> Vec<Row> {
 }
 
 /// Returns the last lines of what a running call printed.
-fn last_lines(output: &str) -> String {
+pub(super) fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     let first = lines.len().saturating_sub(MOST_PROGRESS_ROWS);
     lines.get(first..).unwrap_or_default().join("\n")

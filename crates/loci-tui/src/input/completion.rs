@@ -12,18 +12,14 @@ use super::editor::Editor;
 mod commands;
 mod emoji;
 mod file_completer;
-mod file_index;
-mod fuzzy;
 mod menu;
-mod paths;
-mod suggestion_command;
 #[cfg(test)]
 mod tests;
 
 pub use commands::{CommandItem, CommandMatches, match_commands};
 pub use emoji::{match_emoji, whole_name};
-pub use file_completer::{FileAnswer, FileCompleter, FileSource, Mention};
-pub use file_index::IgnoredFiles;
+pub use file_completer::{FileAnswer, FileCompleter, Mention, SESSION_MENTION};
+pub use loci_app::file_suggestions::{FileSource, IgnoredFiles};
 pub(crate) use menu::MENU_MARK;
 pub use menu::{Menu, MenuItem, MenuStyles};
 

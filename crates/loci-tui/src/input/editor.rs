@@ -1,5 +1,6 @@
 //! The text of the input with its caret, and what editing does to it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::buffer::{Buffer, Position};
@@ -213,16 +214,20 @@ impl Editor {
     /// Puts pasted text in: what is long becomes a chip, and what begins with `!` is for the shell where nothing is typed.
     pub fn paste(&mut self, text: &str) -> EditOutcome {
         self.begin(Last::Other);
-        let mut text = clean(text);
-        if self.is_empty() && self.mode == InputMode::Prompt && text.starts_with('!') {
+        let text = clean(text);
+        let mut text = text.as_ref();
+        if self.is_empty()
+            && self.mode == InputMode::Prompt
+            && let Some(command) = text.strip_prefix('!')
+        {
             self.mode = InputMode::Shell;
-            text.remove(0);
+            text = command;
         }
         let is_long = text.len() > CHIP_BYTES || text.matches('\n').count() >= CHIP_LINES;
-        let mark = if is_long { self.chips.add_text(&text) } else { None };
+        let mark = if is_long { self.chips.add_text(text) } else { None };
         match mark {
             Some(mark) => self.replace(self.caret, self.caret, mark.encode_utf8(&mut [0; 4])),
-            None => self.replace(self.caret, self.caret, &text),
+            None => self.replace(self.caret, self.caret, text),
         }
     }
 
@@ -411,7 +416,8 @@ impl Editor {
             self.mode = InputMode::Shell;
             return EditOutcome::Changed;
         }
-        let text = clean(char.encode_utf8(&mut [0; 4]));
+        let mut bytes = [0; 4];
+        let text = clean(char.encode_utf8(&mut bytes));
         self.replace_noting(self.caret, self.caret, &text, true)
     }
 
@@ -530,6 +536,9 @@ enum RowStep {
 }
 
 /// Makes foreign text fit to stand in the input: line ends are `\n`, other control characters but tabs are gone.
-fn clean(text: &str) -> String {
-    without_controls(&without_chip_marks(text)).into_owned()
+fn clean(text: &str) -> Cow<'_, str> {
+    match without_chip_marks(text) {
+        Cow::Borrowed(text) => without_controls(text),
+        Cow::Owned(text) => Cow::Owned(without_controls(&text).into_owned()),
+    }
 }

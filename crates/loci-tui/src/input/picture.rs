@@ -4,13 +4,13 @@
 //! `pngpaste` on macOS. Reading blocks and decodes, so it happens on a thread of its own; [`image_paths`] alone is pure.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
+use loci_app::bounded_command::{self, CommandFailure, CommandLimits, CommandOutput};
 use loci_stdx::Vars;
 
-use super::bounded_command::{self, CommandFailure, CommandLimits, CommandOutput};
 use super::chip::PastedImage;
+use crate::clipboard::clipboard_program;
 
 /// How long a program of the clipboard has, and how much it may print.
 const LIMITS: CommandLimits = CommandLimits { patience: Duration::from_secs(5), output: MOST_BYTES };
@@ -139,11 +139,8 @@ impl ClipboardProgram {
         vars: &Vars,
         arguments: impl Iterator<Item = &'a str>,
     ) -> Result<CommandOutput, CommandFailure> {
-        let mut command = Command::new(self.name);
+        let mut command = clipboard_program(self.name, vars);
         command.args(arguments);
-        if let Some(path) = vars.get("PATH") {
-            command.env("PATH", path);
-        }
         bounded_command::run(command, b"", LIMITS)
     }
 }
@@ -285,7 +282,8 @@ mod tests {
             read_picture(&PictureSource::Clipboard, &vars.clone().with("PATH", dir.to_str().unwrap()));
         assert!(missing.unwrap_err().contains("`wl-paste`, which is not installed"));
         let script = format!(
-            "case \"$*\" in --list-types) echo text/plain; echo image/gif;; '--no-newline --type image/gif') cat '{}';; *) exit 1;; esac",
+            "[ -z \"$CARGO_MANIFEST_DIR\" ] || exit 1 # inherited, as keys would be\n\
+             case \"$*\" in --list-types) echo text/plain; echo image/gif;; '--no-newline --type image/gif') cat '{}';; *) exit 1;; esac",
             dir.join("pixel.gif").display()
         );
         program(dir, "wl-paste", &script);

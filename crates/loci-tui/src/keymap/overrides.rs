@@ -20,6 +20,16 @@ const TAKEN: &[(&str, &str)] = &[
     ("ctrl+z", "it suspends programs, and loci can be suspended no more"),
 ];
 
+/// Actions that are known, and do nothing here.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("attachments:", "pictures are chips in the text, which the keys of the text reach and delete"),
+    ("footer:", "nothing below the prompt is chosen by keys: `/tasks` and `/agents` list what works"),
+    ("plugin:favorite", "there are no favourites"),
+    ("settings:retry", "what is shown of the usage is read anew with the panel"),
+    ("settings:search", "whatever is typed there is searched for"),
+    ("voice:", "there is no dictation"),
+];
+
 /// Changes a table as a file says, and returns a sentence for each entry that cannot be used, or may not do what is hoped.
 pub(super) fn apply(json: &str, keymap: &mut Keymap) -> Vec<String> {
     let value: Value = match serde_json::from_str(json) {
@@ -62,6 +72,14 @@ fn apply_block(block: &Value, keymap: &mut Keymap, warnings: &mut Vec<String>) {
                 {
                     warnings
                         .push(format!("keybindings.json, context `{name}`: `{taken}` is bound, but {why}"));
+                }
+                if let Some(action) = action
+                    && let Some((_, why)) =
+                        WITHOUT_EFFECT.iter().find(|(prefix, _)| action.name().starts_with(prefix))
+                {
+                    let action = action.name();
+                    warnings
+                        .push(format!("keybindings.json, context `{name}`: `{action}` does nothing, {why}"));
                 }
                 seen.push(chord.clone());
                 bind(keymap, context, chord, action);

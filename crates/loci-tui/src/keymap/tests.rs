@@ -167,6 +167,22 @@ fn overrides_change_the_table_and_bad_entries_are_told() {
 }
 
 #[test]
+fn action_without_an_effect_is_told() {
+    for (context, action) in [
+        ("Attachments", "attachments:remove"),
+        ("Footer", "footer:openSelected"),
+        ("Plugin", "plugin:favorite"),
+        ("Settings", "settings:retry"),
+        ("Settings", "settings:search"),
+        ("Chat", "voice:pushToTalk"),
+    ] {
+        let json = format!(r#"{{"bindings":[{{"context":"{context}","bindings":{{"f5":"{action}"}}}}]}}"#);
+        let (_, warnings) = Keymap::with_overrides(&json);
+        assert!(matches!(&warnings[..], [one] if one.contains("does nothing")), "{action}: {warnings:?}");
+    }
+}
+
+#[test]
 fn second_press_counts_only_within_its_time() {
     let start = Instant::now();
     let mut press = DoublePress::default();

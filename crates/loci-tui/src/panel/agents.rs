@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use loci_app::commands::ReportTopic;
 use loci_app::commands::tasks::status;
-use loci_app::commands::{short_tokens, shown_duration};
+use loci_app::commands::{format_duration, short_tokens};
 use loci_engine::Command;
 
 use super::report::report_rows;
@@ -67,6 +67,12 @@ impl AgentsPanel {
             definitions: None,
             scroll: Scroll::default(),
         }
+    }
+
+    /// Shows these, and looks at one.
+    pub(crate) fn looking_at(logs: Rc<RefCell<AgentLogs>>, id: &str) -> Self {
+        let open = Some(OpenAgent { id: id.to_owned(), n_below: 0, message: None });
+        Self { open, ..Self::new(logs) }
     }
 
     /// Finds the agent that is looked at, or marked: those at work come first.
@@ -315,7 +321,7 @@ fn agent_row(agent: &AgentLog) -> Row {
             "  {} tokens, {} calls, {}",
             short_tokens(usage.total_tokens),
             usage.tool_uses,
-            shown_duration(usage.duration)
+            format_duration(usage.duration)
         );
         spans.push(Span::styled(used, faint()));
     }

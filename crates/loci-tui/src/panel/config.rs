@@ -168,6 +168,10 @@ impl Panel for ConfigPanel {
             self.scroll.handle(event);
             return PanelStep::Stay;
         }
+        let is_space = matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char(' '));
+        if is_space && self.list.field().text().is_empty() {
+            return self.change();
+        }
         match self.list.handle(event, ctx) {
             ListStep::Chosen(_) => return self.change(),
             ListStep::Filtered => self.refilter(),
@@ -243,7 +247,7 @@ fn setting_row(row: &SettingRow) -> Row {
     Row::new(vec![
         Span::plain(row.explained.key),
         Span::styled(
-            format!("  {}", sanitize_line(&row.shown_value())),
+            format!("  {}", sanitize_line(&row.display_value())),
             if is_set { code() } else { faint() },
         ),
         Span::styled(if row.refusal.is_some() { "  (managed)" } else { "" }, faint()),
@@ -306,6 +310,17 @@ mod tests {
             });
             shown.assert_clean();
         }
+    }
+
+    #[test]
+    fn space_changes_the_marked_setting_and_is_a_blank_in_a_search() {
+        let mut shown = shown(100, 30);
+        let key = shown.panel.marked().map(|row| row.explained.key).unwrap();
+        let step = shown.key(KeyCode::Char(' '), None);
+        assert!(step != PanelStep::Stay || shown.text().contains(&format!("{key} = ")), "{}", shown.text());
+        shown.action(KeyAction::SelectCancel);
+        shown.type_text("model to");
+        assert!(shown.text().contains("Search: model to"), "{}", shown.text());
     }
 
     #[test]

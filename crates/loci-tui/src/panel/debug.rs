@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_app::commands::debug::{bar, by_kind, findings};
-use loci_app::commands::shown_duration;
+use loci_app::commands::format_duration;
 use loci_engine::{SessionSnapshot, SpanKind, TimelineSpan, TurnTimeline};
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll, ask_snapshot};
@@ -38,7 +38,7 @@ impl DebugPanel {
             .into_iter()
             .map(|(kind, time, n)| {
                 let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
-                let text = format!("{}  {}, {times}", kind.name(), shown_duration(time));
+                let text = format!("{}  {}, {times}", kind.name(), format_duration(time));
                 Row::new(vec![Span::styled("■ ", kind_style(kind)), Span::plain(text)])
             })
             .collect();
@@ -76,7 +76,7 @@ impl Panel for DebugPanel {
             return view;
         };
         let state = if timeline.is_over { "took" } else { "has taken" };
-        let title = format!("The last turn {state} {}", shown_duration(timeline.total));
+        let title = format!("The last turn {state} {}", format_duration(timeline.total));
         let mut view = PanelView::new(&title, "↑↓ scroll · r read again · Esc close");
         let room = view.room(size);
         view.body = self.scroll.rows(Self::rows(timeline, size), room);
@@ -99,7 +99,7 @@ impl Panel for DebugPanel {
 
 fn span_row(span: &TimelineSpan, timeline: &TurnTimeline, columns: usize) -> Row {
     let note = span.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
-    let took = shown_duration(span.duration(timeline.total));
+    let took = format_duration(span.duration(timeline.total));
     let label = sanitize_line(&format!("{} {}{note}", span.kind.name(), span.label));
     Row::new(vec![
         Span::styled(bar(span, timeline.total, columns), kind_style(span.kind)),

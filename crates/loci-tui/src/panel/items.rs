@@ -57,6 +57,8 @@ impl ItemList {
         if let Some(at) = marked.and_then(|title| items.iter().position(|item| item.title == title)) {
             self.list.mark(at);
         }
+        // What is gone is not looked at any more, else keys would be for something that nobody sees.
+        self.open = self.open.take().filter(|title| items.iter().any(|item| item.title == *title));
         self.items = Some(items);
     }
 
@@ -143,4 +145,26 @@ fn item_row(item: &ListItem) -> Row {
         spans.push(Span::styled(format!("  {}", sanitize_line(&item.note)), faint()));
     }
     Row::new(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_at_and_gone_gives_way_to_the_list() {
+        let items = |titles: &[&str]| -> Vec<ListItem> {
+            titles
+                .iter()
+                .map(|title| ListItem { title: (*title).to_owned(), ..ListItem::default() })
+                .collect()
+        };
+        let mut list = ItemList::default();
+        list.set(items(&["a", "b"]));
+        list.open = Some("a".to_owned());
+        list.set(items(&["b", "a"]));
+        assert_eq!((list.opened(), list.is_typing()), (Some(1), false), "it is found by its title");
+        list.set(items(&["b"]));
+        assert_eq!((list.opened(), list.is_typing()), (None, true));
+    }
 }

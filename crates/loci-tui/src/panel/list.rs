@@ -64,6 +64,11 @@ impl FilteredList {
         }
     }
 
+    /// Marks the first of those that are shown.
+    pub(crate) fn mark_first(&mut self) {
+        self.marked = 0;
+    }
+
     /// Returns which of those that are shown is marked.
     pub(crate) fn marked_idx(&self) -> usize {
         self.marked

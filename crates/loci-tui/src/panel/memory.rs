@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use loci_app::commands::memory::{InstructionFile, MemoryReport, MemoryRequest, MemoryRow, MemoryVerb};
+use loci_app::commands::memory::{
+    InstructionFile, InstructionState, MemoryReport, MemoryRequest, MemoryRow, MemoryVerb,
+};
 use loci_engine::SessionSnapshot;
 
 use super::{
@@ -75,6 +77,12 @@ impl MemoryPanel {
             0 => self.report.as_ref().map_or(0, |report| report.files.len()),
             _ => self.rows().len(),
         }
+    }
+
+    /// Tells whether the file that is marked does not exist.
+    fn is_missing_marked(&self) -> bool {
+        let file = self.report.as_ref().and_then(|report| report.files.get(self.marked));
+        file.is_some_and(|file| file.state == InstructionState::Missing)
     }
 
     fn ask(&self, wish: MemoryRequest) -> PanelStep {
@@ -168,7 +176,7 @@ impl MemoryPanel {
         if self.tabs.shown() == 0 {
             let file = self.report.as_ref().and_then(|report| report.files.get(idx));
             return file.map_or_else(Row::default, |file| {
-                let state = if file.is_in_force { "" } else { ", not in force" };
+                let state = file.state.remark();
                 Row::new(vec![
                     Span::styled(sanitize_line(&file.shown), code()),
                     Span::styled(format!("  {}{state}", file.whose), faint()),
@@ -292,6 +300,9 @@ impl Panel for MemoryPanel {
         let hint = match self.tabs.shown() {
             REVIEW => "Enter look · a accept · x reject · Tab next tab · Esc close",
             MEMORIES => "Enter look · e edit · n new · x forget · o on or off · Tab next tab · Esc close",
+            _ if self.is_missing_marked() => {
+                "Enter make it and edit · o memories on or off · Tab next tab · Esc close"
+            }
             _ => "Enter edit · o memories on or off · Tab next tab · Esc close",
         };
         let mut view = PanelView::new(&format!("Memory{state}"), hint);
@@ -348,7 +359,7 @@ mod tests {
                 path: "/h/.claude/CLAUDE.md".into(),
                 shown: "~/.claude/CLAUDE.md".into(),
                 whose: "user",
-                is_in_force: false,
+                state: InstructionState::Missing,
             }],
             is_on: true,
             dir: "~/m".into(),
@@ -371,6 +382,8 @@ mod tests {
         for (width, height) in [(20, 5), (60, 14), (110, 30)] {
             let (mut shown, session) = shown(width, height);
             assert!(shown.text().contains("CLAUDE"), "{}", shown.text());
+            let text = shown.text();
+            assert!(width < 100 || text.contains("does not exist yet") && text.contains("make it"), "{text}");
             shown.action(KeyAction::TabsPrevious);
             shown.assert_clean();
             shown.action(KeyAction::SelectAccept);

@@ -1,19 +1,35 @@
-//! `/model`: the models that can be chosen. While what was said can be read from the provider's cache, another one is
-//! chosen twice: it would read all of it anew.
+//! `/model`: the models that can be chosen, and how hard they think. While what was said can be read from the provider's
+//! cache, another one is chosen twice: it would read all of it anew.
+//!
+//! A letter that is bound to nothing begins to narrow the list down; `s` asks the marked model for this session alone.
 
 use std::sync::Arc;
 
+use loci_app::commands::effort::{LEVELS, current};
 use loci_app::commands::model::ModelRow;
 use loci_app::commands::short_tokens;
-use loci_engine::SessionSnapshot;
+use loci_engine::{Command, SessionSnapshot};
 
 use super::{FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView};
 use crate::app::Action;
-use crate::key::InputEvent;
+use crate::key::{InputEvent, KeyCode};
+use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{code, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
+
+/// What a model is asked for with that is not kept.
+const SESSION_MODEL_REQUEST: &str = "session-model";
+
+/// For how long a model is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Duration {
+    /// For new sessions, too: it is kept in settings.
+    Default,
+    /// For this session alone.
+    Session,
+}
 
 /// The models, once they are known.
 #[derive(Debug, Default)]
@@ -22,8 +38,12 @@ pub(crate) struct ModelPanel {
     models: Option<Vec<ModelRow>>,
     problem: Option<String>,
     list: FilteredList,
-    /// The one that was chosen and waits for a second Enter.
-    confirming: Option<usize>,
+    /// Whether letters narrow the list down.
+    is_searching: bool,
+    /// The effort that is to be asked for, by its place among the levels.
+    effort: Option<usize>,
+    /// The one that was chosen and waits for the key once more, and for how long it is meant.
+    confirming: Option<(usize, Duration)>,
     /// The one that was named, until the models are known.
     wanted: Option<String>,
 }
@@ -43,7 +63,9 @@ impl ModelPanel {
             let price = facts.price.map(|price| (price.input, price.output));
             let is_current = self.session.as_ref().is_some_and(|session| session.model == name);
             let (id, window) = (name.clone(), facts.window);
-            models.push(ModelRow { name: name.clone(), id, window, price, is_current, is_available: true });
+            let name = name.clone();
+            let row = ModelRow { name, id, window, price, is_current, ..ModelRow::default() };
+            models.push(ModelRow { is_available: true, ..row });
             models.len() - 1
         });
         if models.get(place).is_some_and(|row| row.is_current || !row.is_available) {
@@ -51,11 +73,11 @@ impl ModelPanel {
         }
         self.list = FilteredList::new(models.len());
         self.list.mark(place);
-        self.confirming = Some(place);
+        self.confirming = Some((place, Duration::Default));
         Vec::new()
     }
 
-    fn choose(&mut self, place: usize) -> PanelStep {
+    fn choose(&mut self, place: usize, duration: Duration) -> PanelStep {
         let Some(row) = self.models.as_ref().and_then(|models| models.get(place)) else {
             return PanelStep::Stay;
         };
@@ -63,23 +85,74 @@ impl ModelPanel {
             self.problem = Some("Settings (availableModels) do not let it be chosen".to_owned());
             return PanelStep::Stay;
         }
+        let mut actions: Vec<Action> = self.effort_action(row).into_iter().collect();
         if row.is_current {
-            return PanelStep::Close;
+            return match actions.is_empty() {
+                true => PanelStep::Close,
+                false => PanelStep::CloseWith(actions),
+            };
         }
         let is_warm =
             self.session.as_ref().is_some_and(|session| session.is_cache_warm && session.has_messages);
-        if is_warm && self.confirming != Some(place) {
-            self.confirming = Some(place);
+        if is_warm && self.confirming != Some((place, duration)) {
+            self.confirming = Some((place, duration));
             return PanelStep::Stay;
         }
-        PanelStep::CloseWith(vec![Action::RunInSession(format!("/model {}", row.name))])
+        let model = match duration {
+            Duration::Default => Action::RunInSession(format!("/model {}", row.name)),
+            Duration::Session => Action::Send(Command::SetModel {
+                request: Some(SESSION_MODEL_REQUEST.to_owned()),
+                model: Some(row.name.clone()),
+            }),
+        };
+        // The effort is one that the new model takes.
+        actions.insert(0, model);
+        PanelStep::CloseWith(actions)
+    }
+
+    /// Returns the model that is marked, where it takes an effort.
+    fn with_effort(&self) -> Option<&ModelRow> {
+        let row = self.models.as_ref()?.get(self.list.marked()?)?;
+        self.session.as_ref()?.catalog.facts(&row.id).has_effort.then_some(row)
+    }
+
+    /// Returns the level that is marked: the one that was moved to, or the one at hand.
+    fn level(&self) -> Option<usize> {
+        let level = current(self.session.as_ref()?).0;
+        self.effort.or_else(|| LEVELS.iter().position(|it| *it == level))
+    }
+
+    /// Asks for another effort by so many steps.
+    fn move_effort(&mut self, step: isize) {
+        if self.with_effort().is_some()
+            && let Some(level) = self.level()
+        {
+            self.effort = Some(level.saturating_add_signed(step).min(LEVELS.len() - 1));
+        }
+    }
+
+    /// Returns what asks for the effort that was moved to, where it is another one than now and the model takes one.
+    fn effort_action(&self, row: &ModelRow) -> Option<Action> {
+        let session = self.session.as_ref()?;
+        let level = LEVELS.get(self.effort?)?;
+        let is_other = session.effort.as_deref() != Some(level) && session.catalog.facts(&row.id).has_effort;
+        is_other.then(|| Action::RunInSession(format!("/effort {level}")))
+    }
+
+    /// Says how hard the marked model is to think.
+    fn effort_row(&self) -> Option<Row> {
+        self.with_effort()?;
+        let level = LEVELS.get(self.level()?)?;
+        Some(line(&format!("Effort: ← {level} →"), faint()))
     }
 
     fn warning(&self) -> Option<String> {
-        let row = self.models.as_ref()?.get(self.confirming?)?;
+        let (place, duration) = self.confirming?;
+        let row = self.models.as_ref()?.get(place)?;
+        let key = if duration == Duration::Session { "s" } else { "Enter" };
         let tokens = self.session.as_ref().map_or(0, |session| session.context.fullness.tokens);
         Some(format!(
-            "Enter again to switch: {} reads all {} tokens anew, the model at hand has them in its cache",
+            "{key} again to switch: {} reads all {} tokens anew, the model at hand has them in its cache",
             row.name,
             short_tokens(tokens)
         ))
@@ -94,14 +167,28 @@ impl Panel for ModelPanel {
                 None => PanelStep::Close,
             };
         }
+        match ctx.action {
+            Some(KeyAction::ModelPickerDecreaseEffort) => self.move_effort(-1),
+            Some(KeyAction::ModelPickerIncreaseEffort) => self.move_effort(1),
+            Some(KeyAction::ModelPickerThisSessionOnly) => {
+                return self.list.marked().map_or(PanelStep::Stay, |it| self.choose(it, Duration::Session));
+            }
+            _ => {}
+        }
+        let is_slash = matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char('/'));
+        if is_slash && !self.is_searching {
+            self.is_searching = true;
+            return PanelStep::Stay;
+        }
         let step = self.list.handle(event, ctx);
         if !matches!(step, ListStep::Chosen(_)) {
             self.confirming = None;
             self.problem = None;
         }
         match step {
-            ListStep::Chosen(place) => return self.choose(place),
+            ListStep::Chosen(place) => return self.choose(place, Duration::Default),
             ListStep::Filtered => {
+                self.is_searching = true;
                 let models = self.models.as_deref().unwrap_or_default();
                 let names: Vec<String> =
                     models.iter().map(|row| format!("{} {}", row.name, row.id)).collect();
@@ -132,8 +219,15 @@ impl Panel for ModelPanel {
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
-        let mut view = PanelView::new("Model", "type to search · Enter choose · Esc close");
-        view.push_field("Search: ", self.list.field());
+        let keys = match self.is_searching {
+            true => "type to search · Enter choose · Esc close",
+            false => "Enter choose · s this session only · ←→ effort · / search · Esc close",
+        };
+        let mut view = PanelView::new("Model", keys);
+        if self.is_searching {
+            view.push_field("Search: ", self.list.field());
+        }
+        view.head.extend(self.effort_row());
         if let Some(text) = self.warning().or_else(|| self.problem.clone()) {
             view.head.extend(paragraph("", &text, warning(), size.width));
         }
@@ -147,7 +241,15 @@ impl Panel for ModelPanel {
     }
 
     fn is_typing(&self) -> bool {
-        true
+        self.is_searching
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        // In a field the arrows move the caret.
+        match self.is_searching {
+            true => &[Context::Select, Context::Global],
+            false => &[Context::ModelPicker, Context::Select, Context::Global],
+        }
     }
 }
 
@@ -170,7 +272,6 @@ fn model_row(row: &ModelRow) -> Row {
 mod tests {
     use super::super::testing::{Shown, snapshot};
     use super::*;
-    use crate::keymap::Action as KeyAction;
 
     fn row(name: &str, is_current: bool, is_available: bool) -> ModelRow {
         let id = format!("claude-{name}\u{1b}");
@@ -181,6 +282,7 @@ mod tests {
             price: Some((3.0, 15.0)),
             is_current,
             is_available,
+            ..ModelRow::default()
         }
     }
 
@@ -245,6 +347,74 @@ mod tests {
             };
             assert_eq!(actions, expected, "{name}");
         }
+    }
+
+    /// A session with a model that takes an effort, and one that does not.
+    fn with_efforts() -> Shown<ModelPanel> {
+        let mut shown = Shown::new(ModelPanel::default(), 120, 12);
+        let mut session = SessionSnapshot::clone(&snapshot());
+        (session.model, session.effort) = ("claude-opus-4-8".to_owned(), Some("medium".to_owned()));
+        shown.receive(PanelData::Snapshot(Arc::new(session)));
+        let named = |name: &str, id: &str, is_current: bool| ModelRow {
+            id: id.to_owned(),
+            ..row(name, is_current, true)
+        };
+        shown.receive(PanelData::Models(vec![
+            named("opus", "claude-opus-4-8", true),
+            named("haiku", "claude-haiku-4-5", false),
+        ]));
+        shown
+    }
+
+    #[test]
+    fn left_and_right_choose_the_effort_of_a_model_that_takes_one() {
+        let mut shown = with_efforts();
+        assert!(shown.text().contains("Effort: ← medium →"), "{}", shown.text());
+        shown.action(KeyAction::ModelPickerIncreaseEffort);
+        assert!(shown.text().contains("Effort: ← high →"), "{}", shown.text());
+        let effort = Action::RunInSession("/effort high".to_owned());
+        assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![effort]));
+
+        let mut shown = with_efforts();
+        for _ in 0..9 {
+            shown.action(KeyAction::ModelPickerDecreaseEffort);
+        }
+        assert!(shown.text().contains("Effort: ← low →"), "{}", shown.text());
+        shown.action(KeyAction::SelectNext);
+        assert!(!shown.text().contains("Effort"), "{}", shown.text());
+        let model = Action::RunInSession("/model haiku".to_owned());
+        assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![model]));
+    }
+
+    #[test]
+    fn model_is_chosen_for_this_session_only() {
+        let send = |name: &str| {
+            let (request, model) = (Some(SESSION_MODEL_REQUEST.to_owned()), Some(name.to_owned()));
+            PanelStep::CloseWith(vec![Action::Send(Command::SetModel { request, model })])
+        };
+        let mut shown = with_efforts();
+        shown.action(KeyAction::SelectNext);
+        assert_eq!(shown.action(KeyAction::ModelPickerThisSessionOnly), send("haiku"));
+        let mut shown = self::shown(true, 120, 12);
+        shown.action(KeyAction::SelectNext);
+        assert_eq!(shown.action(KeyAction::ModelPickerThisSessionOnly), PanelStep::Stay);
+        assert!(shown.text().contains("s again to switch"), "{}", shown.text());
+        assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay, "Enter means something else");
+        assert_eq!(shown.action(KeyAction::ModelPickerThisSessionOnly), PanelStep::Stay);
+        assert_eq!(shown.action(KeyAction::ModelPickerThisSessionOnly), send("sonnet"));
+    }
+
+    #[test]
+    fn letters_that_are_bound_to_nothing_and_a_slash_begin_a_search() {
+        let mut shown = shown(false, 120, 12);
+        assert!(!shown.panel.is_typing() && !shown.text().contains("Search"), "{}", shown.text());
+        shown.type_text("/");
+        assert!(shown.panel.is_typing() && shown.text().contains("Search:"), "{}", shown.text());
+        shown.type_text("sonn");
+        assert!(shown.text().contains("sonnet") && !shown.text().contains("opus"), "{}", shown.text());
+        let mut shown = self::shown(false, 120, 12);
+        shown.type_text("h");
+        assert!(shown.text().contains("Search: h"), "{}", shown.text());
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `/plugin`: what marketplaces offer, what is installed, the marketplaces, and what is wrong.
 
-use loci_app::commands::plugin::{MarketplaceRow, OfferedPlugin, PluginReport, PluginRow};
+use loci_app::commands::plugin::{MarketplaceRow, OfferedPlugin, PluginOptions, PluginReport, PluginRow};
 
+use super::plugin_options::{FormStep, OptionsForm};
 use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Tabs};
 use crate::app::Action;
 use crate::block::NoticeLevel;
 use crate::key::{InputEvent, KeyCode};
-use crate::keymap::Context;
+use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{faint, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
@@ -28,6 +29,10 @@ pub(crate) struct PluginPanel {
     asked: Option<PluginVerb>,
     /// What is being done.
     running: Option<PluginVerb>,
+    /// The options of one, where they are looked at.
+    form: Option<OptionsForm>,
+    /// The plugin that was turned on, or installed, and whose options are shown if one has no value.
+    started: Option<String>,
 }
 
 /// Something that `loci plugin` does.
@@ -48,9 +53,12 @@ impl PluginVerb {
                 format!("install {name}: it is fetched, turned on for you, and says what it may run"),
             ),
             ('u', INSTALLED) => (&["update"], format!("bring {name} up to date")),
-            ('x', INSTALLED) => (&["uninstall"], format!("remove {name}")),
+            ('x', INSTALLED) => (&["uninstall"], format!("remove {name} and what it kept")),
             ('u', MARKETPLACES) => (&["marketplace", "update"], format!("look at {name} again")),
-            ('x', MARKETPLACES) => (&["marketplace", "remove"], format!("forget {name}")),
+            ('x', MARKETPLACES) => (
+                &["marketplace", "remove"],
+                format!("forget {name} and remove the plugins that came from it"),
+            ),
             _ => return None,
         };
         let args = ["plugin"].iter().chain(args).map(|word| (*word).to_owned()).chain([name.to_owned()]);
@@ -58,7 +66,52 @@ impl PluginVerb {
     }
 }
 
+impl PluginVerb {
+    /// Returns the plugin that it installs, where that is named with its marketplace.
+    fn installed(&self) -> Option<&String> {
+        let is_install = matches!(self.args.get(1).map(String::as_str), Some("install" | "i"));
+        self.args.iter().skip(2).find(|word| is_install && word.contains('@'))
+    }
+
+    /// Reads what was typed behind `/plugin`; none where the session carries it out, or nobody does.
+    fn typed(argument: &str) -> Option<Self> {
+        let mut words: Vec<&str> = argument.split_whitespace().collect();
+        let first = words.first_mut()?;
+        if *first == "market" {
+            *first = "marketplace";
+        }
+        let is_known = matches!(
+            words.as_slice(),
+            ["install" | "i" | "uninstall" | "remove" | "rm" | "update" | "details" | "validate", _, ..]
+                | ["prune", ..]
+                | ["marketplace", "add" | "remove" | "rm" | "update", _, ..]
+                | ["marketplace", "list" | "update"]
+        );
+        let about = format!("plugin {}", words.join(" "));
+        let args = ["plugin"].into_iter().chain(words).map(str::to_owned).collect();
+        is_known.then_some(Self { key: '\0', args, about })
+    }
+}
+
 impl PluginPanel {
+    /// Carries out what was typed behind `/plugin`, or opens where it leads; none where the session does.
+    pub(crate) fn typed(argument: &str) -> Option<(Self, Vec<Action>)> {
+        let at = |tab: usize| Self { tabs: Tabs::at(TITLES, tab), ..Self::new() };
+        match argument.trim() {
+            "install" | "i" | "discover" | "browse" => return Some((at(DISCOVER), Self::begin())),
+            "marketplace" | "market" => return Some((at(MARKETPLACES), Self::begin())),
+            "manage" => return Some((at(INSTALLED), Self::begin())),
+            _ => {}
+        }
+        let verb = PluginVerb::typed(argument)?;
+        let tab =
+            if verb.args.get(1).is_some_and(|it| it == "marketplace") { MARKETPLACES } else { INSTALLED };
+        let run = Action::RunVerb(verb.args.clone());
+        let note = Some("It is being done…".to_owned());
+        let panel = Self { running: Some(verb), note, ..at(tab) };
+        Some((panel, Self::begin().into_iter().chain([run]).collect()))
+    }
+
     /// Shows those that are installed, once they are read.
     pub(crate) fn new() -> Self {
         Self {
@@ -68,6 +121,8 @@ impl PluginPanel {
             list: ItemList::default(),
             asked: None,
             running: None,
+            form: None,
+            started: None,
         }
     }
 
@@ -99,7 +154,40 @@ impl PluginPanel {
         }
         let (id, is_on) = (plugin.id.clone(), !plugin.is_on);
         self.note = Some("Writing it down…".to_owned());
-        PanelStep::Act(vec![Action::AskPanel(PanelRequest::TogglePlugin { id, is_on })])
+        let options = is_on.then(|| self.ask_started(&id));
+        let toggle = Action::AskPanel(PanelRequest::TogglePlugin { id, is_on });
+        PanelStep::Act([toggle].into_iter().chain(options).collect())
+    }
+
+    /// Asks for the options of a plugin that is turned on, to show them if one has no value.
+    fn ask_started(&mut self, id: &str) -> Action {
+        self.started = Some(id.to_owned());
+        Action::AskPanel(PanelRequest::PluginOptions { id: id.to_owned() })
+    }
+
+    /// Asks for the options of what is looked at.
+    fn ask_options(&mut self) -> Option<PanelStep> {
+        let is_installed = self.tabs.shown() == INSTALLED;
+        let id = self.marked_name().filter(|_| is_installed)?.to_owned();
+        self.started = None;
+        Some(PanelStep::Act(vec![Action::AskPanel(PanelRequest::PluginOptions { id })]))
+    }
+
+    /// Shows the options of a plugin: those that were asked for, or those of one that was turned on and lacks some.
+    fn receive_options(&mut self, options: PluginOptions, note: Option<String>) {
+        if let Some(form) = self.form.as_mut().filter(|form| form.id() == options.id) {
+            form.receive(options, note);
+            return;
+        }
+        let is_started = self.started.take().is_some_and(|id| id == options.id);
+        if is_started && options.options.iter().all(|option| option.is_set) {
+            return;
+        }
+        if options.options.is_empty() {
+            self.note = Some(format!("{} has no options", options.id));
+            return;
+        }
+        self.form = Some(OptionsForm::new(options));
     }
 
     /// Returns what is marked, or looked at, by its name.
@@ -135,7 +223,7 @@ impl PluginPanel {
     fn keys(&self) -> &'static str {
         match self.tabs.shown() {
             DISCOVER => "i install · ",
-            INSTALLED => "Space on or off · u update · x remove · ",
+            INSTALLED => "Space on or off · o options · u update · x remove · ",
             MARKETPLACES => "u update · x forget · ",
             _ => "",
         }
@@ -182,17 +270,42 @@ impl PluginPanel {
 
 impl Panel for PluginPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
+        if let Some(form) = &mut self.form {
+            return match form.handle(event, ctx) {
+                FormStep::Stay => PanelStep::Stay,
+                FormStep::Act(actions) => PanelStep::Act(actions),
+                FormStep::Close => {
+                    self.form = None;
+                    self.note = Some("`/reload-plugins` has the session take up what was changed".to_owned());
+                    PanelStep::Stay
+                }
+            };
+        }
         if self.list.opened().is_none() && self.tabs.handle(ctx.action) {
             self.list = ItemList::default();
             self.show();
             return PanelStep::Stay;
         }
         let asked = self.asked.take();
+        match ctx.action {
+            Some(KeyAction::PluginToggle) => return self.toggle(),
+            Some(KeyAction::PluginInstall) => {
+                self.asked = asked;
+                return self.run_verb('i').unwrap_or(PanelStep::Stay);
+            }
+            _ => {}
+        }
         if let InputEvent::Key(key) = event
             && let KeyCode::Char(letter) = key.code
         {
             if letter == ' ' {
                 return self.toggle();
+            }
+            if letter == 'o'
+                && !self.is_typing()
+                && let Some(step) = self.ask_options()
+            {
+                return step;
             }
             // In the list letters narrow it down.
             self.asked = asked.filter(|_| !self.is_typing());
@@ -213,8 +326,11 @@ impl Panel for PluginPanel {
                 self.note = note.or(self.note.take());
                 self.show();
             }
+            PanelData::PluginOptions { options, note } => self.receive_options(options, note),
             PanelData::VerbEnded { output } => {
                 let done = self.running.take();
+                let installed =
+                    done.as_ref().filter(|_| output.is_ok()).and_then(PluginVerb::installed).cloned();
                 let (is_done, text) = match &output {
                     Ok(text) => (true, text.trim().to_owned()),
                     Err(why) => (false, why.trim().to_owned()),
@@ -227,7 +343,8 @@ impl Panel for PluginPanel {
                 });
                 // All that was said, what it may run above all, is to be read after the panel is closed, too.
                 let told = Action::Notice(level, format!("{text}{reload}"));
-                return [told].into_iter().chain(Self::begin()).collect();
+                let options = installed.map(|id| self.ask_started(&id));
+                return [told].into_iter().chain(Self::begin()).chain(options).collect();
             }
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
@@ -236,6 +353,9 @@ impl Panel for PluginPanel {
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
+        if let Some(form) = &self.form {
+            return form.view(size);
+        }
         if let Some((title, rows)) = self.detail(size) {
             let mut view = PanelView::new(&title, &format!("{}Esc back", self.keys()));
             view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
@@ -257,11 +377,14 @@ impl Panel for PluginPanel {
     }
 
     fn is_typing(&self) -> bool {
-        self.list.is_typing()
+        match &self.form {
+            Some(form) => form.is_typing(),
+            None => self.list.is_typing(),
+        }
     }
 
     fn contexts(&self) -> &'static [Context] {
-        &[Context::Tabs, Context::Select, Context::Global]
+        &[Context::Tabs, Context::Plugin, Context::Select, Context::Global]
     }
 }
 
@@ -298,9 +421,10 @@ fn problem_item(problem: &str) -> ListItem {
 
 #[cfg(test)]
 mod tests {
+    use loci_app::plugins::PluginOption;
+
     use super::super::testing::Shown;
     use super::*;
-    use crate::keymap::Action as KeyAction;
 
     fn report() -> PluginReport {
         PluginReport {
@@ -356,6 +480,123 @@ mod tests {
         let told = shown.receive(PanelData::VerbEnded { output: Err("no network".into()) });
         assert!(matches!(&told[0], Action::Notice(NoticeLevel::Warning, _)), "{told:?}");
         assert!(shown.text().contains("Not done"), "{}", shown.text());
+    }
+
+    fn options(token_is_set: bool, region: Option<&str>) -> PluginOptions {
+        let declared = serde_json::json!({
+            "token": {"type": "string", "title": "Token", "description": "of the API", "sensitive": true,
+                      "required": true},
+            "region": {"type": "string", "title": "Region\u{1b}[2J", "description": "where", "default": "eu"},
+        });
+        let (specs, _) = loci_core::plugin::parse_options(Some(&declared));
+        let option = |spec: loci_core::plugin::OptionSpec| match spec.is_sensitive {
+            true => PluginOption { spec, is_set: token_is_set, typed: None },
+            false => PluginOption { spec, is_set: region.is_some(), typed: region.map(str::to_owned) },
+        };
+        PluginOptions { id: "kit@market".into(), options: specs.into_iter().map(option).collect() }
+    }
+
+    fn set_option(key: &str, typed: Option<&str>) -> PanelStep {
+        let typed = typed.map(crate::app::SecretText::from);
+        let request = PanelRequest::SetPluginOption { id: "kit@market".into(), key: key.into(), typed };
+        PanelStep::Act(vec![Action::AskPanel(request)])
+    }
+
+    #[test]
+    fn verbs_behind_the_command_are_carried_out_as_in_a_shell() {
+        for (typed, run) in [
+            ("install kit@market --scope project", "plugin install kit@market --scope project"),
+            ("market add acme/tools", "plugin marketplace add acme/tools"),
+            ("marketplace rm market", "plugin marketplace rm market"),
+            ("marketplace update", "plugin marketplace update"),
+            ("uninstall kit@market", "plugin uninstall kit@market"),
+            ("validate .", "plugin validate ."),
+        ] {
+            let (panel, actions) = PluginPanel::typed(typed).unwrap();
+            let args = run.split(' ').map(str::to_owned).collect();
+            assert_eq!(actions.last(), Some(&Action::RunVerb(args)), "{typed}");
+            let mut shown = Shown::new(panel, 80, 14);
+            shown.receive(PanelData::Plugins { report: report(), note: None });
+            assert!(shown.text().contains("It is being done"), "{}", shown.text());
+            let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x".into()) });
+            assert!(matches!(&told[0], Action::Notice(NoticeLevel::Info, text) if text.contains("./x")));
+            let asks = |it: &Action| matches!(it, Action::AskPanel(PanelRequest::PluginOptions { .. }));
+            assert_eq!(told.iter().any(asks), typed.starts_with("install"), "{typed}: {told:?}");
+        }
+        for (typed, tab) in [("install", DISCOVER), ("marketplace", MARKETPLACES), ("manage", INSTALLED)] {
+            let (panel, actions) = PluginPanel::typed(typed).unwrap();
+            assert_eq!((panel.tabs.shown(), actions), (tab, PluginPanel::begin()), "{typed}");
+        }
+        for typed in ["list", "enable kit", "disable kit", "marketplace shout", "init x", "tag"] {
+            assert!(PluginPanel::typed(typed).is_none(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn options_are_typed_into_a_form_and_secrets_are_not_seen() {
+        let mut shown = Shown::new(PluginPanel::new(), 60, 14);
+        shown.receive(PanelData::Plugins { report: report(), note: None });
+        shown.action(KeyAction::SelectAccept);
+        let ask = Action::AskPanel(PanelRequest::PluginOptions { id: "kit@market".into() });
+        assert_eq!(shown.key(KeyCode::Char('o'), None), PanelStep::Act(vec![ask]));
+        shown.receive(PanelData::PluginOptions { options: options(false, None), note: None });
+        let seen = shown.text();
+        assert!(seen.contains("❯ Token: not set, and needed") && seen.contains("\"eu\" (default)"), "{seen}");
+        shown.assert_clean();
+        shown.action(KeyAction::SelectAccept);
+        shown.type_text("hush-hush");
+        let seen = shown.text();
+        assert!(seen.contains("token = •••••••••") && !seen.contains("hush"), "{seen}");
+        assert!(!format!("{:?}", shown.panel).contains("hush"));
+        assert_eq!(shown.key(KeyCode::Enter, None), set_option("token", Some("hush-hush")));
+        shown.receive(PanelData::PluginOptions { options: options(true, None), note: Some("kept".into()) });
+        assert!(shown.text().contains("Token: set, a secret"), "{}", shown.text());
+        shown.action(KeyAction::SelectNext);
+        shown.action(KeyAction::SelectAccept);
+        shown.type_text("us");
+        assert!(shown.text().contains("region = us"), "{}", shown.text());
+        assert_eq!(shown.key(KeyCode::Enter, None), set_option("region", Some("us")));
+        shown.receive(PanelData::PluginOptions { options: options(true, Some("us")), note: None });
+        assert!(shown.text().contains("[2J: us"), "{}", shown.text());
+        assert_eq!(shown.key(KeyCode::Delete, None), set_option("region", None));
+        // Nothing typed changes nothing, and Esc leaves first the field, then the form.
+        shown.action(KeyAction::SelectPrevious);
+        shown.action(KeyAction::SelectAccept);
+        assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Stay);
+        shown.action(KeyAction::SelectAccept);
+        shown.action(KeyAction::SelectCancel);
+        assert!(shown.text().contains("Options of kit@market"), "{}", shown.text());
+        shown.action(KeyAction::SelectCancel);
+        assert!(shown.text().contains("/reload-plugins"), "{}", shown.text());
+    }
+
+    #[test]
+    fn options_of_a_plugin_that_is_turned_on_are_shown_where_one_has_no_value() {
+        for (region, opens) in [(None, true), (Some("us"), false)] {
+            let mut shown = Shown::new(PluginPanel::new(), 60, 14);
+            let mut off = report();
+            off.installed[0].is_on = false;
+            shown.receive(PanelData::Plugins { report: off, note: None });
+            let PanelStep::Act(asked) = shown.key(KeyCode::Char(' '), None) else { panic!("asks") };
+            let ask = PanelRequest::PluginOptions { id: "kit@market".into() };
+            assert_eq!(asked.last(), Some(&Action::AskPanel(ask)));
+            shown.receive(PanelData::PluginOptions { options: options(true, region), note: None });
+            assert_eq!(shown.text().contains("Options of kit@market"), opens, "{}", shown.text());
+        }
+    }
+
+    #[test]
+    fn keys_of_ones_own_turn_plugins_on_and_install_them() {
+        let mut shown = Shown::new(PluginPanel::new(), 80, 14);
+        shown.receive(PanelData::Plugins { report: report(), note: None });
+        let ask = PanelRequest::TogglePlugin { id: "kit@market".into(), is_on: false };
+        assert_eq!(shown.action(KeyAction::PluginToggle), PanelStep::Act(vec![Action::AskPanel(ask)]));
+        while shown.panel.tabs.shown() != DISCOVER {
+            shown.action(KeyAction::TabsNext);
+        }
+        assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Stay);
+        let run = Action::RunVerb(["plugin", "install", "new@market"].map(str::to_owned).to_vec());
+        assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Act(vec![run]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::mcp::{self, ServerRow, server_log};
 use loci_app::commands::memory::{self, MemoryNote, MemoryReport, MemoryRequest};
 use loci_app::commands::model::{self, ModelRow};
-use loci_app::commands::plugin::{self, PluginReport};
+use loci_app::commands::plugin::{self, PluginOptions, PluginReport};
 use loci_app::commands::sandbox::{self, SandboxChange, SandboxReport};
 use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
@@ -29,7 +29,7 @@ use loci_engine::{BackgroundTask, SessionSnapshot};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
-use crate::app::{all_blocks, history_blocks};
+use crate::app::{SecretText, all_blocks, history_blocks};
 use crate::block::Block;
 use crate::interface_settings::InterfaceSettings;
 
@@ -43,6 +43,15 @@ pub enum PanelRequest {
     Export {
         /// Which; one is made of the day and the title where there is none.
         file: Option<String>,
+    },
+    /// Make Markdown of the conversation.
+    ExportText,
+    /// Write a text to a file that does not exist.
+    WriteText {
+        /// Which.
+        file: String,
+        /// The text.
+        text: String,
     },
     /// Read all of the session.
     Transcript,
@@ -179,6 +188,20 @@ pub enum PanelRequest {
         /// Whether it is on from now on.
         is_on: bool,
     },
+    /// Find out which options a plugin has, and what they are set to.
+    PluginOptions {
+        /// Which.
+        id: String,
+    },
+    /// Set an option of a plugin.
+    SetPluginOption {
+        /// Which plugin.
+        id: String,
+        /// Which option.
+        key: String,
+        /// What was typed, which may be a secret; none forgets its value.
+        typed: Option<SecretText>,
+    },
     /// Find out how the context has filled over the session.
     ContextHistory {
         /// How the session stands.
@@ -208,6 +231,10 @@ pub enum PanelRequest {
 pub enum PanelData {
     /// Where the conversation was written.
     Exported(PathBuf),
+    /// The conversation as Markdown.
+    ExportText(String),
+    /// Where a text was written.
+    Written(PathBuf),
     /// All that was said in the session, as blocks.
     Transcript(Vec<Block>),
     /// The prompts that one can go back to.
@@ -300,6 +327,13 @@ pub enum PanelData {
         /// What became of a change, if one was asked for.
         note: Option<String>,
     },
+    /// The options of a plugin.
+    PluginOptions {
+        /// All of them.
+        options: PluginOptions,
+        /// What became of a change, if one was asked for.
+        note: Option<String>,
+    },
     /// How the context has filled, after each answer.
     ContextHistory(Vec<ContextPoint>),
     /// What all sessions have used.
@@ -374,6 +408,10 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Export { file } => {
             session_command::export(ctx, file.as_deref()).map(PanelData::Exported)
         }
+        PanelRequest::ExportText => session_command::export_text(ctx).map(PanelData::ExportText),
+        PanelRequest::WriteText { file, text } => {
+            session_command::write_text(ctx, &file, &text).map(PanelData::Written)
+        }
         PanelRequest::Transcript => session_command::entries(ctx)
             .map(|entries| PanelData::Transcript(all_blocks(&entries, &ctx.env.cwd))),
         PanelRequest::TaskOutput { task, file } => {
@@ -426,6 +464,12 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let said = plugin::set_enabled(&ctx.settings(), &id, is_on);
             Ok(plugin_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
         }
+        PanelRequest::PluginOptions { id } => plugin_options(ctx, &id, None),
+        PanelRequest::SetPluginOption { id, key, typed } => {
+            let typed = typed.as_ref().map(SecretText::reveal);
+            let said = plugin::set_option(&ctx.settings(), &id, &key, typed);
+            plugin_options(ctx, &id, Some(said.unwrap_or_else(|error| error.to_string())))
+        }
         PanelRequest::ContextHistory { snapshot } => {
             context::history(&snapshot).map(PanelData::ContextHistory)
         }
@@ -476,6 +520,8 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
             rename_choice(&choice, &title).map(|_| PanelData::Renamed)
         }
         PanelRequest::Export { .. }
+        | PanelRequest::ExportText
+        | PanelRequest::WriteText { .. }
         | PanelRequest::Transcript
         | PanelRequest::TaskOutput { .. }
         | PanelRequest::RewindPoints
@@ -499,6 +545,8 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::ChangeSandbox(_)
         | PanelRequest::Plugins
         | PanelRequest::TogglePlugin { .. }
+        | PanelRequest::PluginOptions { .. }
+        | PanelRequest::SetPluginOption { .. }
         | PanelRequest::ContextHistory { .. }
         | PanelRequest::Statistics
         | PanelRequest::SavedRules { .. }
@@ -514,6 +562,10 @@ fn sandbox_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
 
 fn plugin_data(ctx: &CommandContext, note: Option<String>) -> PanelData {
     PanelData::Plugins { report: PluginReport::new(&ctx.settings()), note }
+}
+
+fn plugin_options(ctx: &CommandContext, id: &str, note: Option<String>) -> Result<PanelData, UserError> {
+    Ok(PanelData::PluginOptions { options: PluginOptions::new(&ctx.settings(), id)?, note })
 }
 
 fn settings_data(ctx: &CommandContext, note: Option<String>) -> PanelData {

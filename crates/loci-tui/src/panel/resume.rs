@@ -80,11 +80,16 @@ impl ResumePanel {
     }
 
     fn take_sessions(&mut self, sessions: Vec<SessionChoice>, is_whole: bool) -> Vec<Action> {
-        let marked = self.marked().map(|choice| choice.id.clone());
+        // Whoever has not moved yet has the newest marked, also where a newer one is known only now.
+        let has_moved = self.list.marked_idx() > 0 || self.found_marked.is_some();
+        let marked = self.marked().filter(|_| has_moved).map(|choice| choice.id.clone());
         self.sessions =
             sessions.into_iter().filter(|session| Some(&session.id) != self.current.as_ref()).collect();
         self.searched = self.sessions.iter().map(SessionChoice::searched).collect();
         self.list.refilter(self.searched.iter().map(String::as_str));
+        if !has_moved {
+            self.list.mark_first();
+        }
         if let Some(place) = marked.and_then(|id| self.sessions.iter().position(|it| it.id == id)) {
             self.list.mark(place);
         }

@@ -1,4 +1,4 @@
-//! `/tasks`: what runs beside the conversation, what it printed, and a way to stop it.
+//! `/tasks`: what runs beside the conversation, what it printed, and a way to stop it or to bring it to the front.
 
 use std::time::Duration;
 
@@ -52,15 +52,26 @@ impl TasksPanel {
     }
 
     fn stop(&self, id: &str) -> Vec<Action> {
-        let is_running =
-            |task: &&BackgroundTask| task.id == id && matches!(task.status, BackgroundStatus::Running);
-        let running = self.tasks.iter().find(is_running);
-        running
+        self.running(id)
             .map(|task| {
                 Action::Send(Command::StopTask { request: "tasks".to_owned(), task: task.id.clone() })
             })
             .into_iter()
             .collect()
+    }
+
+    /// Brings a task that runs to the front.
+    fn bring_to_front(&self, id: &str) -> PanelStep {
+        match self.running(id) {
+            Some(task) => PanelStep::CloseWith(vec![Action::BringToFront(task.id.clone())]),
+            None => PanelStep::Stay,
+        }
+    }
+
+    fn running(&self, id: &str) -> Option<&BackgroundTask> {
+        let is_running =
+            |task: &&BackgroundTask| task.id == id && matches!(task.status, BackgroundStatus::Running);
+        self.tasks.iter().find(is_running)
     }
 
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
@@ -77,10 +88,13 @@ impl TasksPanel {
                 return PanelStep::Act(self.ask_output());
             }
             _ => {
-                if is_char(event, 'x')
-                    && let Some(id) = self.tasks.get(self.marked).map(|task| task.id.clone())
-                {
-                    return PanelStep::Act(self.stop(&id));
+                let Some(id) = self.tasks.get(self.marked).map(|task| task.id.clone()) else {
+                    return PanelStep::Stay;
+                };
+                match event {
+                    event if is_char(event, 'x') => return PanelStep::Act(self.stop(&id)),
+                    event if is_char(event, 'f') => return self.bring_to_front(&id),
+                    _ => {}
                 }
             }
         }
@@ -93,7 +107,7 @@ impl TasksPanel {
         };
         let mut view = PanelView::new(
             &format!("{} · {}", task.label(), status(task)),
-            "↑↓ scroll · r read again · x stop · Esc back",
+            "↑↓ scroll · r read again · f to the front · x stop · Esc back",
         );
         let mut rows = paragraph("", &task.command, code(), size.width);
         rows.push(Row::default());
@@ -124,6 +138,7 @@ impl Panel for TasksPanel {
         let id = open.id.clone();
         match event {
             event if is_char(event, 'x') => PanelStep::Act(self.stop(&id)),
+            event if is_char(event, 'f') => self.bring_to_front(&id),
             event if is_char(event, 'r') => PanelStep::Act(self.ask_output()),
             _ => PanelStep::Stay,
         }
@@ -165,7 +180,7 @@ impl Panel for TasksPanel {
         if let Some(open) = &self.open {
             return self.task_view(open, size);
         }
-        let mut view = PanelView::new("Background tasks", "Enter look · x stop · Esc close");
+        let mut view = PanelView::new("Background tasks", "Enter look · f to the front · x stop · Esc close");
         let room = view.room(size);
         view.body = list_rows(self.tasks.len(), self.marked, room, |idx, is_marked| {
             mark_row(self.tasks.get(idx).map_or_else(Row::default, task_row), is_marked)
@@ -253,6 +268,19 @@ mod tests {
         assert_eq!(shown.panel.refresh(), [Action::AskPanel(ask)]);
         shown.receive(PanelData::Tasks(vec![task("a", BackgroundStatus::Completed)]));
         assert_eq!(shown.panel.refresh_every(), None, "it is over");
+    }
+
+    #[test]
+    fn running_task_is_brought_to_the_front_and_a_finished_one_is_not() {
+        let tasks = vec![task("a", BackgroundStatus::Running), task("b", BackgroundStatus::Completed)];
+        let mut shown = Shown::new(TasksPanel::new(tasks), 40, 8);
+        let to_front = || PanelStep::CloseWith(vec![Action::BringToFront("a".to_owned())]);
+        assert_eq!(shown.key(KeyCode::Char('f'), None), to_front());
+        shown.action(KeyAction::SelectAccept);
+        assert_eq!(shown.key(KeyCode::Char('f'), None), to_front(), "while it is looked at");
+        shown.action(KeyAction::SelectCancel);
+        shown.action(KeyAction::SelectNext);
+        assert_eq!(shown.key(KeyCode::Char('f'), None), PanelStep::Stay);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::theme::{Role, spinner};
 
 /// The most lines of a result that are shown of a call when it is not verbose.
 const MAX_RESULT_LINES: usize = 3;
+/// The tool that asks a person something; it needs an answer, not a permission.
+const USER_QUESTION: &str = "AskUserQuestion";
 /// The most rows of a change that are shown then.
 const MAX_DIFF_ROWS: usize = 60;
 
@@ -74,12 +76,14 @@ fn head(
         row.push(ctx.span(format!("{} · ", sanitize_line(agent)), Role::Accent));
     }
     text.iter().for_each(|span| row.push(span.clone()));
+    let is_question = text.first().is_some_and(|tool| tool.text == USER_QUESTION);
     let mut tail = Row::default();
     if let Some(stat) = stat.filter(|_| !matches!(state, CallState::Arriving | CallState::Refused)) {
         tail.push(ctx.span(format!(" +{}", stat.n_added), Role::Added));
         tail.push(ctx.span(format!(" -{}", stat.n_removed), Role::Removed));
     }
     match state {
+        CallState::Waiting if is_question => tail.push(ctx.span(" waiting for your answer", Role::Warning)),
         CallState::Waiting => tail.push(ctx.span(" waiting for permission", Role::Warning)),
         CallState::Failed if !ctx.is_screen_reader => tail.push(ctx.span(" failed", Role::Error)),
         CallState::Refused => tail.push(ctx.span(" not run", Role::Warning)),

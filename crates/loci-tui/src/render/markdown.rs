@@ -13,6 +13,8 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub(crate) use inline::link_target;
+
 use blocks::{BlockParser, LONGEST_PARAGRAPH, Mark, Piece, PieceKind};
 
 use super::RenderContext;
@@ -147,6 +149,9 @@ impl StreamingMarkdown {
         }
         // The last row may always go on.
         let max_live = max_live.max(1);
+        if self.most_open_rows(ctx.width).is_some_and(|n_rows| n_rows <= max_live) {
+            return Vec::new();
+        }
         let mut preview = self.preview();
         // Marks at the very end may get longer, and then mean something else for what is before them.
         preview.map_open_paragraph(|text| text.trim_end_matches(['*', '_', '~', '`', '\\']).to_owned());
@@ -185,6 +190,22 @@ impl StreamingMarkdown {
         self.n_taken_chars = taken;
         rows.truncate(n_rows);
         rows
+    }
+
+    /// Returns how many rows the open paragraph can take at most, told by its length alone; none where its text may be
+    /// shown as something longer.
+    fn most_open_rows(&self, width: usize) -> Option<usize> {
+        let begun = self.parser.open_top_paragraph()?;
+        let is_begun = !begun.is_empty() || self.line.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_simple = |text: &str| text.bytes().all(|byte| (0x20..0x7f).contains(&byte) || byte == b'\n');
+        let has_picture = begun.contains("![") || self.line.contains('!');
+        if !is_begun || has_picture || !is_simple(begun) || !is_simple(&self.line) {
+            return None;
+        }
+        let n_bytes = (begun.len() + 1 + self.line.len()).saturating_sub(self.n_taken_chars);
+        let n_lines = begun.bytes().filter(|byte| *byte == b'\n').count() + 2;
+        // Of two rows of a line that follow each other, the words would not have had room in one.
+        Some(1 + n_lines + 2 * n_bytes / width.max(1))
     }
 
     /// Returns the rows that may still change, with open marks shown as they will most likely end.
@@ -408,7 +429,9 @@ fn skip_chars(spans: Vec<Span>, n_chars: usize) -> Vec<Span> {
             left -= count;
             continue;
         }
-        span.text = span.text.chars().skip(left).collect();
+        if let Some((at, _)) = span.text.char_indices().nth(left) {
+            span.text.drain(..at);
+        }
         left = 0;
         out.push(span);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pen::Pen;
-use crate::text::{self, Row, Span, Style};
+use crate::text::{self, Row, Style};
 
 /// A run of cells that did not change is written again if it is this short: a move would take as many bytes.
 const SHORT_GAP: usize = 4;
@@ -36,6 +36,13 @@ pub(super) fn write_difference(pen: &mut Pen, old: &Row, new: &Row, width: usize
     if old.spans.is_empty() && is_plain(new) {
         return write_plain(pen, new, width);
     }
+    if let Some(column) = appended_at(old, new) {
+        let span = &new.spans[0];
+        pen.move_to_column(column);
+        pen.write(&span.text[column..], span.style, span.link.as_ref());
+        pen.column = (span.text.len() < width).then_some(span.text.len());
+        return;
+    }
     let (old_cells, new_cells) = (cells_of(old), cells_of(new));
     let mut is_changed = changes(&old_cells, &new_cells);
     if is_whole && is_changed.contains(&true) {
@@ -51,6 +58,13 @@ pub(super) fn write_difference(pen: &mut Pen, old: &Row, new: &Row, width: usize
         pen.move_to_column(end);
         pen.erase_to_row_end();
     }
+}
+
+/// Returns the column from which on a row of plain letters goes on where the old one ended, as that of a stream does.
+fn appended_at(old: &Row, new: &Row) -> Option<usize> {
+    let ([old], [new]) = (old.spans.as_slice(), new.spans.as_slice()) else { return None };
+    let is_longer = old.style == new.style && old.link == new.link && new.text.starts_with(&old.text);
+    (is_longer && text::is_plain_ascii(&new.text)).then_some(old.text.len())
 }
 
 /// Writes a row of plain letters where nothing is shown: the same bytes, without looking at every cell.
@@ -100,7 +114,7 @@ pub(crate) fn split(row: &Row, width: usize) -> Vec<Row> {
             }
             used += cells;
             if let Some(row) = rows.last_mut() {
-                row.push(Span { text: cluster.to_owned(), style: span.style, link: span.link.clone() });
+                row.push_part(span, cluster);
             }
         }
     }

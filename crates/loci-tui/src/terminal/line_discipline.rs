@@ -11,10 +11,11 @@ use super::modes::RESET_TERMINAL;
 
 /// Asks for something that is not shown while it is typed; none when whoever types gave up (Ctrl+C, Ctrl+D, Escape).
 pub fn read_secret(question: &str) -> io::Result<Option<String>> {
+    // Hidden before it is asked: whoever answers at once is not shown either.
+    let hidden = Hidden::begin()?;
     let mut stderr = io::stderr();
     write!(stderr, "{question}")?;
     stderr.flush()?;
-    let hidden = Hidden::begin()?;
     let read = read_line();
     drop(hidden);
     writeln!(stderr)?;

@@ -9,6 +9,7 @@
 //! nothing that does not end is waited for without a bound; pasted text never becomes a key. The cost of a paste is
 //! linear in its length.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use memchr::memmem;
@@ -156,7 +157,7 @@ impl Parser {
             State::OscNumber => replay_alt(']', &gathered, &mut events),
             State::DcsStart => push_alt(false, 'P', &mut events),
             State::Utf8 { alt, .. } => events.push(key(KeyCode::Char(char::REPLACEMENT_CHARACTER), alt)),
-            State::Paste => events.push(InputEvent::Paste(clean_paste(&gathered))),
+            State::Paste => events.push(InputEvent::Paste(clean_paste(gathered))),
             State::Ground
             | State::Csi { .. }
             | State::Console { .. }
@@ -364,8 +365,9 @@ impl Parser {
         self.count(self.gathered.len() - searched_from);
         let Some(found) = memmem::find(&self.gathered[searched_from..], PASTE_END) else { return &[] };
         let end = searched_from + found;
-        events.push(InputEvent::Paste(clean_paste(&self.gathered[..end])));
-        self.gathered = Vec::new();
+        let mut pasted = std::mem::take(&mut self.gathered);
+        pasted.truncate(end);
+        events.push(InputEvent::Paste(clean_paste(pasted)));
         self.state = State::Ground;
         &bytes[end + PASTE_END.len() - n_before..]
     }
@@ -380,9 +382,15 @@ impl Parser {
     fn count(&self, _: usize) {}
 }
 
-/// Makes pasted bytes text: line ends are `\n`, other control characters but tabs are gone.
-fn clean_paste(bytes: &[u8]) -> String {
-    without_controls(&String::from_utf8_lossy(bytes)).into_owned()
+/// Makes pasted bytes text: line ends are `\n`, other control characters but tabs are gone. Bytes that are such a text
+/// already, as most are, are not copied: there may be megabytes of them.
+fn clean_paste(bytes: Vec<u8>) -> String {
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    match without_controls(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
 }
 
 fn key(code: KeyCode, alt: bool) -> InputEvent {

@@ -133,7 +133,7 @@ struct Work<N> {
 impl<N> Work<N> {
     fn run(&mut self) {
         let mut buffer = vec![0; 64 * 1024];
-        while self.obey() {
+        while self.pause_or_stop() {
             let has_room = self.mailbox.wait_for_room(ROOM_PATIENCE);
             let (has_input, has_signal) = self.wait(has_room && !self.is_closed);
             if has_signal {
@@ -142,7 +142,7 @@ impl<N> Work<N> {
             if has_input {
                 self.read(&mut buffer);
             }
-            self.look_at_the_clock();
+            self.fire_deadlines();
         }
         // Whoever waits for a pause must not wait for ever.
         self.control.lock().stop = true;
@@ -150,7 +150,7 @@ impl<N> Work<N> {
     }
 
     /// Pauses while that is wanted, and returns whether to go on.
-    fn obey(&mut self) -> bool {
+    fn pause_or_stop(&mut self) -> bool {
         let mut state = self.control.lock();
         if state.pause && !state.stop {
             state.is_paused = true;
@@ -246,7 +246,7 @@ impl<N> Work<N> {
         self.put(vec![InputEvent::Signal(signal)]);
     }
 
-    fn look_at_the_clock(&mut self) {
+    fn fire_deadlines(&mut self) {
         let now = Instant::now();
         let is_over = |deadline: &Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if is_over(&self.sequence_deadline) {

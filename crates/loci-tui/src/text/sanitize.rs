@@ -10,6 +10,11 @@ use std::fmt::Write as _;
 /// Returns a text in which control characters, escape sequences and bidi overrides are marks; line ends are `\n`, and
 /// newlines and tabs stay.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
+    // Nearly all that is written is ASCII, which is looked through many bytes at a time.
+    let is_suspect = |byte: u8| byte < 0x20 && byte != b'\n' && byte != b'\t' || byte >= 0x7f;
+    if !text.bytes().fold(false, |found, byte| found | is_suspect(byte)) {
+        return Cow::Borrowed(text);
+    }
     let Some(first) = text.char_indices().find(|(_, c)| is_harmful(*c)).map(|(at, _)| at) else {
         return Cow::Borrowed(text);
     };

@@ -56,9 +56,21 @@ pub fn width(text: &str) -> usize {
     if is_plain_ascii(text) { text.len() } else { clusters(text).map(cells).sum() }
 }
 
-/// Whether a text has one byte, one sign and one cell at each place.
+/// Whether a text has one byte, one sign and one cell at each place. Every row that streams in is asked about several times,
+/// so eight bytes are looked at at once.
 pub(crate) fn is_plain_ascii(text: &str) -> bool {
-    text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+    let (words, rest) = text.as_bytes().as_chunks();
+    words.iter().all(|word| is_plain_word(u64::from_ne_bytes(*word)))
+        && rest.iter().all(|byte| (0x20..0x7f).contains(byte))
+}
+
+/// Whether each of eight bytes is at least 0x20 and below 0x7f; no carry goes from one to the next before that is clear.
+fn is_plain_word(word: u64) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const BLANK: u64 = 0x2020_2020_2020_2020;
+    const ONE: u64 = 0x0101_0101_0101_0101;
+    let is_ascii = word & HIGH == 0;
+    is_ascii && ((word | HIGH) - BLANK) & HIGH == HIGH && (word + ONE) & HIGH == 0
 }
 
 /// Whether terminals disagree about the cells of a cluster: emoji of several parts and those with a selector.
@@ -83,6 +95,22 @@ fn cells_of_char(c: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_text_is_told_byte_by_byte_and_word_by_word_alike() {
+        for place in 0..19 {
+            for c in (0..=0x1_0000).filter_map(char::from_u32).step_by(if place == 3 { 1 } else { 7 }) {
+                let mut text = "abcdefghijklmnopqrs".to_owned();
+                text.replace_range(place..=place, c.encode_utf8(&mut [0; 4]));
+                let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+                assert_eq!(is_plain_ascii(&text), is_plain, "{text:?}");
+            }
+            for byte in 0..0x80_u8 {
+                let text = format!("{}{}{}", "~".repeat(place), char::from(byte), " ".repeat(20 - place));
+                assert_eq!(is_plain_ascii(&text), (0x20..0x7f).contains(&byte), "{text:?}");
+            }
+        }
+    }
 
     #[test]
     fn cells_counts_what_a_person_sees() {

@@ -12,27 +12,49 @@ pub fn wrap(spans: &[Span], row_width: usize, first: &[Span], rest: &[Span]) -> 
     let mut wrapping = Wrapping::new(row_width, first, rest);
     let mut last: Option<char> = None;
     for span in spans {
-        for cluster in clusters(&span.text) {
-            let c = cluster.chars().next().unwrap_or(' ');
-            if c == '\n' {
-                wrapping.end_word();
-                wrapping.break_row();
-                last = None;
-            } else if c == ' ' {
-                wrapping.end_word();
-                wrapping.blanks.add(span, " ");
-                last = None;
-            } else {
-                if last.is_some_and(|last| may_break(last, c)) {
-                    wrapping.end_word();
+        let mut rest = span.text.as_str();
+        while let Some(c) = rest.chars().next() {
+            let (part, part_cells) = match plain_run(rest) {
+                0 => {
+                    let cluster = clusters(rest).next().unwrap_or(rest);
+                    (cluster, cells(cluster))
                 }
-                wrapping.word.add(span, cluster);
-                last = cluster.chars().next_back();
+                n_bytes => (&rest[..n_bytes], n_bytes),
+            };
+            rest = &rest[part.len()..];
+            match c {
+                '\n' => {
+                    wrapping.end_word();
+                    wrapping.break_row();
+                    last = None;
+                }
+                ' ' => {
+                    wrapping.end_word();
+                    wrapping.blanks.add(span, &part[..1], 1);
+                    last = None;
+                }
+                _ => {
+                    if last.is_some_and(|last| may_break(last, c)) {
+                        wrapping.end_word();
+                    }
+                    wrapping.word.add(span, part, part_cells);
+                    last = part.chars().next_back();
+                }
             }
         }
     }
     wrapping.end_word();
     wrapping.finish()
+}
+
+/// Returns how many bytes at the start are letters of ASCII that nothing parts or joins: each is a cluster and a cell, and no
+/// row ends between two of them.
+fn plain_run(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let end = bytes.iter().position(|byte| !(0x21..0x7f).contains(byte)).unwrap_or(bytes.len());
+    // What is behind the last one may be a mark on it.
+    let may_join = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
+    end.saturating_sub(usize::from(may_join))
 }
 
 /// Returns a row that fits, with an ellipsis where something was left out.
@@ -69,28 +91,25 @@ fn piece(span: &Span, text: &str) -> Span {
 
 /// Text that waits for its row, and how many cells it takes.
 #[derive(Default)]
-struct Pending {
-    text: Row,
+struct Pending<'a> {
+    parts: Vec<(&'a Span, &'a str)>,
     cells: usize,
 }
 
-impl Pending {
-    fn add(&mut self, span: &Span, cluster: &str) {
-        self.cells += cells(cluster);
-        match self.text.spans.last_mut() {
-            Some(last) if last.style == span.style && last.link == span.link => last.text.push_str(cluster),
-            _ => self.text.spans.push(piece(span, cluster)),
-        }
+impl<'a> Pending<'a> {
+    fn add(&mut self, span: &'a Span, text: &'a str, n_cells: usize) {
+        self.cells += n_cells;
+        self.parts.push((span, text));
     }
 
     fn clear(&mut self) {
-        self.text.spans.clear();
+        self.parts.clear();
         self.cells = 0;
     }
 
     /// Puts it at the end of a row.
     fn move_to(&mut self, row: &mut Row) {
-        self.text.spans.drain(..).for_each(|span| row.push(span));
+        self.parts.drain(..).for_each(|(span, text)| row.push_part(span, text));
         self.cells = 0;
     }
 }
@@ -105,13 +124,13 @@ struct Wrapping<'a> {
     /// Whether `row` has more than its prefix.
     has_text: bool,
     /// Blanks before the next word; those at the end of a row are left out.
-    blanks: Pending,
+    blanks: Pending<'a>,
     /// The word that is being read.
-    word: Pending,
+    word: Pending<'a>,
 }
 
 impl<'a> Wrapping<'a> {
-    fn new(row_width: usize, first: &[Span], rest: &'a [Span]) -> Self {
+    fn new(row_width: usize, first: &'a [Span], rest: &'a [Span]) -> Self {
         let row = Row::new(first.to_vec());
         let used = row.width();
         let (blanks, word) = (Pending::default(), Pending::default());
@@ -119,7 +138,7 @@ impl<'a> Wrapping<'a> {
     }
 
     fn end_word(&mut self) {
-        if self.word.text.spans.is_empty() {
+        if self.word.parts.is_empty() {
             return;
         }
         let word_width = self.word.cells;
@@ -169,6 +188,14 @@ impl Row {
     /// Returns how many cells it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|span| width(&span.text)).sum()
+    }
+
+    /// Adds a part of a piece, joined to the last one where they look alike.
+    pub(crate) fn push_part(&mut self, span: &Span, text: &str) {
+        match self.spans.last_mut() {
+            Some(last) if last.style == span.style && last.link == span.link => last.text.push_str(text),
+            _ => self.spans.push(piece(span, text)),
+        }
     }
 
     /// Adds a piece, joined to the last one where they look alike.

@@ -53,6 +53,15 @@ pub(crate) struct ClientFlags {
     #[arg(long)]
     pub(crate) safe_mode: bool,
 
+    /// Record the system prompt with the first prompt, and send it as it was when the session goes on, until a compaction;
+    /// `off` as value says not to.
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) system_prompt_snapshot: Option<String>,
+
+    /// With stream-json: say after an answer what may be said next; `off` or `false` as value says not to.
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) prompt_suggestions: Option<String>,
+
     /// Wait for the client's first line, which says what the run is to be, before anything begins.
     #[arg(long, hide = true)]
     pub(crate) await_initialize: bool,
@@ -78,7 +87,22 @@ pub(crate) enum PermissionPrompts {
     None,
 }
 
+/// Reads a flag whose value may say no.
+fn is_switched_on(value: Option<&str>) -> bool {
+    value.is_some_and(|text| !matches!(text, "off" | "false"))
+}
+
 impl ClientFlags {
+    /// Tells whether programs are told what may be said next.
+    pub(crate) fn suggests_prompts(&self) -> bool {
+        is_switched_on(self.prompt_suggestions.as_deref())
+    }
+
+    /// Tells whether the system prompt is recorded, and sent as it was.
+    pub(crate) fn keeps_system_prompt(&self) -> bool {
+        is_switched_on(self.system_prompt_snapshot.as_deref())
+    }
+
     /// Returns the schema of the answer; the error says what is wrong with it.
     pub(crate) fn schema(&self) -> Result<Option<serde_json::Value>, String> {
         let read = |text: &String| {
@@ -121,6 +145,16 @@ mod tests {
         ] {
             let flags = ClientFlags { autocompact: Some(text.to_owned()), ..ClientFlags::default() };
             assert_eq!(flags.compact_window().map_err(|_| ()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn suggestions_are_asked_for_by_the_flag_alone_or_its_value() {
+        for (value, expected) in [(None, false), (Some(""), true), (Some("true"), true), (Some("off"), false)]
+        {
+            let prompt_suggestions = value.map(str::to_owned);
+            let flags = ClientFlags { prompt_suggestions, ..ClientFlags::default() };
+            assert_eq!(flags.suggests_prompts(), expected, "{value:?}");
         }
     }
 

@@ -8,10 +8,6 @@ use clap::Args;
 /// Flags without a meaning, as they were given.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ForeignFlags {
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
-    prompt_suggestions: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
-    system_prompt_snapshot: Option<String>,
     #[arg(long, hide = true)]
     advisor: Option<String>,
     #[arg(long, hide = true)]
@@ -26,7 +22,7 @@ pub(crate) struct ForeignFlags {
     channels: Vec<String>,
     #[arg(long, hide = true, num_args = 1..)]
     dangerously_load_development_channels: Vec<String>,
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, hide = true, alias = "rc", num_args = 0..=1, default_missing_value = "")]
     remote_control: Option<String>,
     #[arg(long, hide = true)]
     remote_control_session_name_prefix: Option<String>,
@@ -61,11 +57,6 @@ pub(crate) struct ForeignFlags {
 }
 
 impl ForeignFlags {
-    /// Tells whether programs are told what may be said next.
-    pub(crate) fn suggests_prompts(&self) -> bool {
-        self.prompt_suggestions.as_deref().is_some_and(|text| !matches!(text, "off" | "false"))
-    }
-
     /// Tells whoever passed them what they do not do.
     pub(crate) fn tell_notices(&self) {
         for notice in self.notices() {
@@ -78,11 +69,6 @@ impl ForeignFlags {
     fn notices(&self) -> Vec<String> {
         let given = |text: &Option<String>| text.is_some();
         [
-            (
-                "--system-prompt-snapshot",
-                given(&self.system_prompt_snapshot),
-                "a session that goes on sends the same prompt anyway, unless its parts have changed",
-            ),
             ("--advisor", given(&self.advisor), "no second model is asked"),
             ("--chrome", self.chrome, "no browser is driven"),
             ("--ide", self.ide, "no editor is looked for"),
@@ -168,7 +154,6 @@ mod tests {
         let flags = ForeignFlags {
             chrome: true,
             no_chrome: true,
-            prompt_suggestions: Some("off".to_owned()),
             advisor: Some("opus".to_owned()),
             ..ForeignFlags::default()
         };

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use clap::Parser;
 use loci_app::UserError;
-use loci_app::choose_model;
+use loci_app::choose_model::{self, ModelSources};
 use loci_app::compaction::compaction_config;
 use loci_app::compose::{Permissions, Prefetch, Prefetched, toolbox};
 use loci_app::memory::open_memory;
 use loci_app::settings::RunSettings;
 use loci_app::skills::SkillOptions;
-use loci_app::system_prompt::prompt_parts;
+use loci_app::system_prompt::{preferences, prompt_parts};
 use loci_app::{RunOptions, resume};
 use loci_context::{
-    ContextRoom, Fullness, Instruction, Window, context_tokens, json_tokens, prose_tokens, system_prompt,
-    user_context,
+    ContextRoom, Fullness, Instruction, PromptParts, Window, context_tokens, json_tokens, prose_tokens,
+    system_prompt, user_context,
 };
 use loci_core::ids::SessionId;
 use loci_core::tool::ToolDescriptor;
-use loci_engine::{LoadedHistory, ModelConfig, shown_instructions, shown_memory_indexes};
+use loci_engine::{LoadedHistory, ModelConfig, render_instructions, render_memory_indexes};
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{InstructionFile, InstructionScope, Instructions};
@@ -116,7 +116,8 @@ impl Context {
         let record = RecordDirs { sessions: home.project_dir(&env.cwd), memory: None };
         let start = resume::read_named(env, home, options)?;
         let used = start.as_ref().and_then(|start| start.model.as_deref());
-        let model = choose_model::choose(env, &options.model, settings, used)?;
+        let sources = ModelSources { asked: &options.model, settings, in_force: &run.in_force, before: used };
+        let (model, _) = choose_model::choose(env, sources)?;
         let (memory, _) = open_memory(env, home, run.is_bare, settings, run.instructions.memory_root());
         let window = window(env, settings, &model);
         let Prefetched { git, instructions: found, skills, .. } = Prefetch::start(options, &run).join();
@@ -124,7 +125,10 @@ impl Context {
         let mut tools = toolbox(options, &run, &rulebook, record, &skills)?;
         loci_app::agents::offer_agents_of_run(&mut tools, options, &run, &rulebook, start.as_ref())?;
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
-        let prompt = prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?;
+        let prompt = PromptParts {
+            preferences: preferences(settings),
+            ..prompt_parts(env, options, &rulebook, &model.main, git, memory_dir)?
+        };
         let shows_team = run.instructions.is_trusted();
         let mut pieces: Vec<Piece> = system_prompt(&prompt)
             .into_iter()
@@ -135,7 +139,7 @@ impl Context {
             .collect();
         pieces.extend(tools.descriptors().map(tool));
         pieces.extend(found.files.iter().filter(|file| !file.content.trim().is_empty()).map(instruction));
-        let indexes = memory.iter().flat_map(|memory| shown_memory_indexes(&memory.journal, shows_team));
+        let indexes = memory.iter().flat_map(|memory| render_memory_indexes(&memory.journal, shows_team));
         pieces.extend(indexes.map(index));
         let date = env.clock.local_date().to_string();
         pieces.push(frame(&found, &date));
@@ -230,6 +234,7 @@ fn origin(name: &str) -> (&'static str, &'static str) {
         "memory" => ("built in", "memories are kept; autoMemoryEnabled turns them off"),
         "environment" => ("this machine", "always, unless --system-prompt takes its place"),
         "git" => ("git", "the folder is a repository; includeGitInstructions turns it off"),
+        "preferences" => ("settings", "language or attribution is set"),
         "replacement" => ("--system-prompt", "you asked for it"),
         "appendix" => ("--append-system-prompt", "you asked for it"),
         _ => ("built in", "always"),
@@ -279,7 +284,7 @@ fn index(index: Instruction) -> Piece {
 
 /// The date, and the words between the files.
 fn frame(found: &Instructions, date: &str) -> Piece {
-    let shown = shown_instructions(found);
+    let shown = render_instructions(found);
     let whole = user_context(&[], &shown, &[], date);
     let texts = shown.iter().filter(|file| !file.text.trim().is_empty());
     let frame = texts.fold(whole, |frame, file| frame.replacen(file.text.trim_end(), "", 1));

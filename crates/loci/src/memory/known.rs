@@ -119,7 +119,7 @@ pub(super) fn proposals(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
     let pending = ctx.journal.pending();
     let origins = Origins::of_proposals(ctx, pending.iter().map(|it| it.file.as_str()))?;
     let world = stale::World::of(ctx);
-    let mut otherwise = said_otherwise(ctx, &pending);
+    let mut otherwise = conflicting_memories(ctx, &pending);
     let known = pending.into_iter().map(|it| {
         let mut known = origins.known(MemoryArea::Pending, it.file, it.text);
         known.flags.extend(otherwise.remove(&known.file).unwrap_or_default());
@@ -131,7 +131,7 @@ pub(super) fn proposals(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
 
 /// Finds what memories and other proposals say otherwise than a proposal, by its file. A memory that a proposal would
 /// replace has nothing to say any more.
-fn said_otherwise(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
+fn conflicting_memories(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<String, Vec<Flag>> {
     let replaced: HashSet<&str> = pending.iter().map(|it| it.file.as_str()).collect();
     let mut names = memory_names(ctx.journal.dir());
     names.retain(|name| !replaced.contains(name.as_str()));

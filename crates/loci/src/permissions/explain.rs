@@ -3,7 +3,7 @@
 use loci_app::UserError;
 use loci_core::permission::{
     Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, containment, decide,
-    explain, fits, suggest, without_ignored_wish,
+    drop_refused_sandbox_exit, explain, fits, suggest,
 };
 use loci_core::tool::{CallEffects, Containment, PathEffect, Unclear};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &ExplainArgs) -> Result<String, U
         },
         &book,
     );
-    without_ignored_wish(&containment, &mut effects.unknown);
+    drop_refused_sandbox_exit(&containment, &mut effects.unknown);
     effects.containment = containment;
     let call = Call {
         tool: &written.tool,

@@ -2,7 +2,7 @@
 
 use loci_app::UserError;
 use loci_app::plugins::{approval_key, plugins_dir};
-use loci_storage::config::{approve_plugins, read_plugin};
+use loci_storage::config::{approve_plugins, read_plugin, read_plugin_state};
 
 use super::details::describe;
 use super::find;
@@ -22,7 +22,9 @@ pub(super) fn run(ctx: &SettingsContext, args: &ApproveArgs) -> Result<String, U
     })?;
     let held = &plugin.folder;
     // What the session would have may be held back; the files have it all.
-    let folder = read_plugin(&held.root, Some(&held.id), held.scope, None)
+    let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
+    let entry = || state.marketplace_entry(&held.id);
+    let folder = read_plugin(&held.root, Some(&held.id), held.scope, Some(&entry))
         .map_err(|problem| UserError::new(problem.to_string()))?;
     let Some(key) = approval_key(&folder) else {
         return Ok(format!("{} needs no approval\n", held.id));

@@ -1,65 +1,76 @@
 //! What a plugin needs: fetched with it before anything is put in its place, or named where it cannot be had.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use loci_app::UserError;
-use loci_core::plugin::{PluginId, version_fits};
+use loci_core::plugin::PluginId;
 use loci_storage::config::{PluginState, marketplace_manifest};
 use serde_json::Value;
 
 use super::install::{Fetched, fetch};
+use super::releases::{VersionRange, fits_all, installed_ranges, listed};
 use crate::config::SettingsContext;
 
 /// The field that lets a marketplace's plugins need those of another.
 const CROSS: &str = "allowCrossMarketplaceDependenciesOn";
 
-/// Fetches what a plugin needs and is not installed, those that others need first; the error says what cannot be had.
+/// Fetches what a plugin needs and is not installed, or is in a version that somebody cannot use; those that others need
+/// first. The error says what cannot be had.
 pub(super) fn fetch_needed(
     ctx: &SettingsContext,
     state: &PluginState,
     root: &Fetched,
     dir: &Path,
 ) -> Result<Vec<Fetched>, UserError> {
-    let mut seen: BTreeSet<PluginId> = BTreeSet::from([root.id.clone()]);
+    let mut ranges: BTreeMap<PluginId, Vec<VersionRange>> = BTreeMap::new();
     let mut fetched: Vec<Fetched> = Vec::new();
     let mut open = needs_of(root);
     while let Some((needed, range, by)) = open.pop() {
-        let range = range.as_deref();
-        let refuse = |why: String| {
-            UserError::new(format!("`{}` cannot be installed: it needs `{needed}`, {why}", root.id))
-                .hint(format!("`loci plugin install {needed}` installs it by itself."))
-        };
-        let known = fetched.iter().find(|it| it.id == needed).map(Fetched::version);
-        let known = known.or_else(|| installed_version(state, &needed));
-        if let Some(version) = known {
-            if !version_fits(range, Some(&version)) {
-                let range = range.unwrap_or("*");
-                return Err(refuse(format!("in version {range} for `{by}`, and {version} is there")));
-            }
+        if needed == root.id {
             continue;
         }
-        if !seen.insert(needed.clone()) {
+        let all = ranges.entry(needed.clone()).or_insert_with(|| installed_ranges(state, &needed, &root.id));
+        if let Some(range) = range.map(|range| VersionRange { range, by }).filter(|it| !all.contains(it)) {
+            all.push(range);
+        }
+        let place = fetched.iter().position(|it| it.id == needed);
+        let known = place.map(|place| fetched[place].version());
+        let known = known.or_else(|| installed_version(state, &needed));
+        if known.is_some_and(|version| fits_all(all, &version)) {
             continue;
         }
         if needed.marketplace != root.id.marketplace
             && !allows(state, &root.id.marketplace, &needed.marketplace)
         {
-            return Err(refuse(format!(
-                "and its marketplace does not allow plugins of `{}` (`{CROSS}`)",
-                needed.marketplace
-            )));
+            return Err(refusal(
+                &root.id,
+                &needed,
+                &format!(
+                    "and its marketplace does not allow plugins of `{}` (`{CROSS}`)",
+                    needed.marketplace
+                ),
+            ));
         }
-        let other = fetch(ctx, state, &needed, dir).map_err(|error| refuse(format!("and {error}")))?;
-        if !version_fits(range, Some(&other.version())) {
-            let range = range.unwrap_or("*");
-            return Err(refuse(format!("in version {range}, and its marketplace has {}", other.version())));
+        let other = fetch(ctx, state, &needed, dir, all)
+            .map_err(|error| refusal(&root.id, &needed, &format!("and {error}")))?;
+        if !fits_all(all, &other.version()) {
+            let why = format!("in version {}, and {} is there", listed(all), other.version());
+            return Err(refusal(&root.id, &needed, &why));
         }
         open.extend(needs_of(&other));
+        if let Some(place) = place {
+            fetched.remove(place);
+        }
         fetched.push(other);
     }
     fetched.reverse();
     Ok(fetched)
+}
+
+fn refusal(root: &PluginId, needed: &PluginId, why: &str) -> UserError {
+    UserError::new(format!("`{root}` cannot be installed: it needs `{needed}`, {why}"))
+        .hint(format!("`loci plugin install {needed}` installs it by itself."))
 }
 
 /// Returns what a plugin needs that is installed and turned off.

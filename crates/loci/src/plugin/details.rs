@@ -1,21 +1,28 @@
 //! `loci plugin details`: what a plugin brings, what of it runs, and what it costs.
 
+use std::path::PathBuf;
+
 use loci_app::UserError;
-use loci_app::plugins::RunPlugins;
+use loci_app::plugins::{RunPlugins, plugins_dir};
 use loci_context::prose_tokens;
-use loci_storage::config::{PluginFolder, read_plugin};
+use loci_storage::config::{PluginFolder, read_plugin_state};
 
 use super::find;
 use super::list::unused_note;
+use crate::config::SettingsContext;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DetailsArgs {
     /// Its name, or `name@marketplace`.
     name: String,
+    /// A directory of a plugin that counts, too; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    plugin_dir: Vec<PathBuf>,
 }
 
-pub(super) fn run(plugins: &RunPlugins, args: &DetailsArgs) -> Result<String, UserError> {
-    let Some(plugin) = find(plugins, &args.name) else { return describe_unused(plugins, &args.name) };
+pub(super) fn run(ctx: &SettingsContext, args: &DetailsArgs) -> Result<String, UserError> {
+    let plugins = &ctx.plugins_with(&args.plugin_dir);
+    let Some(plugin) = find(plugins, &args.name) else { return describe_unused(ctx, plugins, &args.name) };
     let folder = &plugin.folder;
     let mut out = describe(folder);
     for spec in &folder.manifest.options {
@@ -37,7 +44,7 @@ pub(super) fn run(plugins: &RunPlugins, args: &DetailsArgs) -> Result<String, Us
 }
 
 /// Returns what a plugin that does not count would bring, and why it does not.
-fn describe_unused(plugins: &RunPlugins, name: &str) -> Result<String, UserError> {
+fn describe_unused(ctx: &SettingsContext, plugins: &RunPlugins, name: &str) -> Result<String, UserError> {
     let is_meant = |id: &str| id == name || id.split('@').next() == Some(name);
     if let Some(installed) = plugins.disabled.iter().find(|it| is_meant(&it.id.to_string())) {
         let id = installed.id.to_string();
@@ -46,8 +53,9 @@ fn describe_unused(plugins: &RunPlugins, name: &str) -> Result<String, UserError
             true => format!("it is installed and off: `loci plugin enable {id}` turns it on\n"),
             false => problems,
         };
-        let folder = read_plugin(&installed.path, Some(&installed.id), installed.scope, None)
-            .map_err(|problem| UserError::new(problem.to_string()))?;
+        let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
+        let folder =
+            state.read_installed(installed).map_err(|problem| UserError::new(problem.to_string()))?;
         return Ok(describe(&folder) + &why);
     }
     let why: Vec<&str> = plugins
@@ -72,7 +80,7 @@ fn problems_of(plugins: &RunPlugins, id: &str) -> String {
 pub(super) fn describe(folder: &PluginFolder) -> String {
     let manifest = &folder.manifest;
     let name = manifest.display_name.as_deref().map(|name| format!("{name}  ")).unwrap_or_default();
-    let version = manifest.version.as_deref().unwrap_or("no version");
+    let version = folder.version().unwrap_or("no version");
     let mut out =
         format!("{name}{}  {version}  ({}, {})\n", folder.id, folder.scope.as_str(), folder.root.display());
     let author = manifest.author.as_ref().map(|author| format!("by {author}"));

@@ -7,24 +7,28 @@ use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
 use loci_app::plugins::{installed_id, marketplace_policy, plugins_dir, write_enabled};
-use loci_core::plugin::PluginId;
+use loci_core::plugin::{PluginId, Renamed, renamed};
 use loci_settings::Scope;
 use loci_storage::config::{
     GitSource, InstallScope, InstalledPlugin, PluginFolder, PluginState, approve_plugins, cache_place,
-    clone_repository, copy_plugin, edit_plugin_file, marketplace_manifest, read_plugin, read_plugin_state,
+    clone_repository, copy_plugin, edit_plugin_file, git_commit, marketplace_manifest, read_plugin,
+    read_plugin_state,
 };
 use serde_json::{Map, Value, json};
 
-use super::configure::{missing_options, parse_options, store_options};
+use super::ScopeArgs;
+use super::ask::ask_options;
+use super::configure::{parse_options, store_options};
 use super::dependencies::{fetch_needed, needed_and_off};
 use super::details::describe;
-use super::marketplace::{add_named_marketplace, tempfile_dir};
-use super::prune::remove_orphans;
+use super::marketplace::{COMMIT_FILE, add_named_marketplace, refresh_marketplace, tempfile_dir};
+use super::prune::prune_orphans;
+use super::releases::{Listed, VersionRange, find_release, fits_all, installed_ranges, listed};
 use super::source::{Fetch, plugin_fetch};
-use crate::config::{SettingsContext, Target};
+use crate::config::SettingsContext;
 
 /// The file that lists plugins.
-const FILE: &str = "installed_plugins.json";
+pub(super) const FILE: &str = "installed_plugins.json";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct InstallArgs {
@@ -33,14 +37,23 @@ pub(super) struct InstallArgs {
     /// An option of the plugin and its value; may be given several times. Secrets are better given to `configure`.
     #[arg(long, value_name = "KEY=VALUE")]
     config: Vec<String>,
+    /// No effect: plugins that come from a command are not supported.
+    #[arg(long, short, hide = true)]
+    yes: bool,
     #[command(flatten)]
-    target: Target,
+    scope: ScopeArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct UpdateArgs {
     /// The plugin: its name, or `name@marketplace`.
     name: String,
+    /// No effect: plugins that come from a command are not supported.
+    #[arg(long, short, hide = true)]
+    yes: bool,
+    /// For whom; everywhere it is installed, where nothing is said.
+    #[arg(long, short, value_name = "SCOPE", value_parser = parse_scope)]
+    scope: Option<InstallScope>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,11 +63,14 @@ pub(super) struct UninstallArgs {
     /// Also remove what came because it was needed, and is not needed any more.
     #[arg(long)]
     prune: bool,
-    /// Keep what the plugin has kept; that is so anyway.
+    /// Remove those without asking.
+    #[arg(long, short)]
+    yes: bool,
+    /// Leave what the plugin has kept in its data directory.
     #[arg(long)]
     keep_data: bool,
     #[command(flatten)]
-    target: Target,
+    scope: ScopeArgs,
 }
 
 /// A plugin that was fetched and not yet put in its place.
@@ -63,6 +79,8 @@ pub(super) struct Fetched {
     pub(super) folder: PluginFolder,
     entry: Map<String, Value>,
     commit: Option<String>,
+    /// The version of the tag that was fetched, where it was one: its manifest may not have kept up.
+    released: Option<String>,
     beside: PathBuf,
 }
 
@@ -75,10 +93,20 @@ impl Drop for Fetched {
 
 impl Fetched {
     pub(super) fn version(&self) -> String {
-        let said = self.folder.manifest.version.clone();
+        let said = self.released.clone().or_else(|| self.folder.manifest.version.clone());
         let said = said.or_else(|| self.entry.get("version").and_then(Value::as_str).map(str::to_owned));
         let commit = || self.commit.as_ref().map(|commit| commit.chars().take(12).collect());
         said.or_else(commit).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// Returns what the directory of its copy is called: a tag may be moved to another commit, which is another copy.
+    fn copy_name(&self) -> String {
+        match (&self.released, &self.commit) {
+            (Some(version), Some(commit)) => {
+                format!("{version}-{}", commit.chars().take(12).collect::<String>())
+            }
+            _ => self.version(),
+        }
     }
 }
 
@@ -88,12 +116,13 @@ pub(super) fn install(ctx: &SettingsContext, args: &InstallArgs) -> Result<Strin
     if add_named_marketplace(ctx, &state, &args.name)? {
         state = read_plugin_state(&dir).0;
     }
+    let stale = refresh_marketplace(ctx, &state, &args.name);
     let id = offered_id(&state, &args.name)?;
-    let scope = args.target.scope().unwrap_or(Scope::User);
-    let fetched = fetch(ctx, &state, &id, &dir)?;
+    let scope = args.scope.scope().unwrap_or(Scope::User);
+    let fetched = fetch(ctx, &state, &id, &dir, &installed_ranges(&state, &id, &id))?;
     let options = parse_options(&fetched.folder, &args.config)?;
     let needed = fetch_needed(ctx, &state, &fetched, &dir)?;
-    let mut out = String::new();
+    let mut out = stale.unwrap_or_default();
     for other in &needed {
         out += &put_in_place(ctx, other, &dir, scope, Reason::Needed)?;
     }
@@ -103,7 +132,7 @@ pub(super) fn install(ctx: &SettingsContext, args: &InstallArgs) -> Result<Strin
     }
     out += &put_in_place(ctx, &fetched, &dir, scope, Reason::Asked)?;
     out += &store_options(ctx, &id, &options)?;
-    Ok(out + &missing_options(ctx, &fetched.folder, &id))
+    ask_options(&SettingsContext::new(&ctx.env), &id, out)
 }
 
 /// Why a plugin is installed.
@@ -125,7 +154,7 @@ fn put_in_place(
 ) -> Result<String, UserError> {
     let (id, version) = (&fetched.id, fetched.version());
     let mut out = describe(&fetched.folder);
-    let (path, left) = put(fetched, dir, id, &version)?;
+    let (path, left) = put(fetched, dir)?;
     record(ctx, dir, scope, &path, (fetched, reason))?;
     approve_plugins(dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
     let by_default = fetched.entry.get("defaultEnabled").and_then(Value::as_bool);
@@ -142,20 +171,34 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let (state, _) = read_plugin_state(&dir);
     let id = installed_id(&state, &args.name)?;
-    let installed: Vec<_> = state.installed.iter().filter(|it| it.id == id).collect();
-    let fetched = fetch(ctx, &state, &id, &dir)?;
+    let is_meant = |scope: InstallScope| args.scope.is_none_or(|meant| meant == scope);
+    let installed: Vec<_> = state.installed.iter().filter(|it| it.id == id && is_meant(it.scope)).collect();
+    if let (true, Some(scope)) = (installed.is_empty(), args.scope) {
+        return Err(UserError::new(format!("`{id}` is not installed for `{}`", scope.as_str()))
+            .hint("`loci plugin list` shows where it is."));
+    }
+    let ranges = installed_ranges(&state, &id, &id);
+    let fetched = fetch(ctx, &state, &id, &dir, &ranges)?;
     let version = fetched.version();
-    let is_old = |it: &&&InstalledPlugin| it.version.as_deref() != Some(&version);
+    if !fits_all(&ranges, &version) {
+        let message =
+            format!("`{id}` stays as it is: it is {version} now, and is needed in {}", listed(&ranges));
+        return Err(UserError::new(message).hint("Update or uninstall those that need another version."));
+    }
+    let is_moved = |it: &InstalledPlugin| {
+        fetched.released.is_some() && it.commit.as_deref() != fetched.commit.as_deref()
+    };
+    let is_old = |it: &&&InstalledPlugin| it.version.as_deref() != Some(&version) || is_moved(it);
     let Some(old) = installed.iter().find(is_old) else {
         return Ok(format!("{id} {version} is up to date\n"));
     };
-    let before = read_plugin(&old.path, Some(&id), old.scope, None).ok();
+    let before = state.read_installed(old).ok();
     let mut out = changes(before.as_ref(), &fetched.folder);
     let needed = fetch_needed(ctx, &state, &fetched, &dir)?;
     for other in &needed {
         out += &put_in_place(ctx, other, &dir, Scope::User, Reason::Needed)?;
     }
-    let (path, left) = put(&fetched, &dir, &id, &version)?;
+    let (path, left) = put(&fetched, &dir)?;
     approve_plugins(&dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
     let now = ctx.env.clock.now().to_string();
     edit_plugin_file(&dir, FILE, |fields| {
@@ -165,7 +208,9 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
             Some(one @ Value::Object(_)) => vec![one],
             _ => Vec::new(),
         };
-        for entry in entries {
+        let scope_of = |entry: &Value| entry["scope"].as_str().and_then(InstallScope::parse);
+        let meant = entries.into_iter().filter(|it| is_meant(scope_of(it).unwrap_or(InstallScope::User)));
+        for entry in meant {
             entry["installPath"] = json!(path);
             entry["version"] = json!(version);
             entry["lastUpdated"] = json!(now);
@@ -187,16 +232,30 @@ pub(super) fn uninstall(ctx: &SettingsContext, args: &UninstallArgs) -> Result<S
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let (state, _) = read_plugin_state(&dir);
     let id = installed_id(&state, &args.name)?;
-    let scope = args.target.scope().unwrap_or(Scope::User);
+    let scope = args.scope.scope().unwrap_or(Scope::User);
     let mut out = remove_installed(ctx, &dir, &id, scope)?;
-    let data = dir.join("data").join(id.data_dir_name());
-    if data.is_dir() {
-        out += &format!("What it kept stays in {}\n", data.display());
-    }
+    out += &remove_data(&dir, &id, args.keep_data)?;
     if args.prune {
-        out += &remove_orphans(ctx, scope)?;
+        out += &prune_orphans(ctx, scope, args.yes)?;
     }
     Ok(out)
+}
+
+/// Removes what a plugin kept, once it is installed for nobody any more; returns what to say.
+fn remove_data(dir: &Path, id: &PluginId, keeps: bool) -> Result<String, UserError> {
+    let data = dir.join("data").join(id.data_dir_name());
+    // A link would lead to what is somebody else's.
+    if !data.symlink_metadata().is_ok_and(|it| it.is_dir()) {
+        return Ok(String::new());
+    }
+    // Another plugin may keep its things there, too: what is no letter in a name becomes `-`.
+    let is_used = |it: &InstalledPlugin| it.id.data_dir_name() == id.data_dir_name();
+    if keeps || read_plugin_state(dir).0.installed.iter().any(is_used) {
+        return Ok(format!("What it kept stays in {}\n", data.display()));
+    }
+    std::fs::remove_dir_all(&data)
+        .map_err(|error| UserError::new(format!("Failed to remove `{}`: {error}", data.display())))?;
+    Ok(format!("Removed what it kept in {}\n", data.display()))
 }
 
 /// Takes an installed plugin away.
@@ -282,11 +341,13 @@ fn offered_id(state: &PluginState, name: &str) -> Result<PluginId, UserError> {
     }
 }
 
+/// Fetches a plugin: the best release where others say which versions they can use, what its marketplace has otherwise.
 pub(super) fn fetch(
     ctx: &SettingsContext,
     state: &PluginState,
     id: &PluginId,
     dir: &Path,
+    ranges: &[VersionRange],
 ) -> Result<Fetched, UserError> {
     let known = state.marketplace(&id.marketplace).ok_or_else(|| {
         UserError::new(format!("There is no marketplace `{}`", id.marketplace))
@@ -296,14 +357,21 @@ pub(super) fn fetch(
         return Err(UserError::new(format!("`{id}` cannot be installed: {why}")));
     }
     let (catalogue, root) = marketplace_manifest(&known.location).map_err(UserError::new)?;
-    let entry = state.marketplace_entry(id).ok_or_else(|| {
-        UserError::new(format!("The marketplace `{}` has no plugin `{}`", id.marketplace, id.name))
-    })?;
+    let entry = state.marketplace_entry(id).ok_or_else(|| not_offered(&catalogue, id))?;
     let failed = |why: String| UserError::new(format!("`{id}` cannot be installed: {why}"));
     let source = plugin_fetch(&catalogue, &entry, &root).map_err(failed)?;
     let beside = tempfile_dir(dir)?;
+    let plugin = Listed { id, marketplace: known, root: &root };
+    let (source, released) = match find_release(&ctx.env, &plugin, &source, ranges, &beside) {
+        Ok(Some(found)) => (found.fetch, Some(found.version)),
+        Ok(None) => (source, None),
+        Err(why) => {
+            std::fs::remove_dir_all(&beside).unwrap_or_default();
+            return Err(failed(why));
+        }
+    };
     let (place, commit) = match source {
-        Fetch::Local(path) => (path, None),
+        Fetch::Local(path) => (path, marketplace_commit(ctx, &root)),
         Fetch::Git(git, inner) => match clone(ctx, &git, &beside) {
             Ok(commit) => (beside.join("repository").join(inner), Some(commit)),
             Err(why) => {
@@ -314,7 +382,10 @@ pub(super) fn fetch(
     };
     let own = || Some(entry.clone());
     match read_plugin(&place, Some(id), InstallScope::User, Some(&own)) {
-        Ok(folder) => Ok(Fetched { id: id.clone(), folder, entry, commit, beside }),
+        Ok(mut folder) => {
+            folder.installed_version.clone_from(&released);
+            Ok(Fetched { id: id.clone(), folder, entry, commit, released, beside })
+        }
         Err(problem) => {
             std::fs::remove_dir_all(&beside).unwrap_or_default();
             Err(failed(problem.message))
@@ -322,21 +393,39 @@ pub(super) fn fetch(
     }
 }
 
+/// Says that a marketplace does not have a plugin, and what became of it.
+fn not_offered(catalogue: &Map<String, Value>, id: &PluginId) -> UserError {
+    let error = UserError::new(format!("The marketplace `{}` has no plugin `{}`", id.marketplace, id.name));
+    match renamed(catalogue, &id.name) {
+        Some(Renamed::To(name)) => {
+            error.hint(format!("It is called `{name}` now: loci plugin install {name}@{}.", id.marketplace))
+        }
+        Some(Renamed::Removed) => error.hint("It was removed from it."),
+        None => error,
+    }
+}
+
+/// Returns the commit of a marketplace: what its copy says, or the repository that it lies in.
+fn marketplace_commit(ctx: &SettingsContext, root: &Path) -> Option<String> {
+    let kept = loci_stdx::read_regular_to_string(root.join(COMMIT_FILE)).ok();
+    kept.or_else(|| git_commit(&ctx.env, root))
+}
+
 fn clone(ctx: &SettingsContext, git: &GitSource, beside: &Path) -> Result<String, String> {
     clone_repository(&ctx.env, git, &beside.join("repository"))
 }
 
 /// Copies a plugin to its place; returns that, and what was left behind.
-fn put(
-    fetched: &Fetched,
-    dir: &Path,
-    id: &PluginId,
-    version: &str,
-) -> Result<(PathBuf, Vec<String>), UserError> {
-    let path = cache_place(dir, id, version);
+fn put(fetched: &Fetched, dir: &Path) -> Result<(PathBuf, Vec<String>), UserError> {
+    let id = &fetched.id;
+    let path = cache_place(dir, id, &fetched.copy_name());
     let left = copy_plugin(&fetched.folder.root, &path)
         .map_err(|why| UserError::new(format!("Failed to copy `{id}`: {why}")))?;
     Ok((path, left))
+}
+
+fn parse_scope(word: &str) -> Result<InstallScope, String> {
+    InstallScope::parse(word).ok_or_else(|| "it is user, project, local or managed".to_owned())
 }
 
 pub(super) fn install_scope(scope: Scope) -> InstallScope {
@@ -367,9 +456,6 @@ fn record(
     if let Some(commit) = commit {
         entry["gitCommitSha"] = json!(commit);
     }
-    if reason == Reason::Needed {
-        entry["installedAsDependency"] = json!(true);
-    }
     if scope != InstallScope::User {
         entry["projectPath"] = json!(ctx.places.tree_root());
     }
@@ -380,14 +466,24 @@ fn record(
             *plugins = json!({});
         }
         let entries = &mut plugins[id.to_string()];
-        let is_same =
-            |other: &Value| other["scope"] == entry["scope"] && other["projectPath"] == entry["projectPath"];
+        let (scope, project) = (entry["scope"].clone(), entry["projectPath"].clone());
+        let is_same = |other: &Value| other["scope"] == scope && other["projectPath"] == project;
         match entries {
             Value::Array(entries) => {
+                // What somebody wanted stays wanted, though another version of it is needed now.
+                let was_wanted = |other: &Value| is_same(other) && other["installedAsDependency"] != true;
+                if reason == Reason::Needed && !entries.iter().any(was_wanted) {
+                    entry["installedAsDependency"] = json!(true);
+                }
                 entries.retain(|other| !is_same(other));
                 entries.push(entry);
             }
-            _ => *entries = json!([entry]),
+            _ => {
+                if reason == Reason::Needed {
+                    entry["installedAsDependency"] = json!(true);
+                }
+                *entries = json!([entry]);
+            }
         }
     })
     .map_err(UserError::new)

@@ -1,20 +1,32 @@
 //! `loci plugin marketplace`: lists of plugins, added, looked at, brought up to date and taken away.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_app::plugins::{extra_marketplaces, marketplace_policy, plugins_dir};
-use loci_core::plugin::{PluginId, is_plugin_name};
+use loci_app::plugins::{extra_marketplaces, marketplace_policy, plugins_dir, write_enabled};
+use loci_core::plugin::{PluginId, imitation_refusal, is_plugin_name, reserved_refusal};
+use loci_settings::Scope;
+use loci_settings::edit::set;
+use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::config::{
-    PluginState, clone_repository, copy_plugin, edit_plugin_file, marketplace_manifest, read_plugin_state,
+    PluginState, clone_repository, copy_plugin, edit_plugin_file, edit_settings, marketplace_manifest,
+    read_plugin_state,
 };
 use serde_json::{Value, json};
 
-use super::source::{Fetch, marketplace_fetch, parse_marketplace, reserved_refusal};
-use crate::config::{SettingsContext, pretty};
+use super::ScopeWord;
+use super::source::{Fetch, marketplace_fetch, parse_marketplace};
+use crate::config::{SettingsContext, pretty, to_user_error};
 
 /// The file that lists marketplaces.
 const FILE: &str = "known_marketplaces.json";
+/// The setting that names marketplaces.
+const EXTRA: &str = "extraKnownMarketplaces";
+/// How long what was fetched counts as what is there, in milliseconds.
+const FRESH_MILLIS: i64 = 30_000;
+/// The file in the copy of a repository that says which commit it is.
+pub(super) const COMMIT_FILE: &str = ".loci-commit";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct MarketplaceArgs {
@@ -26,8 +38,14 @@ pub(super) struct MarketplaceArgs {
 enum Verb {
     /// Add a marketplace: a directory, a file, `owner/repository` or the address of a repository.
     Add {
-        /// Where it is; `#branch` may follow a repository.
+        /// Where it is; `#branch` may follow a repository, `@branch` an `owner/repository`.
         source: String,
+        /// Whose settings name it: `project` and `local` write it to `extraKnownMarketplaces`, too.
+        #[arg(long, value_name = "SCOPE")]
+        scope: Option<ScopeWord>,
+        /// The only directories of a repository that are fetched.
+        #[arg(long, value_name = "PATH", num_args = 1..)]
+        sparse: Vec<String>,
     },
     /// List the marketplaces that are known.
     List {
@@ -40,35 +58,71 @@ enum Verb {
         /// Its name.
         name: Option<String>,
     },
-    /// Forget a marketplace; what was installed from it stays.
+    /// Forget a marketplace, and remove the plugins that were installed from it.
     #[command(visible_alias = "rm")]
     Remove {
         /// Its name.
         name: String,
+        /// Only where the settings of one scope name it.
+        #[arg(long, value_name = "SCOPE")]
+        scope: Option<ScopeWord>,
     },
 }
 
 pub(super) fn run(ctx: &SettingsContext, args: &MarketplaceArgs) -> Result<String, UserError> {
     match &args.verb {
-        Verb::Add { source } => {
-            let source = parse_marketplace(&ctx.env, source).map_err(UserError::new)?;
-            take_up(ctx, &source, None)
-        }
+        Verb::Add { source, scope, sparse } => add(ctx, source, scope.map(ScopeWord::scope), sparse),
         Verb::List { json } => Ok(list(ctx, *json)),
         Verb::Update { name } => update(ctx, name.as_deref()),
-        Verb::Remove { name } => remove(ctx, name),
+        Verb::Remove { name, scope } => remove(ctx, name, scope.map(ScopeWord::scope)),
     }
 }
 
+fn add(
+    ctx: &SettingsContext,
+    typed: &str,
+    scope: Option<Scope>,
+    sparse: &[String],
+) -> Result<String, UserError> {
+    let mut source = parse_marketplace(&ctx.env, typed).map_err(UserError::new)?;
+    if !sparse.is_empty() {
+        if !matches!(marketplace_fetch(&source), Ok(Fetch::Git(..))) {
+            return Err(UserError::new("`--sparse` is for repositories, and this is none"));
+        }
+        source["sparsePaths"] = json!(sparse);
+    }
+    let taken = take_up(ctx, &source, None)?;
+    match scope.filter(|scope| *scope != Scope::User) {
+        Some(scope) => Ok(taken.said + &declare(ctx, &taken.name, &source, scope)?),
+        None => Ok(taken.said),
+    }
+}
+
+/// Writes a marketplace to `extraKnownMarketplaces` of a scope; returns what to say.
+fn declare(ctx: &SettingsContext, name: &str, source: &Value, scope: Scope) -> Result<String, UserError> {
+    let (file, options) = ctx.file(scope);
+    ctx.keep_private(scope, &file)?;
+    let path = [EXTRA, name];
+    edit_settings(&ctx.home, &file, &options, |text| set(text, &path, &json!({"source": source})))
+        .map_err(|error| to_user_error(&error))?;
+    Ok(format!("{name} is named in {}\n", ctx.places.display_path(&file)))
+}
+
+/// A marketplace that was fetched and written down.
+struct TakenUp {
+    name: String,
+    said: String,
+}
+
 /// Fetches a marketplace and writes it down; the name must be `expected`, where there is one.
-fn take_up(ctx: &SettingsContext, source: &Value, expected: Option<&str>) -> Result<String, UserError> {
+fn take_up(ctx: &SettingsContext, source: &Value, expected: Option<&str>) -> Result<TakenUp, UserError> {
     if let Some(why) = marketplace_policy(&ctx.loaded.merged).refusal(Some(source)) {
         return Err(UserError::new(format!("It cannot be used: {why}")));
     }
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let beside = tempfile_dir(&dir)?;
     let fetched = fetch(ctx, source, &beside);
-    let taken = fetched.and_then(|place| write_down(ctx, source, expected, &place, &dir));
+    let taken = fetched.and_then(|fetched| write_down(ctx, source, expected, &fetched, &dir));
     std::fs::remove_dir_all(&beside).unwrap_or_default();
     taken
 }
@@ -90,6 +144,29 @@ pub(super) fn add_named_marketplace(
     Ok(true)
 }
 
+/// Fetches the marketplace of a plugin again before the plugin is looked up in it, unless that was just done, or it is no
+/// repository. Returns what to say where that fails: what is known of it counts then.
+pub(super) fn refresh_marketplace(
+    ctx: &SettingsContext,
+    state: &PluginState,
+    plugin: &str,
+) -> Option<String> {
+    let known = state.marketplace(&PluginId::parse(plugin)?.marketplace)?;
+    let is_quiet = ctx.env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC");
+    let is_git = matches!(marketplace_fetch(&known.source), Ok(Fetch::Git(..)));
+    if is_quiet || !is_git || is_fresh(ctx, known.updated.as_deref()) {
+        return None;
+    }
+    let why = take_up(ctx, &known.source, Some(&known.name)).err()?;
+    Some(format!("! The marketplace `{}` was not refreshed: {why}\n", known.name))
+}
+
+fn is_fresh(ctx: &SettingsContext, updated: Option<&str>) -> bool {
+    let updated = updated.and_then(|text| text.parse::<loci_stdx::Timestamp>().ok());
+    let since = updated.map(|at| ctx.env.clock.now().as_millisecond() - at.as_millisecond());
+    since.is_some_and(|since| (0..FRESH_MILLIS).contains(&since))
+}
+
 /// Paths in settings begin at the project.
 fn absolute(ctx: &SettingsContext, mut source: Value) -> Value {
     let is_local = matches!(source["source"].as_str(), Some("directory" | "file"));
@@ -100,15 +177,20 @@ fn absolute(ctx: &SettingsContext, mut source: Value) -> Value {
     source
 }
 
-/// Returns where a marketplace lies once it is fetched.
-fn fetch(ctx: &SettingsContext, source: &Value, beside: &Path) -> Result<PathBuf, UserError> {
+/// Where a marketplace lies once it is fetched, and the commit it was taken from.
+struct FetchedMarketplace {
+    place: PathBuf,
+    commit: Option<String>,
+}
+
+fn fetch(ctx: &SettingsContext, source: &Value, beside: &Path) -> Result<FetchedMarketplace, UserError> {
     match marketplace_fetch(source).map_err(UserError::new)? {
-        Fetch::Local(path) => Ok(path),
+        Fetch::Local(place) => Ok(FetchedMarketplace { place, commit: None }),
         Fetch::Git(git, _) => {
             let into = beside.join("repository");
-            clone_repository(&ctx.env, &git, &into)
+            let commit = clone_repository(&ctx.env, &git, &into)
                 .map_err(|why| UserError::new(format!("Failed to fetch `{}`: {why}", git.url)))?;
-            Ok(into)
+            Ok(FetchedMarketplace { place: into, commit: Some(commit) })
         }
     }
 }
@@ -117,15 +199,16 @@ fn write_down(
     ctx: &SettingsContext,
     source: &Value,
     expected: Option<&str>,
-    place: &Path,
+    FetchedMarketplace { place, commit }: &FetchedMarketplace,
     dir: &Path,
-) -> Result<String, UserError> {
+) -> Result<TakenUp, UserError> {
     let (catalogue, _) = marketplace_manifest(place).map_err(UserError::new)?;
     let name = catalogue.get("name").and_then(Value::as_str).unwrap_or_default();
     if !is_plugin_name(name) {
         return Err(UserError::new(format!("`{}` is no name for a marketplace", name.escape_debug())));
     }
-    if let Some(why) = reserved_refusal(name, source) {
+    let imitation = || imitation_refusal(name, source).filter(|_| expected.is_none());
+    if let Some(why) = reserved_refusal(name, source).or_else(imitation) {
         return Err(UserError::new(format!("It cannot be added: {why}")));
     }
     if expected.is_some_and(|expected| expected != name) {
@@ -138,6 +221,11 @@ fn write_down(
     };
     if !is_local {
         copy_plugin(place, &location).map_err(UserError::new)?;
+        if let Some(commit) = commit {
+            let file = location.join(COMMIT_FILE);
+            write_atomic(&file, commit.trim().as_bytes(), &WriteOptions::private())
+                .map_err(|error| UserError::new(format!("Failed to write `{}`: {error}", file.display())))?;
+        }
     }
     let now = ctx.env.clock.now().to_string();
     edit_plugin_file(dir, FILE, |fields| {
@@ -151,7 +239,9 @@ fn write_down(
     })
     .map_err(UserError::new)?;
     let n = catalogue.get("plugins").and_then(Value::as_array).map_or(0, Vec::len);
-    Ok(format!("{name}: {} in {}\n", loci_stdx::counted(n as u64, "plugin", "plugins"), location.display()))
+    let plugins = loci_stdx::counted(n as u64, "plugin", "plugins");
+    let said = format!("{name}: {plugins} in {}\n", location.display());
+    Ok(TakenUp { name: name.to_owned(), said })
 }
 
 fn list(ctx: &SettingsContext, is_json: bool) -> String {
@@ -160,7 +250,16 @@ fn list(ctx: &SettingsContext, is_json: bool) -> String {
         let rows: Vec<Value> = state
             .marketplaces
             .iter()
-            .map(|it| json!({"name": it.name, "source": it.source, "installLocation": it.location, "lastUpdated": it.updated}))
+            .map(|it| {
+                let mut row =
+                    json!({"name": it.name, "installLocation": it.location, "lastUpdated": it.updated});
+                for key in ["source", "repo", "url", "path", "ref"] {
+                    if let Some(value) = it.source.get(key) {
+                        row[key] = value.clone();
+                    }
+                }
+                row
+            })
             .collect();
         return pretty(&json!(rows));
     }
@@ -191,7 +290,7 @@ fn update(ctx: &SettingsContext, name: Option<&str>) -> Result<String, UserError
     let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
     let mut out = String::new();
     for known in state.marketplaces.iter().filter(|known| name.is_none_or(|name| name == known.name)) {
-        out += &take_up(ctx, &known.source, Some(&known.name))?;
+        out += &take_up(ctx, &known.source, Some(&known.name))?.said;
     }
     match (out.is_empty(), name) {
         (true, Some(name)) => Err(unknown(name)),
@@ -200,27 +299,82 @@ fn update(ctx: &SettingsContext, name: Option<&str>) -> Result<String, UserError
     }
 }
 
-fn remove(ctx: &SettingsContext, name: &str) -> Result<String, UserError> {
+/// Forgets a marketplace, unless only what the settings of one scope say of it is meant.
+fn remove(ctx: &SettingsContext, name: &str, scope: Option<Scope>) -> Result<String, UserError> {
     let dir = plugins_dir(&ctx.env, &ctx.home);
     let (state, _) = read_plugin_state(&dir);
-    let known = state.marketplace(name).ok_or_else(|| unknown(name))?;
+    let known = state.marketplace(name);
+    let mut out = String::new();
+    for scope in [Scope::User, Scope::Project, Scope::Local]
+        .into_iter()
+        .filter(|it| scope.is_none_or(|meant| meant == *it))
+    {
+        if ctx.unset(&[EXTRA, name], scope)? {
+            let (file, _) = ctx.file(scope);
+            out += &format!("{name} is not named in {} any more\n", ctx.places.display_path(&file));
+        }
+    }
+    let after = SettingsContext::new(&ctx.env);
+    let is_named = extra_marketplaces(&after.loaded.merged).iter().any(|(other, _)| other == name);
+    if scope.is_some_and(|scope| scope != Scope::User) || (scope.is_some() && is_named) {
+        let said = format!("{name} stays known; without `--scope` it is forgotten\n");
+        return if out.is_empty() { Err(unknown(name)) } else { Ok(out + &said) };
+    }
+    let Some(known) = known else {
+        return if out.is_empty() { Err(unknown(name)) } else { Ok(out) };
+    };
+    out += &uninstall_all(ctx, &dir, &state, name)?;
     edit_plugin_file(&dir, FILE, |fields| {
         fields.remove(name);
     })
     .map_err(UserError::new)?;
     // Only a copy of ours goes; it can be fetched again.
     if is_plugin_name(name) && known.location == dir.join("marketplaces").join(name) {
-        std::fs::remove_dir_all(&known.location).map_err(|error| {
-            UserError::new(format!("Failed to remove `{}`: {error}", known.location.display()))
-        })?;
+        remove_dir(&known.location)?;
     }
-    let mut left: Vec<String> =
-        state.installed.iter().filter(|it| it.id.marketplace == name).map(|it| it.id.to_string()).collect();
-    left.sort();
-    left.dedup();
-    let left =
-        if left.is_empty() { String::new() } else { format!("Still installed: {}\n", left.join(", ")) };
-    Ok(format!("{name} is forgotten\n{left}"))
+    Ok(out + &format!("{name} is forgotten\n"))
+}
+
+/// Removes what was installed from a marketplace, for whomever; what the plugins kept stays.
+fn uninstall_all(
+    ctx: &SettingsContext,
+    dir: &Path,
+    state: &PluginState,
+    name: &str,
+) -> Result<String, UserError> {
+    let ids: BTreeSet<&PluginId> =
+        state.installed.iter().map(|it| &it.id).filter(|id| id.marketplace == name).collect();
+    if ids.is_empty() {
+        return Ok(String::new());
+    }
+    edit_plugin_file(dir, super::install::FILE, |fields| {
+        let plugins = fields.get_mut("plugins").and_then(Value::as_object_mut);
+        plugins
+            .into_iter()
+            .for_each(|plugins| plugins.retain(|id, _| !ids.iter().any(|it| it.to_string() == *id)));
+    })
+    .map_err(UserError::new)?;
+    let mut out = String::new();
+    for id in ids {
+        for scope in [Scope::User, Scope::Project, Scope::Local] {
+            write_enabled(ctx, id, scope, None)?;
+        }
+        let copies = dir.join("cache").join(&id.marketplace).join(&id.name);
+        if copies.is_dir() {
+            remove_dir(&copies)?;
+        }
+        out += &format!("{id} is not installed any more\n");
+        let data = dir.join("data").join(id.data_dir_name());
+        if data.is_dir() {
+            out += &format!("What it kept stays in {}\n", data.display());
+        }
+    }
+    Ok(out)
+}
+
+fn remove_dir(dir: &Path) -> Result<(), UserError> {
+    std::fs::remove_dir_all(dir)
+        .map_err(|error| UserError::new(format!("Failed to remove `{}`: {error}", dir.display())))
 }
 
 fn unknown(name: &str) -> UserError {

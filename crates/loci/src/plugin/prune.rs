@@ -4,49 +4,53 @@ use loci_app::UserError;
 use loci_app::plugins::plugins_dir;
 use loci_core::plugin::{PluginId, PluginNeeds, orphans};
 use loci_settings::Scope;
-use loci_storage::config::{read_plugin, read_plugin_state};
+use loci_storage::config::read_plugin_state;
 
+use super::ScopeArgs;
+use super::ask::confirm;
 use super::install::{install_scope, remove_installed};
-use crate::config::{SettingsContext, Target};
+use crate::config::SettingsContext;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PruneArgs {
-    /// Remove them; without it they are only listed.
+    /// Remove them without asking; where nobody can be asked, they are only listed without it.
     #[arg(long, short)]
     yes: bool,
     /// Only list them.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    target: Target,
+    scope: ScopeArgs,
 }
 
 pub(super) fn run(ctx: &SettingsContext, args: &PruneArgs) -> Result<String, UserError> {
-    let scope = args.target.scope().unwrap_or(Scope::User);
-    if args.yes && !args.dry_run {
-        return remove_orphans(ctx, scope);
-    }
-    let orphans = orphans_of(ctx, scope);
-    match orphans.is_empty() {
-        true => Ok("Nothing to prune: whatever came because it was needed still is\n".to_owned()),
-        false => {
-            let lines: String = orphans.iter().map(|id| format!("{id}\n")).collect();
-            Ok(format!("{lines}Nothing needs these any more; `loci plugin prune --yes` removes them\n"))
-        }
+    let scope = args.scope.scope().unwrap_or(Scope::User);
+    match args.dry_run {
+        true => Ok(listed(&orphans_of(ctx, scope))),
+        false => prune_orphans(ctx, scope, args.yes),
     }
 }
 
-/// Removes all of them; returns what to say.
-pub(super) fn remove_orphans(ctx: &SettingsContext, scope: Scope) -> Result<String, UserError> {
+/// Removes all of them, once that is wanted; returns what to say.
+pub(super) fn prune_orphans(ctx: &SettingsContext, scope: Scope, is_sure: bool) -> Result<String, UserError> {
+    let orphans = orphans_of(ctx, scope);
+    let is_wanted = || {
+        let names: Vec<String> = orphans.iter().map(ToString::to_string).collect();
+        confirm(&format!("Remove {}?", names.join(", ")))
+    };
+    if orphans.is_empty() || !(is_sure || is_wanted() == Some(true)) {
+        return Ok(listed(&orphans));
+    }
     let dir = plugins_dir(&ctx.env, &ctx.home);
-    let mut out = String::new();
-    for id in orphans_of(ctx, scope) {
-        out += &remove_installed(ctx, &dir, &id, scope)?;
+    orphans.iter().map(|id| remove_installed(ctx, &dir, id, scope)).collect()
+}
+
+fn listed(orphans: &[PluginId]) -> String {
+    if orphans.is_empty() {
+        return "Nothing to prune: whatever came because it was needed still is\n".to_owned();
     }
-    if out.is_empty() {
-        out += "Nothing to prune\n";
-    }
-    Ok(out)
+    let lines: String = orphans.iter().map(|id| format!("{id}\n")).collect();
+    format!("{lines}Nothing needs these any more; `loci plugin prune --yes` removes them\n")
 }
 
 /// Finds them among what is installed for a scope; what is installed for another may need them.
@@ -58,9 +62,7 @@ fn orphans_of(ctx: &SettingsContext, scope: Scope) -> Vec<PluginId> {
         .map(|it| PluginNeeds {
             id: it.id.clone(),
             is_dependency: it.is_dependency && it.scope == install_scope(scope),
-            dependencies: read_plugin(&it.path, Some(&it.id), it.scope, None)
-                .map(|folder| folder.manifest.dependencies)
-                .unwrap_or_default(),
+            dependencies: state.read_installed(it).map(|it| it.manifest.dependencies).unwrap_or_default(),
         })
         .collect();
     orphans(&needs)

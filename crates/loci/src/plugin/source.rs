@@ -7,25 +7,8 @@ use loci_stdx::Env;
 use loci_storage::config::GitSource;
 use serde_json::{Map, Value, json};
 
-/// Names that only their owner's repositories may have.
-const RESERVED: [&str; 11] = [
-    "claude-code-marketplace",
-    "claude-code-plugins",
-    "claude-plugins-official",
-    "claude-plugins-community",
-    "claude-community",
-    "anthropic-marketplace",
-    "anthropic-plugins",
-    "agent-skills",
-    "anthropic-agent-skills",
-    "knowledge-work-plugins",
-    "life-sciences",
-];
-/// Whose they are.
-const OWNER: &str = "anthropics/";
-
 /// Reads what somebody typed for a marketplace: a directory, a file, `owner/repository` or the address of a repository;
-/// `#branch` may follow the last two.
+/// `#branch` may follow the last two, `@branch` the first of them.
 pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String> {
     let path = env.cwd.join(loci_core::path::expand_home(&env.home, typed));
     let looks_local = typed.starts_with(['.', '/', '~']);
@@ -36,7 +19,10 @@ pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String>
     }
     let (address, reference) = match typed.split_once('#') {
         Some((address, reference)) => (address, Some(reference)),
-        None => (typed, None),
+        None => match typed.split_once('@').filter(|(repo, _)| is_repo(repo)) {
+            Some((repo, reference)) => (repo, Some(reference)),
+            None => (typed, None),
+        },
     };
     let mut source = if is_git_url(address) {
         json!({"source": "git", "url": address})
@@ -47,8 +33,10 @@ pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String>
     } else if is_repo(address) {
         json!({"source": "github", "repo": address})
     } else {
+        let is_host = address.split_once('/').is_some_and(|(host, _)| host.contains('.'));
+        let hint = if is_host { "; an address begins with https://, a directory with ./" } else { "" };
         return Err(format!(
-            "`{typed}` is neither a directory, a file, `owner/repository` nor the address of a repository"
+            "`{typed}` is neither a directory, a file, `owner/repository` nor the address of a repository{hint}"
         ));
     };
     if let Some(reference) = reference {
@@ -69,16 +57,8 @@ fn is_repo(text: &str) -> bool {
             && !word.starts_with(['.', '-'])
             && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
-    text.split_once('/').is_some_and(|(owner, name)| is_word(owner) && is_word(name))
-}
-
-/// Says why a marketplace may not have its name.
-pub(super) fn reserved_refusal(name: &str, source: &Value) -> Option<String> {
-    let is_reserved = RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name));
-    let repo = source.get("repo").and_then(Value::as_str).unwrap_or_default();
-    let is_owners = source.get("source").and_then(Value::as_str) == Some("github")
-        && repo.to_ascii_lowercase().starts_with(OWNER);
-    (is_reserved && !is_owners).then(|| format!("the name `{name}` is reserved for another marketplace"))
+    // An owner has no dot in its name; a host that is typed without its scheme has.
+    text.split_once('/').is_some_and(|(owner, name)| is_word(owner) && !owner.contains('.') && is_word(name))
 }
 
 /// Where something is fetched from.
@@ -116,7 +96,16 @@ fn git_fetch(source: &Value) -> Result<Fetch, String> {
         Some(path) => plugin_path(&format!("./{}", path.trim_start_matches("./")))?,
         None => PathBuf::new(),
     };
-    Ok(Fetch::Git(GitSource { url, reference: text("ref"), commit: text("sha") }, dir))
+    Ok(Fetch::Git(
+        GitSource { url, reference: text("ref"), commit: text("sha"), sparse: sparse_paths(source) },
+        dir,
+    ))
+}
+
+/// Returns the directories that alone are wanted of a repository; all where none is named.
+fn sparse_paths(source: &Value) -> Vec<String> {
+    let paths = source.get("sparsePaths").and_then(Value::as_array).into_iter().flatten();
+    paths.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Says where a plugin of a marketplace is fetched from; `root` is where the marketplace's paths start.
@@ -170,6 +159,8 @@ mod tests {
             ("./none", "refused"),
             ("acme/tools", "github -"),
             ("acme/tools#v2", "github v2"),
+            ("acme/tools@v2", "github v2"),
+            ("git.example.com/team/tools", "refused"),
             ("https://git.example.com/x.git#main", "git main"),
             ("git@example.com:x/y.git", "git -"),
             ("https://example.com/marketplace.json", "refused"),
@@ -178,15 +169,6 @@ mod tests {
         ] {
             assert_eq!(kind(typed), expected, "{typed}");
         }
-    }
-
-    #[test]
-    fn reserved_names_are_their_owners() {
-        let own = json!({"source": "github", "repo": "anthropics/claude-code"});
-        assert!(reserved_refusal("claude-code-plugins", &own).is_none());
-        let other = json!({"source": "github", "repo": "anthropics-x/claude-code"});
-        assert!(reserved_refusal("Claude-Code-Plugins", &other).is_some());
-        assert!(reserved_refusal("mine", &other).is_none());
     }
 
     #[test]

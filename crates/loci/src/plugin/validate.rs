@@ -3,55 +3,186 @@
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_core::plugin::{PluginId, PluginVariables, plugin_hooks, plugin_servers};
+use loci_core::plugin::{PluginId, PluginVariables, catalogue_problems, plugin_hooks, plugin_servers};
 use loci_stdx::Env;
 use loci_storage::config::{InstallScope, marketplace_manifest, read_plugin};
 use serde_json::Value;
 
 use super::details::describe;
+use super::source::{Fetch, plugin_fetch};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ValidateArgs {
     /// The directory; the current one, where none is named.
     path: Option<PathBuf>,
+    /// Take what is only odd for wrong, too.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What was found out.
+#[derive(Default)]
+struct Report {
+    text: String,
+    /// What keeps something from working.
+    problems: Vec<String>,
+    /// What is only odd.
+    oddities: Vec<String>,
+}
+
+impl Report {
+    fn finish(mut self, args: &ValidateArgs) -> (String, u8) {
+        self.text += &self.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
+        self.text += &self.oddities.iter().map(|oddity| format!("? {oddity}\n")).collect::<String>();
+        let is_wrong = !self.problems.is_empty() || (args.strict && !self.oddities.is_empty());
+        self.text += if is_wrong { "" } else { "Nothing is wrong with it\n" };
+        (self.text, u8::from(is_wrong))
+    }
 }
 
 pub(super) fn run(env: &Env, args: &ValidateArgs) -> Result<(String, u8), UserError> {
-    let dir = env.cwd.join(args.path.clone().unwrap_or_default());
+    let dir = env.cwd.join(loci_core::path::expand_home(
+        &env.home,
+        &args.path.clone().unwrap_or_default().to_string_lossy(),
+    ));
     let is_marketplace = dir.join(".claude-plugin/marketplace.json").exists();
     let has_manifest = dir.join(".claude-plugin/plugin.json").exists();
-    let mut problems = Vec::new();
-    let mut out = String::new();
-    if is_marketplace {
-        let (manifest, _) = marketplace_manifest(&dir).map_err(UserError::new)?;
-        let entries = manifest.get("plugins").and_then(Value::as_array);
-        match (manifest.get("name").and_then(Value::as_str), entries) {
-            (Some(name), Some(entries)) => {
-                out += &format!("marketplace {name} with {} plugins\n", entries.len());
-            }
-            _ => problems.push("the marketplace needs a `name` and a list of `plugins`".to_owned()),
-        }
-    }
     if let Some((base, parts)) = definitions(&dir).filter(|_| !is_marketplace && !has_manifest) {
         return check_definitions(&base, &parts);
     }
-    if !is_marketplace || has_manifest {
-        let folder = read_plugin(&dir, None, InstallScope::Inline, None)
-            .map_err(|problem| UserError::new(problem.to_string()))?;
-        if !has_manifest {
-            out += "It has no .claude-plugin/plugin.json; the name of the directory counts\n";
-        }
-        out += &describe(&folder);
-        let none = PluginVariables::default();
-        problems.extend(folder.problems.iter().map(|problem| problem.message.clone()));
-        problems.extend(folder.hooks.iter().flat_map(|(_, value)| plugin_hooks(value, &none).1));
-        let name = &folder.id.name;
-        problems.extend(folder.servers.iter().flat_map(|(_, value)| plugin_servers(value, name, &none).1));
+    let mut report = Report::default();
+    if is_marketplace {
+        check_marketplace(&dir, &mut report)?;
     }
-    out += &problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
-    out += if problems.is_empty() { "Nothing is wrong with it\n" } else { "" };
-    Ok((out, u8::from(!problems.is_empty())))
+    if !is_marketplace || has_manifest {
+        check_plugin(&dir, has_manifest, &mut report)?;
+    }
+    Ok(report.finish(args))
 }
+
+/// Checks a catalogue, and the manifests of those of its plugins that lie beside it.
+fn check_marketplace(dir: &Path, report: &mut Report) -> Result<(), UserError> {
+    let (catalogue, root) = marketplace_manifest(dir).map_err(UserError::new)?;
+    report.problems.extend(catalogue_problems(&catalogue));
+    let entries = catalogue.get("plugins").and_then(Value::as_array).cloned().unwrap_or_default();
+    let name = catalogue.get("name").and_then(Value::as_str).unwrap_or_default();
+    report.text += &format!("marketplace {name} with {} plugins\n", entries.len());
+    if entries.is_empty() {
+        report.oddities.push("the marketplace has no plugins".to_owned());
+    }
+    let described =
+        [catalogue.get("description"), catalogue.get("metadata").and_then(|it| it.get("description"))];
+    if described.iter().all(Option::is_none) {
+        report.oddities.push("the marketplace has no `description`".to_owned());
+    }
+    for (idx, entry) in entries.iter().filter_map(Value::as_object).enumerate() {
+        let place = match plugin_fetch(&catalogue, entry, &root) {
+            Ok(Fetch::Local(place)) => place,
+            Ok(Fetch::Git(..)) => continue,
+            Err(why) => {
+                report.problems.push(format!("plugins[{idx}]: {why}"));
+                continue;
+            }
+        };
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+        let Some(id) = PluginId::parse(&format!("{name}@marketplace")) else { continue };
+        let own = || Some(entry.clone());
+        match read_plugin(&place, Some(&id), InstallScope::Inline, Some(&own)) {
+            Err(problem) => report.problems.push(format!("plugins[{idx}] plugin.json: {}", problem.message)),
+            Ok(folder) => {
+                let listed = entry.get("version").and_then(Value::as_str);
+                let version = folder.manifest.version.as_deref();
+                if let (Some(listed), Some(version)) = (listed, version)
+                    && listed != version
+                {
+                    let why = format!(
+                        "plugins[{idx}] says version {listed}, and its manifest {version}, which counts"
+                    );
+                    report.oddities.push(why);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_plugin(dir: &Path, has_manifest: bool, report: &mut Report) -> Result<(), UserError> {
+    let folder = read_plugin(dir, None, InstallScope::Inline, None)
+        .map_err(|problem| UserError::new(problem.to_string()))?;
+    match has_manifest {
+        true => report.oddities.extend(unknown_fields(dir)),
+        false => report.text += "It has no .claude-plugin/plugin.json; the name of the directory counts\n",
+    }
+    if dir.join("CLAUDE.md").exists() {
+        report.oddities.push(
+            "its `CLAUDE.md` is read by nobody: what the model is to know belongs in a skill".to_owned(),
+        );
+    }
+    report.text += &describe(&folder);
+    let none = PluginVariables::default();
+    report.problems.extend(folder.problems.iter().map(|problem| problem.message.clone()));
+    report.problems.extend(folder.hooks.iter().flat_map(|(_, value)| plugin_hooks(value, &none).1));
+    let name = &folder.id.name;
+    report.problems.extend(folder.servers.iter().flat_map(|(_, value)| plugin_servers(value, name, &none).1));
+    Ok(())
+}
+
+/// Says which fields of a manifest mean nothing, and what may have been meant.
+fn unknown_fields(dir: &Path) -> Vec<String> {
+    let text = loci_stdx::read_regular_to_string(dir.join(".claude-plugin/plugin.json")).unwrap_or_default();
+    let Ok(Value::Object(fields)) = serde_json::from_str(text.trim_start_matches('\u{feff}')) else {
+        return Vec::new();
+    };
+    let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
+    unknown
+        .map(|key| {
+            let shown: String = key.escape_debug().take(80).collect();
+            let near = FIELDS.iter().find(|field| is_near(field, key));
+            let hint = near.map(|field| format!("; did you mean `{field}`?")).unwrap_or_default();
+            format!("the field `{shown}` of its manifest means nothing here{hint}")
+        })
+        .collect()
+}
+
+/// Tells whether a word is a field but for its case, its separators or its last letter.
+fn is_near(field: &str, word: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let (field, word) = (plain(field), plain(word));
+    let is_longer = |one: &str, other: &str| other.strip_prefix(one).is_some_and(|rest| rest.len() <= 1);
+    is_longer(&field, &word) || is_longer(&word, &field)
+}
+
+/// The fields of a manifest.
+const FIELDS: [&str; 26] = [
+    "$schema",
+    "name",
+    "displayName",
+    "version",
+    "description",
+    "author",
+    "homepage",
+    "repository",
+    "license",
+    "keywords",
+    "metadata",
+    "defaultEnabled",
+    "skills",
+    "commands",
+    "agents",
+    "workflows",
+    "hooks",
+    "mcpServers",
+    "outputStyles",
+    "lspServers",
+    "experimental",
+    "themes",
+    "monitors",
+    "userConfig",
+    "channels",
+    "dependencies",
+];
 
 /// What a directory of definitions is called.
 const PARTS: [&str; 3] = ["skills", "agents", "commands"];

@@ -80,10 +80,10 @@ mod built_in {
 
     pub(in super::super) fn run(env: &Env, args: &TeamMemoryArgs) -> Result<u8, UserError> {
         let runtime = runtime::of_server()?;
-        runtime.block_on(do_as_told(env, args))
+        runtime.block_on(run_verb(env, args))
     }
 
-    async fn do_as_told(env: &Env, args: &TeamMemoryArgs) -> Result<u8, UserError> {
+    async fn run_verb(env: &Env, args: &TeamMemoryArgs) -> Result<u8, UserError> {
         if let Some(Verb::Move(ends)) = &args.verb {
             return move_all(env, args, ends).await;
         }

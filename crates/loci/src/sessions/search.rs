@@ -85,11 +85,11 @@ fn role(name: &str) -> Result<Voice, String> {
 
 /// Searches and prints what was found.
 pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, UserError> {
-    let wish = wish(ctx, args)?;
+    let query = search_query(ctx, args)?;
     let how = if args.no_index { IndexUse::None } else { IndexUse::Normal };
     let progress = Progress::default();
     let unique = format!("{:020}-{}", ctx.env.clock.now().as_millisecond(), ctx.env.random.uuid_v4());
-    let found = search_sessions(&ctx.home, &wish, how, &unique, &progress);
+    let found = search_sessions(&ctx.home, &query, how, &unique, &progress);
     progress.finish();
     let found = found.map_err(|error| to_user_error(&error))?;
     if !found.is_whole {
@@ -101,13 +101,13 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
     for file in &found.unread {
         output::print_message(&format!("Could not be read and was not searched: `{}`", file.display()));
     }
-    let shown = show::Shown::new(ctx, &wish);
+    let shown = show::Shown::new(ctx, &query);
     if args.json {
         let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
         let count = json!({"number": found.n_found, "isExact": found.is_exact});
         output::print_json(&json!({"found": count, "hits": hits, "unread": found.unread}))?;
     } else if found.hits.is_empty() {
-        output::print_message(nothing_to_show(found.n_found, &wish.filter));
+        output::print_message(nothing_to_show(found.n_found, &query.filter));
     } else {
         output::print(&shown.text(&found))?;
     }
@@ -123,7 +123,7 @@ fn nothing_to_show(n_found: usize, filter: &SearchFilter) -> &'static str {
     }
 }
 
-fn wish(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchQuery, UserError> {
+fn search_query(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<SearchQuery, UserError> {
     let text = args.query.join(" ");
     if text.trim().is_empty() {
         return Err(UserError::new("There is nothing to search for")

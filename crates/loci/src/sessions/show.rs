@@ -127,7 +127,7 @@ fn conversation(history: &[Arc<Entry>]) -> String {
             PartKind::Thinking(words) => {
                 text.push_str(&format!("\n  (thinking) {}\n", single_line(words, INPUT_CHARS)));
             }
-            PartKind::Call(call) => text.push_str(&shown_call(call)),
+            PartKind::Call(call) => text.push_str(&format_call(call)),
             PartKind::Image { media_type, .. } => {
                 text.push_str(&format!("\n  [{}]\n", single_line(media_type, 40)));
             }
@@ -144,7 +144,7 @@ fn conversation(history: &[Arc<Entry>]) -> String {
     text
 }
 
-fn shown_call(call: &Call) -> String {
+fn format_call(call: &Call) -> String {
     let mut text = format!(
         "\n  > {} {}\n",
         single_line(&call.name, 60),

@@ -313,3 +313,15 @@ async fn instances_and_containers_lend_the_keys_of_their_role() {
     ]);
     assert_eq!(show(&world.source(None, None)).await, "ECS s t");
 }
+
+#[tokio::test]
+async fn keys_are_looked_for_anew_and_as_long_as_variables_say() {
+    let world = World::new(&[("CLAUDE_CODE_SKIP_AWS_CRED_CACHE", "1")]);
+    let counter = r#"echo x >> runs; echo "{\"AccessKeyId\":\"K$(wc -l < runs | tr -d ' ')\",\"SecretAccessKey\":\"s\"}""#;
+    let source = world.source(Some(counter), None);
+    assert_eq!((show(&source).await, show(&source).await), ("K1 s -".to_owned(), "K2 s -".to_owned()));
+    for (said, expected) in [("120000", 120), ("0", 60), ("long", 60), ("", 60)] {
+        let world = World::new(&[("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", said)]);
+        assert_eq!(world.source(None, None).limit(), Duration::from_secs(expected), "{said}");
+    }
+}

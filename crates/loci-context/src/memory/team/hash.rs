@@ -13,7 +13,7 @@ pub struct ContentHash(String);
 impl ContentHash {
     /// Returns the hash of a text.
     pub fn of(text: &str) -> Self {
-        Self(Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(loci_core::hex::to_hex(&Sha256::digest(text.as_bytes())))
     }
 
     /// Reads 64 hexadecimal digits.

@@ -41,6 +41,23 @@ fn preserved_entries_before_the_tail_are_asked_for() {
     check(COMPACTED, 1, &[], "b s a1 u2 a2");
 }
 
+/// A prompt that was written again behind a compaction which had preserved it: where it hangs depends on what lies before.
+#[test]
+fn preserved_head_that_was_written_again_is_in_doubt_until_its_segment_is_read() {
+    let table = "user u1 -
+        assistant a1 u1
+        assistant a2 a1
+        boundary b - logical=a2 segment=u1,a2
+        user s b summary
+        user u1 -
+        user u2 u1
+        assistant a3 u2
+        boundary c - logical=a3 segment=s,a3
+        user t c summary";
+    check(table, 2, &[], "entries: a1; parents: ");
+    check(table, 1, &[], "c t s u1 u2 a3");
+}
+
 #[test]
 fn entry_missing_everywhere_is_asked_for_once() {
     let table = COMPACTED.replace("assistant a1 u1", "attachment x u1");

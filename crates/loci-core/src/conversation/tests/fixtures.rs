@@ -181,7 +181,7 @@ fn plain(block: &crate::message::Block) -> Option<Value> {
     Some(match block.kind() {
         BlockKind::Text => {
             let text = block.text()?.trim().to_owned();
-            let is_filler = [repair::FILLER, repair::CONTINUE].contains(&text.as_str());
+            let is_filler = [repair::FILLER, repair::RESUME_PROMPT].contains(&text.as_str());
             let is_reminder = text.starts_with("<system-reminder>");
             if is_filler || is_reminder {
                 return None;

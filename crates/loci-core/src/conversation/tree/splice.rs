@@ -145,7 +145,7 @@ fn segment(tree: &Tree<'_>, metadata: &CompactMetadata, unread: &mut Unread) -> 
 enum Walk {
     /// The nodes from head to tail.
     Whole(Vec<usize>),
-    /// The nodes from the tail up; the head was not met.
+    /// The nodes from the tail up, and the head, which was not met but would be moved too.
     Broken(Vec<usize>),
 }
 
@@ -172,5 +172,6 @@ fn walk(tree: &Tree<'_>, segment: &PreservedSegment, unread: &mut Unread) -> Wal
         }
         at = if tree.entries[idx].is_compact_boundary() { None } else { tree.parent(idx) };
     }
+    nodes.extend(head.filter(|head| seen.insert(*head)));
     Walk::Broken(nodes)
 }

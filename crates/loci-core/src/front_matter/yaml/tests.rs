@@ -71,3 +71,17 @@ fn what_is_not_understood_is_noted_or_named() {
     assert!(parse(&nested).is_err());
     assert!(parse(&format!("a:\n  {}x", "- ".repeat(10_000))).is_err());
 }
+
+proptest::proptest! {
+    /// What is cut short for speed gives what the plain definition gives.
+    #[test]
+    fn key_and_comment_end_where_their_definitions_say(text in "[a:# \t\"'\\[é]{0,24}") {
+        let ends = [text.find(": "), text.find(":\t"), text.strip_suffix(':').map(str::len)];
+        let at = ends.into_iter().flatten().min();
+        let expected = at.map(|at| (text[..at].trim_end(), text[at + 1..].trim())).filter(|(key, _)| !key.is_empty());
+        proptest::prop_assert_eq!(split_colon(&text), expected);
+        // A comment that is not there changes nothing, wherever quotes stand.
+        let plain = text.replace('#', "h");
+        proptest::prop_assert_eq!(without_comment(&plain), plain.trim());
+    }
+}

@@ -130,6 +130,17 @@ fn unknown_events_and_groups_are_reported_and_the_rest_counts() {
 }
 
 #[test]
+fn unknown_fields_of_groups_and_handlers_are_reported_and_comments_are_not() {
+    check(
+        r#"{"hooks": {"Stop": [{"matchers": "x", "_why": "y", "hooks": [
+            {"type": "command", "command": "x", "timeot": 5, "$comment": "z", "description": "d"}]}]}}"#,
+        "Stop [] command `x` user.json:2\n\
+         user.json:1: no such field: `matchers`; it has no effect\n\
+         user.json:2: no such field: `timeot`; it has no effect",
+    );
+}
+
+#[test]
 fn unreadable_if_is_reported_and_the_handler_runs_without_it() {
     let hooks = |event: &str, rule: &str| {
         format!(

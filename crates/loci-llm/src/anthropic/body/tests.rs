@@ -11,13 +11,15 @@ use super::*;
 use crate::request::{ClearResults, SystemBlock, ToolSpec};
 
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 
 fn block(json: &str) -> Block {
     serde_json::from_str(json).unwrap()
 }
 
 fn text_of(request: &Request, features: Features) -> String {
-    let body = write(request, features, &Addressee::Api, &[]);
+    let addressee = &Addressee::Api;
+    let body = write(request, Wording { features, addressee, betas: &[], cache_mark: Some(CACHE_MARK) });
     serde_json::from_slice::<Value>(&body).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }

@@ -7,10 +7,16 @@ use loci_core::raw::RawJson;
 use proptest::prelude::*;
 
 use super::*;
+use crate::pdf_text::tests::pdf_with;
 use crate::request::SystemBlock;
 
 fn block(value: Value) -> Block {
     Block::from_value(&value).unwrap()
+}
+
+/// Writes the body for a client that has read no document yet.
+fn body(request: &Request, provider: &str, server: ChatServer) -> Bytes {
+    super::body(request, provider, server, &PdfTextCache::default())
 }
 
 fn check(messages: Vec<Message>, expected: Expect) {
@@ -168,20 +174,66 @@ fn reasoning_goes_back_to_its_own_model_alone() {
 }
 
 #[test]
-fn documents_are_text_or_named() {
-    let document = |source: Value| block(json!({"type": "document", "source": source}));
+fn documents_are_text_or_files() {
+    let document = |source: Value| json!({"type": "document", "source": source});
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>";
+    let data = pdf_with("BT /F1 12 Tf 10 500 Td (Chapter one) Tj ET", [font, font], "");
+    let pdf = document(json!({"type": "base64", "media_type": "application/pdf", "data": data}));
+    let scanned = document(json!({"type": "base64", "media_type": "application/pdf", "data": "AA=="}));
+    let plain = document(json!({"type": "text", "media_type": "text/plain", "data": "words"}));
+    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "Page 1:"}, pdf]});
+    let call = block(json!({"type": "tool_use", "id": "t", "name": "Read", "input": {}}));
+    let messages = vec![
+        Message::new(Role::User, vec![block(plain), block(pdf), block(scanned)]),
+        Message::new(Role::Assistant, vec![call]),
+        Message::new(Role::User, vec![block(result)]),
+    ];
+    check(
+        messages.clone(),
+        expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"words"},{"type":"text","text":"[The text of a PDF document:]\n[Page 1 of 1]\nChapter one"},{"type":"text","text":"[A document was here (application/pdf) in which no text was found; this model takes text and images alone.]"}]}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"Read","arguments":"{}"}}]}
+            {"role":"tool","tool_call_id":"t","content":"Page 1:\n[The text of a PDF document:]\n[Page 1 of 1]\nChapter one"}"#]],
+    );
+    let request = Request::new("p/m", 100, messages);
+    let body: Value = serde_json::from_slice(&body(&request, "p", ChatServer::OpenAi)).unwrap();
+    let file = json!({"type": "file", "file": {"filename": "document.pdf",
+        "file_data": format!("data:application/pdf;base64,{data}")}});
+    assert_eq!(body["messages"][0]["content"][1], file);
+    assert_eq!(body["messages"][2]["content"], "Page 1:\n[The document is in the next message.]");
+    assert_eq!(body["messages"][3]["content"], json!([file]));
+}
+
+#[test]
+fn images_of_the_user_are_addresses() {
     check(
         vec![Message::new(
             Role::User,
             vec![
-                document(json!({"type": "text", "media_type": "text/plain", "data": "words"})),
-                document(json!({"type": "base64", "media_type": "application/pdf", "data": "AA=="})),
+                Block::new_text("look"),
+                Block::new_image("image/png", "AA=="),
+                block(json!({"type": "image", "source": {"type": "url", "url": "http://x/y.png"}})),
             ],
         )],
         expect![[
-            r#"{"role":"user","content":[{"type":"text","text":"words"},{"type":"text","text":"[A document was here (application/pdf); this model takes text and images alone.]"}]}"#
+            r#"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA==","detail":"auto"}},{"type":"image_url","image_url":{"url":"http://x/y.png","detail":"auto"}}]}"#
         ]],
     );
+}
+
+#[test]
+fn system_prompt_of_openai_s_thinking_models_is_the_developer_s() {
+    for (model, server, role) in [
+        ("p/gpt-5.2", ChatServer::OpenAi, "developer"),
+        ("p/o3-mini", ChatServer::OpenAi, "developer"),
+        ("p/gpt-4o", ChatServer::OpenAi, "system"),
+        ("p/gpt-5.2", ChatServer::Other, "system"),
+    ] {
+        let system = vec![SystemBlock { text: "one".to_owned(), is_cached: false }];
+        let request = Request { system, ..Request::new(model, 1, vec![Message::user_text("Hi")]) };
+        let body: Value = serde_json::from_slice(&body(&request, "p", server)).unwrap();
+        assert_eq!(body["messages"][0]["role"], role, "{model}");
+    }
 }
 
 /// What the user says, what the model says, and what it calls with what outcome.

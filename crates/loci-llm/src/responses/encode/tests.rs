@@ -65,3 +65,16 @@ fn request_says_everything_and_keeps_nothing_at_the_server() {
     expect![[r#"{"model":"m","max_output_tokens":100,"reasoning":{"effort":"high"},"stream":true,"store":false,"include":["reasoning.encrypted_content"],"prompt_cache_key":"s","instructions":"one","tools":[{"type":"function","name":"Read","description":"Reads.","parameters":{"type":"object","properties":{}},"strict":false}]}"#]]
         .assert_eq(&head.to_string());
 }
+
+#[test]
+fn images_of_the_user_are_addresses() {
+    let blocks = vec![
+        Block::new_text("look"),
+        Block::new_image("image/png", "AA=="),
+        block(json!({"type": "image", "source": {"type": "url", "url": "http://x/y.png"}})),
+    ];
+    let request = Request::new("p/m", 100, vec![Message::new(Role::User, blocks)]);
+    let body: Value = serde_json::from_slice(&body(&request, "p")).unwrap();
+    expect![[r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"},{"type":"input_image","image_url":"http://x/y.png","detail":"auto"}]}]"#]]
+        .assert_eq(&body["input"].to_string());
+}

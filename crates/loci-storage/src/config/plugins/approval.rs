@@ -4,8 +4,11 @@
 //! is in the scripts that these call.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use loci_core::hex::to_hex;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::super::definition_files::read_limited;
@@ -14,20 +17,30 @@ use super::{PluginFolder, edit_plugin_file};
 /// The file that keeps digests.
 const FILE: &str = ".loci-approved.json";
 
+/// What a plugin may run, as its digest is made of it. The order of the fields is part of every digest that was kept.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Runnable<'a> {
+    runs: Vec<String>,
+    hooks: Vec<&'a Value>,
+    servers: Vec<&'a Value>,
+    skill_hooks: Vec<Option<&'a Value>>,
+    settings: &'a Map<String, Value>,
+}
+
 impl PluginFolder {
     /// Returns the digest of what it may run.
     pub fn digest(&self) -> String {
-        let values =
-            |parts: &[(String, Value)]| parts.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
-        let whole = json!({
-            "runs": self.runs(),
-            "hooks": values(&self.hooks),
-            "servers": values(&self.servers),
-            "skillHooks": self.skills.iter().map(|skill| skill.hooks.clone()).collect::<Vec<_>>(),
-            "settings": self.settings,
-        });
-        let digest = Sha256::digest(whole.to_string().as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        let runnable = Runnable {
+            runs: self.runs(),
+            hooks: self.hooks.iter().map(|(_, value)| value).collect(),
+            servers: self.servers.iter().map(|(_, value)| value).collect(),
+            skill_hooks: self.skills.iter().map(|skill| skill.hooks.as_ref()).collect(),
+            settings: &self.settings,
+        };
+        // Nothing in it can fail to be written; a digest of nothing would be no plugin's.
+        let whole = serde_json::to_vec(&runnable).unwrap_or_default();
+        to_hex(&Sha256::digest(&whole))
     }
 
     /// Takes away everything that runs by itself or without a question.
@@ -35,7 +48,7 @@ impl PluginFolder {
         self.hooks.clear();
         self.servers.clear();
         self.bin = None;
-        for skill in &mut self.skills {
+        for skill in self.skills.iter_mut().map(Arc::make_mut) {
             skill.allowed_tools.clear();
             skill.hooks = None;
         }
@@ -56,6 +69,6 @@ pub fn approved_plugins(dir: &Path) -> Result<Map<String, Value>, String> {
 /// Keeps digests.
 pub fn approve_plugins(dir: &Path, digests: &[(String, String)]) -> Result<(), String> {
     edit_plugin_file(dir, FILE, |fields| {
-        fields.extend(digests.iter().map(|(plugin, digest)| (plugin.clone(), json!(digest))));
+        fields.extend(digests.iter().map(|(plugin, digest)| (plugin.clone(), Value::from(digest.as_str()))));
     })
 }

@@ -5,14 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, FileType};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use loci_stdx::RealDir;
+use loci_stdx::{EntryKind, RealDir};
 
-use super::super::definition_files::{into_text, read_limited, read_opened};
+use super::super::definition_files::{into_text, is_markdown, markdown_files, read_limited, read_opened};
 use super::is_within;
 
 /// How many entries of a directory are looked at.
@@ -24,7 +23,7 @@ pub(super) struct ContainedDir {
     root: PathBuf,
     dir: RealDir,
     /// What lies in it: what does not is not looked for.
-    names: HashMap<OsString, FileType>,
+    names: HashMap<OsString, EntryKind>,
     /// Directories that are known to be reached without a link.
     plain: HashSet<PathBuf>,
     /// What is wrong with its files.
@@ -36,16 +35,16 @@ impl ContainedDir {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let is_clean = path.is_absolute()
             && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
-        let opened = is_clean.then(|| RealDir::open(path).ok()).flatten();
-        let (root, dir) = match opened {
-            Some(dir) => (path.components().collect(), dir),
+        let opened = is_clean.then(|| RealDir::open_listed(path).ok()).flatten();
+        let (root, (dir, names)) = match opened {
+            Some(opened) => (path.components().collect(), opened),
             None => {
                 let root = path.canonicalize()?;
-                let dir = RealDir::open(&root)?;
-                (root, dir)
+                let opened = RealDir::open_listed(&root)?;
+                (root, opened)
             }
         };
-        let names = list(&root).collect();
+        let names = names.into_iter().collect();
         Ok(Self { plain: HashSet::from([root.clone()]), root, dir, names, problems: Vec::new() })
     }
 
@@ -64,14 +63,14 @@ impl ContainedDir {
         if !self.may_have(path) {
             return None;
         }
-        if self.kind_of_entry(path).is_some_and(|kind| !kind.is_symlink()) {
+        if self.kind_of_entry(path).is_some_and(|kind| kind != EntryKind::Link) {
             return Some(path.to_owned());
         }
         let metadata = path.symlink_metadata().ok()?;
         if !metadata.is_symlink() && self.is_plain(path.parent()?) {
             return Some(path.to_owned());
         }
-        let shown = self.shown(path);
+        let shown = self.relative(path);
         match path.canonicalize() {
             Ok(real) if is_within(&self.root, &real) => Some(real),
             Ok(_) => {
@@ -136,23 +135,42 @@ impl ContainedDir {
                 read_limited(&real)
             }
         };
-        Some(text.map_err(|why| format!("`{}` {why}; it is left out", self.shown(path))))
+        Some(text.map_err(|why| format!("`{}` {why}; it is left out", self.relative(path))))
     }
 
-    fn shown(&self, path: &Path) -> String {
+    /// Returns what lies in a directory inside, by name, and what each is; not more than anybody has.
+    pub(super) fn entries(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
+        let below = self.below(path).unwrap_or(path);
+        let mut all = self.dir.entries_below(below, COUNT_LIMIT).unwrap_or_default();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
+    /// Returns the Markdown files in a directory inside, and those of the directories in it, by path.
+    pub(super) fn markdown_files(&self, path: &Path) -> Vec<PathBuf> {
+        let entries = self.entries(path);
+        // Only what has directories in it has to be walked.
+        if !entries.iter().all(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Other)) {
+            return markdown_files(path);
+        }
+        let paths = entries.into_iter().map(|(name, _)| path.join(name));
+        paths.filter(|path| is_markdown(path)).collect()
+    }
+
+    fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 
     /// Tells whether there is a directory at a path; what lies in the directory itself is known.
     pub(super) fn is_dir(&self, path: &Path) -> bool {
-        match self.kind_of_entry(path).filter(|kind| !kind.is_symlink()) {
-            Some(kind) => kind.is_dir(),
+        match self.kind_of_entry(path).filter(|kind| *kind != EntryKind::Link) {
+            Some(kind) => kind == EntryKind::Dir,
             None => self.may_have(path) && path.is_dir(),
         }
     }
 
     /// Returns what an entry of the directory itself is.
-    fn kind_of_entry(&self, path: &Path) -> Option<FileType> {
+    fn kind_of_entry(&self, path: &Path) -> Option<EntryKind> {
         let name = path.file_name().filter(|_| path.parent() == Some(&self.root))?;
         self.names.get(name).copied()
     }
@@ -172,16 +190,4 @@ impl ContainedDir {
         }
         is_plain
     }
-}
-
-/// Returns what lies in a directory, by name, and what each is; not more than anybody has.
-pub(super) fn entries(dir: &Path) -> Vec<(OsString, FileType)> {
-    let mut all: Vec<_> = list(dir).take(COUNT_LIMIT).collect();
-    all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    all
-}
-
-fn list(dir: &Path) -> impl Iterator<Item = (OsString, FileType)> + use<> {
-    let found = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    found.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
 }

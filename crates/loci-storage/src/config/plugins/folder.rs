@@ -1,19 +1,20 @@
 //! One plugin's directory, read.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, parse_plugin_agent};
 use loci_core::output_style::{OutputStyle, parse_style};
 use loci_core::plugin::{
     Declared, Manifest, PluginId, PluginProblem, PluginTheme, SKILLS_DIR_MARKETPLACE, is_component_name,
-    parse_manifest,
+    is_release_version, joined_manifest,
 };
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
+use loci_stdx::EntryKind;
 use serde_json::{Map, Value};
 
-use super::super::definition_files::markdown_files;
 use super::InstallScope;
-use super::contained::{ContainedDir, entries};
+use super::contained::ContainedDir;
 
 /// What a plugin may set.
 const SETTINGS: [&str; 2] = ["agent", "subagentStatusLine"];
@@ -30,10 +31,12 @@ pub struct PluginFolder {
     pub scope: InstallScope,
     /// Its directory, without links.
     pub root: PathBuf,
+    /// The version that it was installed as, where it was: that of the tag that was fetched, whatever its manifest says.
+    pub installed_version: Option<String>,
     /// What its manifest says.
     pub manifest: Manifest,
     /// Skills and commands, by their whole names.
-    pub skills: Vec<SkillDefinition>,
+    pub skills: Vec<Arc<SkillDefinition>>,
     /// Agents, by their whole names.
     pub agents: Vec<AgentDefinition>,
     /// Output styles, by their whole names.
@@ -59,8 +62,8 @@ pub struct PluginFolder {
 /// Gives what a marketplace says of a plugin.
 type Entry<'a> = &'a dyn Fn() -> Option<Map<String, Value>>;
 
-/// Reads a plugin. One without an id is a flag's, and has the name that its manifest or its directory says. Where it has
-/// no manifest, what the marketplace says of it is one.
+/// Reads a plugin. One without an id is a flag's, and has the name that its manifest or its directory says. What the
+/// marketplace says of it adds to its manifest, or is one.
 pub fn read_plugin(
     dir: &Path,
     id: Option<&PluginId>,
@@ -109,12 +112,22 @@ pub fn read_plugin(
         id,
         scope,
         root,
+        installed_version: None,
         manifest,
     };
     let id = &plugin.id;
     plugin.problems =
         reader.files.problems.into_iter().map(|it| PluginProblem::new(id, "component", it)).collect();
     Ok(plugin)
+}
+
+impl PluginFolder {
+    /// Returns the version that others may rely on: what it was installed as, where that is a version and no commit, and
+    /// what its manifest says otherwise.
+    pub fn version(&self) -> Option<&str> {
+        let is_release = |text: &&str| is_release_version(text);
+        self.installed_version.as_deref().filter(is_release).or(self.manifest.version.as_deref())
+    }
 }
 
 struct Reader {
@@ -133,19 +146,18 @@ impl Reader {
         dir_name: &str,
         entry: Option<Entry<'_>>,
     ) -> Result<(Manifest, Vec<String>), String> {
-        if let Some(text) = self.files.read_if_there(&self.root.join(".claude-plugin").join("plugin.json")) {
-            return parse_manifest(&text?, dir_name);
-        }
-        match entry.and_then(|entry| entry()) {
-            Some(fields) => Manifest::from_fields(&fields, dir_name),
-            None => Manifest::of_dir(dir_name).map(|manifest| (manifest, Vec::new())),
-        }
+        let own = self.files.read_if_there(&self.root.join(".claude-plugin").join("plugin.json"));
+        let own = own.transpose()?;
+        let entry = entry.and_then(|entry| entry());
+        joined_manifest(own.as_deref(), entry.as_ref(), dir_name)
     }
 
-    fn skills(&mut self, manifest: &Manifest) -> Vec<SkillDefinition> {
+    fn skills(&mut self, manifest: &Manifest) -> Vec<Arc<SkillDefinition>> {
         let mut skills = Vec::new();
         let usual = PathBuf::from("skills");
-        let has_usual = self.files.is_dir(&self.root.join(&usual));
+        let is_there = |path: &PathBuf| self.root.join(path).symlink_metadata().is_ok();
+        let is_shared = manifest.has_only_skills && manifest.skills.iter().any(is_there);
+        let has_usual = !is_shared && self.files.is_dir(&self.root.join(&usual));
         let dirs: Vec<PathBuf> =
             has_usual.then_some(usual).into_iter().chain(manifest.skills.iter().cloned()).collect();
         if dirs.is_empty() {
@@ -156,17 +168,17 @@ impl Reader {
                 self.report_missing("skills", &relative);
                 continue;
             };
-            let entries = entries(&dir);
-            if entries.iter().any(|(name, kind)| name == "SKILL.md" && !kind.is_dir()) {
+            let entries = self.files.entries(&dir);
+            if entries.iter().any(|(name, kind)| name == "SKILL.md" && *kind != EntryKind::Dir) {
                 self.take_skill(manifest, &dir, &mut skills);
                 continue;
             }
             for (name, kind) in entries {
                 let path = dir.join(name);
                 // Only a link may lead elsewhere.
-                if kind.is_dir() {
+                if kind == EntryKind::Dir {
                     self.take_skill(manifest, &path, &mut skills);
-                } else if kind.is_symlink()
+                } else if kind == EntryKind::Link
                     && path.join("SKILL.md").symlink_metadata().is_ok()
                     && let Some(real) = self.files.real(&path)
                 {
@@ -180,7 +192,7 @@ impl Reader {
         skills
     }
 
-    fn take_skill(&mut self, manifest: &Manifest, dir: &Path, skills: &mut Vec<SkillDefinition>) {
+    fn take_skill(&mut self, manifest: &Manifest, dir: &Path, skills: &mut Vec<Arc<SkillDefinition>>) {
         let path = dir.join("SKILL.md");
         let Some(text) = self.files.read(&path) else { return };
         let dir_name = match dir == self.root {
@@ -198,7 +210,12 @@ impl Reader {
         push_once(&mut self.files.problems, skills, skill);
     }
 
-    fn take_command(&mut self, manifest: &Manifest, file: &NamedFile, skills: &mut Vec<SkillDefinition>) {
+    fn take_command(
+        &mut self,
+        manifest: &Manifest,
+        file: &NamedFile,
+        skills: &mut Vec<Arc<SkillDefinition>>,
+    ) {
         let Some(text) = self.files.read(&file.path) else { return };
         let Some(parts) = file.name_parts() else {
             let shown: String = file.name.to_string_lossy().escape_debug().take(80).collect();
@@ -273,7 +290,7 @@ impl Reader {
                 files.push(NamedFile { path, name });
                 continue;
             }
-            for file in markdown_files(&path) {
+            for file in self.files.markdown_files(&path) {
                 let name = file.strip_prefix(&path).unwrap_or(&file).with_extension("");
                 files.push(NamedFile { path: file, name });
             }
@@ -342,7 +359,7 @@ impl Reader {
                 continue;
             };
             let files = match self.files.is_dir(&path) {
-                true => entries(&path).into_iter().map(|(name, _)| path.join(name)).collect(),
+                true => self.files.entries(&path).into_iter().map(|(name, _)| path.join(name)).collect(),
                 false => vec![path],
             };
             for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "json")) {
@@ -421,9 +438,9 @@ fn source(manifest: &Manifest, kind: SkillKind, file: PathBuf) -> SkillSource {
     }
 }
 
-fn push_once(problems: &mut Vec<String>, skills: &mut Vec<SkillDefinition>, skill: SkillDefinition) {
+fn push_once(problems: &mut Vec<String>, skills: &mut Vec<Arc<SkillDefinition>>, skill: SkillDefinition) {
     match skills.iter().any(|other| other.name == skill.name) {
         true => problems.push(format!("it has two skills called `{}`; the first counts", skill.name)),
-        false => skills.push(skill),
+        false => skills.push(Arc::new(skill)),
     }
 }

@@ -30,16 +30,15 @@ pub struct GitSource {
     pub reference: Option<String>,
     /// A commit.
     pub commit: Option<String>,
+    /// Directories that alone are wanted; all where none is named.
+    pub sparse: Vec<String>,
 }
 
 /// Clones a repository into a directory that is not there yet; returns the commit. None of its hooks, filters or
 /// submodules is used, and nobody is asked for a password.
 pub fn clone_repository(env: &Env, source: &GitSource, into: &Path) -> Result<String, String> {
-    let is_odd = |text: &str| text.is_empty() || text.starts_with('-') || text.contains(['\0', '\n']);
-    let parts = [Some(&source.url), source.reference.as_ref(), source.commit.as_ref()];
-    if parts.into_iter().flatten().any(|text| is_odd(text)) || source.url.starts_with("ext::") {
-        return Err(format!("`{}` is no address of a repository", source.url.escape_debug()));
-    }
+    let words = source.reference.iter().chain(&source.commit).chain(&source.sparse);
+    refuse_odd_address(&source.url, &words.map(String::as_str).collect::<Vec<_>>())?;
     let parent = into.parent().ok_or("there is no place for the copy")?;
     fs::create_dir_all(parent).map_err(|error| error.to_string())?;
     let git = WorktreeGit::new(env, parent);
@@ -52,13 +51,29 @@ pub fn clone_repository(env: &Env, source: &GitSource, into: &Path) -> Result<St
     if let Some(reference) = &source.reference {
         args.extend(["--branch", reference]);
     }
+    if !source.sparse.is_empty() {
+        args.push("--sparse");
+    }
     args.extend(["--", &source.url, &place]);
     git.run(&args)?;
     let inside = WorktreeGit::new(env, into);
+    if !source.sparse.is_empty() {
+        let words = ["sparse-checkout", "set"].into_iter().chain(source.sparse.iter().map(String::as_str));
+        inside.run(&words.collect::<Vec<_>>())?;
+    }
     if let Some(commit) = &source.commit {
         inside.run(&["checkout", "--quiet", "--detach", commit])?;
     }
     inside.read(&["rev-parse", "HEAD"])
+}
+
+/// Refuses an address, or a word beside it, that git would take for something else.
+pub(super) fn refuse_odd_address(url: &str, words: &[&str]) -> Result<(), String> {
+    let is_odd = |text: &str| text.is_empty() || text.starts_with('-') || text.contains(['\0', '\n']);
+    match is_odd(url) || words.iter().any(|word| is_odd(word)) || url.starts_with("ext::") {
+        true => Err(format!("`{}` is no address of a repository", url.escape_debug())),
+        false => Ok(()),
+    }
 }
 
 /// Copies a directory to a place where nothing is, or where an older copy is, which it replaces. Returns what was left

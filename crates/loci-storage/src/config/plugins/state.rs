@@ -1,13 +1,16 @@
 //! Which plugins are installed, and which marketplaces are known.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use loci_core::plugin::{PluginId, PluginProblem};
+use loci_core::plugin::{PluginId, PluginProblem, Renamed, renamed};
 use loci_stdx::read_regular_to_string;
 use serde_json::{Map, Value};
 
 use super::super::definition_files::read_limited;
+use super::folder::{PluginFolder, read_plugin};
 
 /// Who a plugin is installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +62,10 @@ pub struct InstalledPlugin {
     pub commit: Option<String>,
     /// Whether it came because another plugin needed it.
     pub is_dependency: bool,
+    /// When it was installed, as written.
+    pub installed_at: Option<String>,
+    /// When it was last brought up to date, as written.
+    pub updated_at: Option<String>,
 }
 
 /// A marketplace that is known.
@@ -111,6 +118,14 @@ impl PluginState {
         self.marketplaces.iter().find(|it| it.name == name)
     }
 
+    /// Reads the files of an installed plugin, with what its marketplace adds.
+    pub fn read_installed(&self, installed: &InstalledPlugin) -> Result<PluginFolder, PluginProblem> {
+        let entry = || self.marketplace_entry(&installed.id);
+        let mut plugin = read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))?;
+        plugin.installed_version.clone_from(&installed.version);
+        Ok(plugin)
+    }
+
     /// Returns what a plugin's marketplace says of it.
     pub fn marketplace_entry(&self, id: &PluginId) -> Option<Map<String, Value>> {
         let (manifest, _) = marketplace_manifest(&self.marketplace(&id.marketplace)?.location).ok()?;
@@ -118,11 +133,44 @@ impl PluginState {
     }
 }
 
+/// A catalogue that several look at.
+type SharedCatalogue = Arc<Map<String, Value>>;
+
+/// The catalogues of marketplaces, each read once and not before somebody asks.
+pub(super) struct Catalogues<'a> {
+    state: &'a PluginState,
+    /// Those that were asked for; none where one cannot be read. Guards nothing else.
+    read: Mutex<BTreeMap<String, Option<SharedCatalogue>>>,
+}
+
+impl<'a> Catalogues<'a> {
+    pub(super) fn new(state: &'a PluginState) -> Self {
+        Self { state, read: Mutex::default() }
+    }
+
+    /// Returns what a plugin's marketplace says of it.
+    pub(super) fn entry(&self, id: &PluginId) -> Option<Map<String, Value>> {
+        let catalogue = self.catalogue(&id.marketplace)?;
+        catalogue_entry(&catalogue, &id.name).cloned()
+    }
+
+    /// Returns what became of a plugin that its marketplace has no more.
+    pub(super) fn renamed(&self, id: &PluginId) -> Option<Renamed> {
+        let catalogue = self.catalogue(&id.marketplace)?;
+        renamed(&catalogue, &id.name)
+    }
+
+    fn catalogue(&self, marketplace: &str) -> Option<SharedCatalogue> {
+        let known = self.state.marketplace(marketplace)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read_now =
+            || marketplace_manifest(&known.location).ok().map(|(catalogue, _)| Arc::new(catalogue));
+        read.entry(marketplace.to_owned()).or_insert_with(read_now).clone()
+    }
+}
+
 /// Returns what a catalogue says of a plugin.
-pub(super) fn catalogue_entry<'a>(
-    catalogue: &'a Map<String, Value>,
-    name: &str,
-) -> Option<&'a Map<String, Value>> {
+fn catalogue_entry<'a>(catalogue: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String, Value>> {
     let mut entries = catalogue.get("plugins")?.as_array()?.iter();
     entries.find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?.as_object()
 }
@@ -202,6 +250,8 @@ fn installed(id: &PluginId, entry: &Value) -> Option<InstalledPlugin> {
         path,
         version: text("version"),
         commit: text("gitCommitSha"),
+        installed_at: text("installedAt"),
+        updated_at: text("lastUpdated"),
         is_dependency: entry.get("installedAsDependency").and_then(Value::as_bool) == Some(true),
     })
 }

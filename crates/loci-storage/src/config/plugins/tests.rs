@@ -160,6 +160,43 @@ fn hostile_files_cost_themselves() {
     assert_eq!(found.problems.len(), 6, "{}", messages(&found.problems));
 }
 
+/// What is too large, or leads in a circle, is left out by itself; the rest of the plugin counts.
+#[test]
+fn huge_front_matter_and_links_in_circles_cost_themselves() {
+    let dir = TempDir::new().unwrap();
+    let huge = format!("---\nname: huge\ndescription: {}\n---\nx", "a".repeat(10 << 20));
+    let deep = format!("---\nname: deep\ndescription: {}\n---\nx", "[".repeat(100_000));
+    let root = plugin(
+        dir.path(),
+        "p",
+        &[
+            ("skills/good/SKILL.md", "---\ndescription: d\n---\nx"),
+            ("skills/huge/SKILL.md", &huge),
+            ("skills/deep/SKILL.md", &deep),
+            ("commands/huge.md", &huge),
+            ("commands/fix.md", "x"),
+            ("agents/huge.md", &huge),
+            ("agents/good.md", "---\nname: good\ndescription: d\n---\nx"),
+            ("output-styles/huge.md", &huge),
+        ],
+    );
+    symlink(".", root.join("commands/again")).unwrap();
+    symlink("../skills", root.join("skills/circle")).unwrap();
+    fs::create_dir_all(root.join("skills/self")).unwrap();
+    symlink("SKILL.md", root.join("skills/self/SKILL.md")).unwrap();
+    symlink("self", root.join("skills/link")).unwrap();
+    let found = given(&root);
+    let names: Vec<&str> = found.skills.iter().map(|it| it.name.as_str()).collect();
+    assert!(names.contains(&"p:good") && names.contains(&"p:deep") && names.contains(&"p:fix"), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("huge") || name.contains("circle")), "{names:?}");
+    // Links that go in a circle end somewhere, and not after thousands of files.
+    assert!(names.len() < 20, "{names:?}");
+    assert_eq!(found.agents.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["p:good"]);
+    assert!(found.styles.is_empty());
+    let said = messages(&found.problems);
+    assert!(said.matches("larger than 1 MiB").count() >= 4, "{said}");
+}
+
 fn installed(dir: &Path, plugins: &Value) -> PluginPlaces<'static> {
     write(dir.join("plugins/installed_plugins.json"), &json!({"version": 2, "plugins": plugins}).to_string());
     PluginPlaces {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::Env;
 
+use super::GivenSettings;
 use super::trust::{self, Checkout};
 use crate::layout::ConfigHome;
 
@@ -65,6 +66,8 @@ pub struct SettingsPlaces {
     pub state_file: PathBuf,
     /// What is read.
     pub sources: SettingsSources,
+    /// What the administrator's program printed; it takes the place of the administrator's files.
+    pub policy: Option<GivenSettings>,
     pub(super) cwd: PathBuf,
     pub(super) home_dir: PathBuf,
     pub(super) checkout: Option<Checkout>,
@@ -87,6 +90,7 @@ impl SettingsPlaces {
             managed_dir: managed_dir.to_owned(),
             state_file: home.state_file().to_owned(),
             sources,
+            policy: None,
             cwd: env.cwd.clone(),
             home_dir: env.home.clone(),
             checkout,

@@ -7,8 +7,10 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
+use loci_stdx::{EntryKind, dir_entries};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -34,7 +36,7 @@ pub(super) struct SkillFile {
     /// What it looked like, where that is known without another look.
     pub(super) print: Option<FilePrint>,
     /// What it says, or why it cannot be read, where it was read along.
-    pub(super) said: Option<Result<SkillDefinition, String>>,
+    pub(super) said: Option<Result<Arc<SkillDefinition>, String>>,
 }
 
 impl SkillFile {
@@ -72,16 +74,13 @@ impl SkillsDir {
     pub(in crate::config) fn open(path: &Path) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        let found = fs::read_dir(path).ok()?.filter_map(Result::ok).take(COUNT_LIMIT);
-        let mut found: Vec<_> = found
-            .filter_map(|entry| Some((entry.file_type().ok()?, entry.file_name())))
-            .filter(|(kind, _)| kind.is_dir() || kind.is_symlink())
-            .collect();
-        found.sort_unstable_by(|(_, one), (_, other)| one.cmp(other));
+        let mut found = dir_entries(&fd, COUNT_LIMIT).ok()?;
+        found.retain(|(_, kind)| matches!(kind, EntryKind::Dir | EntryKind::Link));
+        found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let real = fs::canonicalize(path).ok().filter(|real| real != path);
         let mut dir = Self { path: path.to_owned(), real, fd, entries: Vec::new(), plugins: Vec::new() };
         let mut manifest = OsString::new();
-        for (kind, name) in found {
+        for (name, kind) in found {
             manifest.clear();
             manifest.push(&name);
             manifest.push(MANIFEST);
@@ -91,7 +90,7 @@ impl SkillsDir {
             }
             let Ok(name) = name.into_string() else { continue };
             if !name.eq_ignore_ascii_case(RESERVED) && !name.starts_with('.') {
-                dir.entries.push(Entry { name, is_link: kind.is_symlink() });
+                dir.entries.push(Entry { name, is_link: kind == EntryKind::Link });
             }
         }
         Some(dir)
@@ -108,7 +107,7 @@ impl SkillsDir {
     }
 
     /// Looks at the file of an entry; none where it has none.
-    pub(super) fn look(&self, idx: usize, scope: SkillScope) -> Option<SkillFile> {
+    pub(super) fn stat(&self, idx: usize, scope: SkillScope) -> Option<SkillFile> {
         let entry = self.entries.get(idx)?;
         let stat = rustix::fs::statat(&self.fd, entry.file(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
@@ -149,7 +148,7 @@ impl SkillsDir {
             }
         };
         let said = text.and_then(|()| as_text(buffer));
-        file.said = Some(said.map(|text| parse_skill(text, &file.name, file.source(is_trusted))));
+        file.said = Some(said.map(|text| Arc::new(parse_skill(text, &file.name, file.source(is_trusted)))));
         Some(file)
     }
 

@@ -63,8 +63,13 @@ impl SkillsPrefetch {
                 files = self.state.read();
             }
         }
-        files.sort_unstable_by_key(|(idx, _)| *idx);
-        files.into_iter().map(|(_, file)| file).collect()
+        // Each has its place: sorting would move them about.
+        let mut placed: Vec<Option<SkillFile>> = Vec::new();
+        placed.resize_with(files.iter().map(|(idx, _)| idx + 1).max().unwrap_or(0), || None);
+        for (idx, file) in files {
+            placed[idx] = Some(file);
+        }
+        placed.into_iter().flatten().collect()
     }
 }
 

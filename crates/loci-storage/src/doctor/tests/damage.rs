@@ -326,7 +326,7 @@ fn damage_line(damage: Damage, lab: &mut Lab, place: &SessionPlace) {
 fn remove_content(damage: Damage, lab: &Lab, place: &SessionPlace) {
     let text = if damage == ContentGone { "after" } else { "before" };
     let digest = BlobStore::new(&lab.home).put(format!("{text} {}\n", place.id()).as_bytes()).unwrap();
-    let hex = loci_core::file_history::to_hex(&digest);
+    let hex = loci_core::hex::to_hex(&digest);
     fs::remove_file(lab.home.loci_dir().join(format!("blobs/{}/{}", &hex[..2], &hex[2..]))).unwrap();
 }
 

@@ -163,7 +163,7 @@ impl Writer<'_> {
             json!([{"type": "tool_use", "id": format!("toolu_{turn}"), "name": "Edit", "input": input}]);
         let caller = self.entry("assistant", call, Value::Null);
         let digest = Sha256::digest(path.to_string_lossy().as_bytes());
-        let digest = loci_core::file_history::to_hex(&digest);
+        let digest = loci_core::hex::to_hex(&digest);
         let dir = self.lab.home.file_history_dir(self.place.id());
         fs::create_dir_all(&dir).unwrap();
         let id = self.place.id().clone();
@@ -224,7 +224,7 @@ impl Writer<'_> {
         let blobs = BlobStore::new(&self.lab.home);
         let state = |content: String| {
             let digest = blobs.put(content.as_bytes()).unwrap();
-            json!({"is": "file", "content": format!("sha256:{}", loci_core::file_history::to_hex(&digest)), "mode": 420,
+            json!({"is": "file", "content": format!("sha256:{}", loci_core::hex::to_hex(&digest)), "mode": 420,
                 "size": content.len()})
         };
         let id = self.place.id();

@@ -15,17 +15,7 @@ const BLOCK: usize = 64 * 1024;
 /// Returns the name of a file's backup.
 fn name_of(path: &Path, version: u64) -> String {
     use std::os::unix::ffi::OsStrExt;
-    backup_file_name(&hex(&Sha256::digest(path.as_os_str().as_bytes())), version)
-}
-
-/// Writes bytes as lower-case hex.
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|nibble| DIGITS[usize::from(nibble)] as char)
-        .collect()
+    backup_file_name(&loci_core::hex::to_hex(&Sha256::digest(path.as_os_str().as_bytes())), version)
 }
 
 /// Returns the first version that no backup of this file has.

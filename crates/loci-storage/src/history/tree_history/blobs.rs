@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use loci_core::file_history::to_hex;
+use loci_core::hex::to_hex;
 use loci_stdx::{create_private_dir_all, open_regular};
 use sha2::{Digest, Sha256};
 

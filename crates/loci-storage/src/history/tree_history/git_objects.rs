@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use loci_core::file_history::to_hex;
+use loci_core::hex::to_hex;
 use loci_stdx::Env;
 
 /// The variables of the environment that git is given.

@@ -1,7 +1,8 @@
 //! Commits in a repository's object store, read without starting git: loose files, and packs with their deltas.
 //!
 //! A reader of the beginning of the history and nothing more. Whatever it does not know (other hashes, alternates,
-//! hundreds of packs, objects that are elsewhere) it says nothing about, and git is asked instead.
+//! hundreds of packs, objects that are elsewhere) it says nothing about, and git is asked instead. That is why it is written by
+//! hand, although `gix-object` and `gix-pack` exist: with git to ask in doubt, this much is enough.
 
 use std::cell::OnceCell;
 use std::fs::{self, File};
@@ -39,7 +40,7 @@ impl ObjectId {
     }
 
     fn hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        loci_core::hex::to_hex(&self.0)
     }
 }
 

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use loci_core::passage::Passage;
 use loci_core::search::each_word;
-use loci_stdx::{Packed, checksum, create_private, put_number, put_text};
+use loci_stdx::{create_private, put_number, put_text};
 use rustc_hash::FxHashMap;
 
+use super::part_sum::part_sum;
 use super::passage_reader::{LocatedPassage, Spot, voice_number};
 use super::segment::{FILE_MARK, HEAD, MAGIC, Outline, Part, Segment, damaged};
 use super::source::{SegmentSource, put_sources};
@@ -115,7 +116,6 @@ impl Builder {
             }
         }
         let passages = self.absorb_rows(segment, &sources)?;
-        let (numbers, lists) = (&mut self.numbers, &mut self.lists);
         let mut found = Vec::new();
         segment.each_word("", |word, n_passages, part| {
             found.push((word.to_owned(), n_passages, part));
@@ -123,18 +123,20 @@ impl Builder {
         })?;
         for (word, n_passages, part) in found {
             let list = segment.read_list(n_passages, part)?;
-            let is_kept = |passage: &u32| passages[*passage as usize].is_some();
-            if !list.passages.iter().any(is_kept) {
-                continue;
-            }
-            let growing = list_of(numbers, lists, &word);
-            let mut positions = Packed(list.positions());
-            for (passage, count) in list.passages.iter().zip(&list.counts) {
-                let before = positions.0;
-                positions.skip_numbers(*count).ok_or_else(damaged)?;
-                if let Some(passage) = passages[*passage as usize] {
-                    growing.add_counted(passage, *count, &before[..before.len() - positions.0.len()]);
+            let mut postings = list.postings_with_positions()?;
+            let mut kept = Vec::new();
+            while postings.advance()? {
+                let positions = postings.positions()?;
+                if let Some(passage) = passages.get(postings.passage() as usize).copied().flatten() {
+                    kept.push((passage, postings.count(), positions.0));
                 }
+            }
+            // A word that nothing of what is kept has does not come along.
+            if !kept.is_empty() {
+                let growing = list_of(&mut self.numbers, &mut self.lists, &word);
+                kept.into_iter().for_each(|(passage, count, positions)| {
+                    growing.add_counted(passage, count, positions);
+                });
             }
         }
         Ok(())
@@ -318,7 +320,7 @@ struct SegmentWriter {
 impl SegmentWriter {
     fn put(&mut self, bytes: &[u8]) -> io::Result<Part> {
         self.file.write_all(bytes)?;
-        let part = Part { at: self.at, len: bytes.len() as u64, sum: checksum(bytes) };
+        let part = Part { at: self.at, len: bytes.len() as u64, sum: part_sum(bytes) };
         self.at += part.len;
         Ok(part)
     }

@@ -2,7 +2,7 @@
 //! changed.
 //!
 //! ```text
-//! head       "LOCIIDX3", where the outline is, how long it is, its checksum (four times eight bytes)
+//! head       "LOCIIDX4", where the outline is, how long it is, its checksum (four times eight bytes)
 //! lists      for each word the passages that have it: the step from the passage before, and how often; then for each
 //!            of them where it stands among the passage's words: the step from the one before
 //! words      blocks of up to 64 words in order: what a word shares with the one before, the rest, its list
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Everything that is read has a checksum in what pointed to it, the places of passages aside: those are held against
-//! the session file itself before anybody sees them. A word that begins with U+0001 is a file that a call names.
+//! the session file itself before anybody sees them. Checksums are those of [`super::part_sum`]. A word that begins with U+0001 is a file that a call names.
 
 use std::fs::File;
 use std::io;
@@ -21,13 +21,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use loci_core::search::Term;
-use loci_stdx::{Packed, checksum, in_parallel, open_regular};
+use loci_stdx::{Packed, in_parallel, open_regular};
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::part_sum::part_sum;
 use super::passage_reader::Spot;
+use super::postings::PackedList;
 use super::source::{SegmentSource, read_sources};
 
-pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX3";
+pub(super) const MAGIC: &[u8; 8] = b"LOCIIDX4";
 pub(super) const HEAD: usize = 32;
 /// How many bytes of `places` a passage has.
 pub(super) const PLACE: usize = 16;
@@ -42,6 +46,13 @@ pub(super) struct Part {
     pub(super) at: u64,
     pub(super) len: u64,
     pub(super) sum: u64,
+}
+
+/// Where the list of a word is, and how many passages it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListPart {
+    pub(super) n_passages: u32,
+    part: Part,
 }
 
 /// What a segment says about itself.
@@ -67,29 +78,14 @@ pub(super) struct Outline {
     pub(super) places: Part,
 }
 
-/// Which passages have a word, and how often each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct List {
-    pub(super) passages: Vec<u32>,
-    pub(super) counts: Vec<u32>,
-    /// The list as it was read, and where in it the positions begin.
-    bytes: Vec<u8>,
-    positions: usize,
-}
-
-impl List {
-    /// Returns where the word stands in each passage, one after another; nothing, where several lists were joined.
-    pub(super) fn positions(&self) -> &[u8] {
-        self.bytes.get(self.positions..).unwrap_or_default()
-    }
-}
-
 /// An open segment.
 pub(super) struct Segment {
     pub(super) name: String,
     pub(super) outline: Outline,
     file: File,
     blocks: Vec<u8>,
+    /// Where the passages of each source end: they are in the order of their sources.
+    source_ends: Vec<u32>,
     lengths: OnceLock<Vec<u8>>,
     times: OnceLock<Vec<u8>>,
     tool_numbers: OnceLock<Vec<u8>>,
@@ -140,6 +136,7 @@ impl Segment {
         let text = read(&file, Part { at: number(8)?, len: number(16)?, sum: number(24)? })?;
         let mut outline: Outline = serde_json::from_slice(&text).map_err(|_| damaged())?;
         outline.sources = read_sources(&read(&file, outline.source_bytes)?).ok_or_else(damaged)?;
+        let source_ends = source_ends(&outline).ok_or_else(damaged)?;
         let blocks = read(&file, outline.blocks)?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
@@ -147,6 +144,7 @@ impl Segment {
             outline,
             file,
             blocks,
+            source_ends,
             lengths: OnceLock::new(),
             times: OnceLock::new(),
             tool_numbers: OnceLock::new(),
@@ -188,7 +186,22 @@ impl Segment {
             lists.push((n_passages, part));
             true
         })?;
-        lists.into_iter().try_for_each(|(n_passages, part)| self.read_list(n_passages, part).map(drop))
+        for (n_passages, part) in lists {
+            let list = self.read_list(n_passages, part)?;
+            let mut postings = list.postings_with_positions()?;
+            while postings.advance()? {}
+        }
+        Ok(())
+    }
+
+    /// Returns where the passages of each source end.
+    pub(super) fn source_ends(&self) -> &[u32] {
+        &self.source_ends
+    }
+
+    /// Returns the source of a passage, without looking at its place.
+    pub(super) fn source_of(&self, passage: u32) -> usize {
+        self.source_ends.partition_point(|end| *end <= passage)
     }
 
     /// Returns the source of a passage and its spot there.
@@ -223,18 +236,41 @@ impl Segment {
         column(&self.places, &self.file, self.outline.places).map(drop)
     }
 
-    /// Returns the list of a term; words with one beginning are taken together.
-    pub(super) fn list(&self, term: &Term) -> io::Result<List> {
+    /// Returns how many words each passage has, read into room that is there.
+    pub(super) fn lengths_in<'a>(&self, room: &'a mut Vec<u8>) -> io::Result<Column<'a, 4>> {
+        read_into(&self.file, self.outline.lengths, room)?;
+        Ok(Column(room.as_chunks().0))
+    }
+
+    /// Returns the time of each passage, read into room that is there.
+    pub(super) fn times_in<'a>(&self, room: &'a mut Vec<u8>) -> io::Result<Column<'a, 8>> {
+        read_into(&self.file, self.outline.times, room)?;
+        Ok(Column(room.as_chunks().0))
+    }
+
+    /// Returns where the lists of the words are that a term means.
+    pub(super) fn list_parts(&self, term: &Term) -> io::Result<Vec<ListPart>> {
         let mut found = Vec::new();
         self.each_word(&term.text, |word, n_passages, part| {
             if term.matches(word) && !word.starts_with(FILE_MARK) {
-                found.push((n_passages, part));
+                found.push(ListPart { n_passages: n_passages.min(self.outline.n_passages), part });
             }
             word == term.text || word.starts_with(&term.text)
         })?;
-        let lists: io::Result<Vec<List>> =
-            found.into_iter().map(|(n, part)| self.read_list(n, part)).collect();
-        Ok(joined(lists?))
+        Ok(found)
+    }
+
+    /// Returns the list of all words that a term means, taken together.
+    pub(super) fn joined_list(&self, parts: &[ListPart]) -> io::Result<PackedList> {
+        let lists: io::Result<Vec<PackedList>> =
+            parts.iter().map(|it| self.read_list(it.n_passages, it.part)).collect();
+        Ok(PackedList::join(lists?)?)
+    }
+
+    /// Reads a list into the room of another.
+    pub(super) fn read_list_into(&self, it: ListPart, list: &mut PackedList) -> io::Result<()> {
+        let read = |room: &mut Vec<u8>| read_into(&self.file, it.part, room);
+        list.refill(it.n_passages, self.outline.n_passages, read)
     }
 
     /// Returns the passages with calls that name a file of which `is_meant` says yes.
@@ -250,7 +286,11 @@ impl Segment {
         })?;
         let mut passages = Vec::new();
         for (n_passages, part) in found {
-            passages.extend(self.read_list(n_passages, part)?.passages);
+            let list = self.read_list(n_passages, part)?;
+            let mut postings = list.postings();
+            while postings.advance()? {
+                passages.push(postings.passage());
+            }
         }
         Ok(passages)
     }
@@ -292,15 +332,20 @@ impl Segment {
         Ok(from)
     }
 
-    pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<List> {
-        let bytes = read(&self.file, part)?;
-        let n_passages = n_passages.min(self.outline.n_passages) as usize;
-        let mut packed = Packed(&bytes);
-        let steps = packed.steps(n_passages, self.outline.n_passages);
-        let (passages, counts) = steps.ok_or_else(damaged)?;
-        let positions = bytes.len() - packed.0.len();
-        Ok(List { passages, counts, bytes, positions })
+    pub(super) fn read_list(&self, n_passages: u32, part: Part) -> io::Result<PackedList> {
+        Ok(PackedList::new(read(&self.file, part)?, n_passages, self.outline.n_passages))
     }
+}
+
+/// Adds up how many passages sources have; `None` when those are not the segment's.
+fn source_ends(outline: &Outline) -> Option<Vec<u32>> {
+    let mut ends = Vec::with_capacity(outline.sources.len());
+    let mut end = 0_u32;
+    for source in &outline.sources {
+        end = end.checked_add(source.n_passages)?;
+        ends.push(end);
+    }
+    (end == outline.n_passages).then_some(ends)
 }
 
 /// Reads the next word of a block into `word`, and returns where its list is.
@@ -327,34 +372,34 @@ fn part_of(bytes: &mut Packed<'_>) -> Option<Part> {
     Some(Part { at, len, sum })
 }
 
-fn joined(mut lists: Vec<List>) -> List {
-    if lists.len() <= 1 {
-        return lists.pop().unwrap_or_default();
-    }
-    let pairs = lists.into_iter().flat_map(|list| list.passages.into_iter().zip(list.counts));
-    let mut pairs: Vec<(u32, u32)> = pairs.collect();
-    pairs.sort_unstable();
-    let mut all = List::default();
-    for (passage, count) in pairs {
-        match all.counts.last_mut().filter(|_| all.passages.last() == Some(&passage)) {
-            Some(sum) => *sum += count,
-            None => {
-                all.passages.push(passage);
-                all.counts.push(count);
-            }
-        }
-    }
-    all
+fn read(file: &File, part: Part) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_into(file, part, &mut bytes)?;
+    Ok(bytes)
 }
 
-fn read(file: &File, part: Part) -> io::Result<Vec<u8>> {
+/// Reads into room that is there. New room of a megabyte costs as much as what is read into it: each page of it is made when
+/// it is first touched.
+fn read_into(file: &File, part: Part, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
     let size = file.metadata()?.len();
     if part.at.checked_add(part.len).is_none_or(|end| end > size) {
         return Err(damaged());
     }
-    let mut bytes = vec![0; usize::try_from(part.len).map_err(|_| damaged())?];
-    file.read_exact_at(&mut bytes, part.at)?;
-    if checksum(&bytes) == part.sum { Ok(bytes) } else { Err(damaged()) }
+    // Bytes that are about to be read need not be zeros first.
+    let len = usize::try_from(part.len).map_err(|_| damaged())?;
+    bytes.reserve_exact(len);
+    while bytes.len() < len {
+        let at = part.at + bytes.len() as u64;
+        match rustix::io::pread(file, spare_capacity(bytes), at) {
+            Ok(0) => return Err(damaged()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // There may be room for more than was asked for.
+    bytes.truncate(len);
+    if part_sum(bytes) == part.sum { Ok(()) } else { Err(damaged()) }
 }
 
 fn column<'a>(cell: &'a OnceLock<Vec<u8>>, file: &File, part: Part) -> io::Result<&'a [u8]> {

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use loci_core::ids::SessionId;
 use loci_stdx::in_parallel;
 use rustix::fs::{AtFlags, FileType, statat};
 
-use super::{FindError, entries_of, id_of, subdirectories};
+use super::{FindError, entries_of, subdirectories};
 use crate::layout::{ConfigHome, SessionPlace};
 
 /// How many threads list directories and look at files, and how many files each takes at once.
@@ -82,12 +84,16 @@ pub(crate) fn all_session_files(home: &ConfigHome) -> Result<SessionFiles, FindE
 }
 
 /// Hands every session file of all projects to `take`, which adds what it makes of it to a list, and returns all that was
-/// made and the directories that could not be listed. `take` is called on several threads.
+/// made and the directories that could not be listed. `take` is called on several threads. Files come in the order of their
+/// paths, so that whoever sorts by those has next to nothing to move.
 pub(crate) fn all_session_files_with<T: Send>(
     home: &ConfigHome,
     take: impl Fn(ListedFile, &mut Vec<T>) + Sync,
 ) -> Result<(Vec<T>, Vec<PathBuf>), FindError> {
-    Ok(session_files_with(&subdirectories(&home.projects_dir())?, take))
+    let mut dirs = subdirectories(&home.projects_dir())?;
+    // As it is in paths: what is below a directory comes behind a longer name whose next letter is before the slash.
+    dirs.sort_by_cached_key(|dir| [dir.as_os_str().as_bytes(), b"/"].concat());
+    Ok(session_files_with(&dirs, take))
 }
 
 /// Returns the session files of some directories, those of each in order. A link counts as what it leads to; a file that is
@@ -95,6 +101,18 @@ pub(crate) fn all_session_files_with<T: Send>(
 pub(crate) fn session_files_in(dirs: &[PathBuf]) -> SessionFiles {
     let (sessions, unread) = session_files_with(dirs, |listed, sessions| sessions.push(listed));
     SessionFiles { sessions, unread }
+}
+
+/// Returns the session files that some directories name, those of each in order; none of them is looked at.
+pub(crate) fn named_sessions_in(dirs: &[PathBuf]) -> Vec<SessionPlace> {
+    let named = in_parallel(dirs.len(), MOST_LISTERS, |idx| Names::read(&dirs[idx]));
+    let place = |dir: &Path, name: &OsString| Some(SessionPlace::new(dir.join(name), id_of_name(name)?));
+    let places = named.iter().flatten().flat_map(|names| names.files.iter().map(|name| (names.dir, name)));
+    places.filter_map(|(dir, name)| place(dir, name)).collect()
+}
+
+fn id_of_name(name: &OsStr) -> Option<SessionId> {
+    SessionId::parse(name.to_str()?.strip_suffix(".jsonl")?).ok()
 }
 
 fn session_files_with<T: Send>(
@@ -143,7 +161,7 @@ impl<'a> Names<'a> {
     }
 
     fn listed(&self, dir: Option<&File>, name: &OsStr) -> Option<ListedFile> {
-        let id = id_of(Path::new(name))?;
+        let id = id_of_name(name)?;
         let file = self.dir.join(name);
         let stamp = dir.map_or_else(|| FileStamp::read(&file), |dir| FileStamp::read_in(dir, name))?;
         let has_companion =

@@ -90,6 +90,17 @@ impl ListingCache {
         files.iter().map(|(place, stamp)| look_up(place, *stamp)).collect()
     }
 
+    /// Returns when files were used last as far as is known; whether they have changed since is not looked at.
+    pub(super) fn newest_of(&self, files: &[SessionPlace]) -> Vec<Option<i64>> {
+        let mut near = 0;
+        let mut newest_of = |place: &SessionPlace| {
+            let record = self.find(place.file(), near)?;
+            near = record + 1;
+            Some(self.record(record)?.head()?.newest_ms)
+        };
+        files.iter().map(&mut newest_of).collect()
+    }
+
     /// Unpacks the facts of a record.
     pub(super) fn metadata_at(&self, record: usize) -> Option<SessionMetadata> {
         self.record(record)?.facts()

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use loci_storage::search::IndexUse;
 use proptest::prelude::*;
 
-use super::{add, append, check_same, index_dir, messages, prompt, search, segments, update, wish};
+use super::{add, append, check_same, index_dir, messages, prompt, search, search_for, segments, update};
 use crate::support::World;
 
 fn world() -> World {
@@ -33,15 +33,15 @@ fn a_session_that_changed_otherwise_than_by_growing_is_read_anew() {
         fs::File::options().append(true).open(&file).unwrap().set_modified(later).unwrap();
     };
     rewrite(&text.replace("port", "fort"));
-    assert_eq!(check_same(&world, &wish("fort")).hits.len(), 6, "the same size, other words");
+    assert_eq!(check_same(&world, &search_for("fort")).hits.len(), 6, "the same size, other words");
     rewrite(&text[..text.find('\n').unwrap() + 1]);
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 19, "shorter");
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 19, "shorter");
     rewrite(&format!("{}{}\n", text.replace("port", "fort"), prompt("new", "fort")));
-    assert_eq!(check_same(&world, &wish("fort")).hits.len(), 7, "longer, but not by growing");
+    assert_eq!(check_same(&world, &search_for("fort")).hits.len(), 7, "longer, but not by growing");
     fs::remove_file(&file).unwrap();
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 18, "gone");
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 18, "gone");
     update(&world, "b");
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 18);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 18);
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn a_line_without_an_end_is_found_and_read_again_when_it_has_one() {
     let file = add(&world, 1, &[prompt("u1", "port")]);
     append(&file, &prompt("u2", "port too").to_string());
     update(&world, "a");
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 2);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 2);
     append(&file, "\n");
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 2);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 2);
     append(&file, "{\"type\":\"user\",\"uuid\":\"torn");
     update(&world, "b");
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 2);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 2);
 }
 
 /// Invariant 4 of `docs/design/index.md`.
@@ -63,10 +63,10 @@ fn a_line_without_an_end_is_found_and_read_again_when_it_has_one() {
 fn an_index_that_cannot_be_written_or_read_hides_nothing() {
     let world = world();
     fs::remove_dir_all(index_dir(&world)).unwrap();
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 24);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 24);
     fs::write(index_dir(&world), "not a directory").unwrap();
-    assert_eq!(search(&world, &wish("port"), IndexUse::Normal).hits.len(), 24);
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 24);
+    assert_eq!(search(&world, &search_for("port"), IndexUse::Normal).hits.len(), 24);
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 24);
 }
 
 /// What an interrupted writer left is cleared away by the next.
@@ -77,7 +77,7 @@ fn leftover_index_files_do_no_harm() {
     fs::write(index_dir(&world).join("half.new"), &segment[..segment.len() / 2]).unwrap();
     fs::write(index_dir(&world).join("torn.seg"), &segment[..segment.len() / 2]).unwrap();
     fs::write(index_dir(&world).join("twice.seg"), &segment).unwrap();
-    assert_eq!(check_same(&world, &wish("port")).hits.len(), 24, "the same twice counts once");
+    assert_eq!(check_same(&world, &search_for("port")).hits.len(), 24, "the same twice counts once");
     update(&world, "b");
     assert!(!index_dir(&world).join("half.new").exists() && !index_dir(&world).join("torn.seg").exists());
 }
@@ -100,8 +100,8 @@ proptest! {
         }
         fs::write(&path, bytes).unwrap();
         for text in ["port", "call", "text", "port call", "\"of call\""] {
-            check_same(&world, &wish(text));
+            check_same(&world, &search_for(text));
         }
-        prop_assert_eq!(messages(&check_same(&world, &wish("port"))).len(), 24);
+        prop_assert_eq!(messages(&check_same(&world, &search_for("port"))).len(), 24);
     }
 }

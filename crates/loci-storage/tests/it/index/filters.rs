@@ -4,7 +4,7 @@ use loci_core::passage::Voice;
 use loci_storage::search::SearchFilter;
 use serde_json::{Value, json};
 
-use super::{add, check_same, messages, update, wish};
+use super::{add, check_same, messages, search_for, update};
 use crate::support::World;
 
 fn at(mut line: Value, time: &str, branch: &str) -> Value {
@@ -36,7 +36,7 @@ fn world() -> World {
 }
 
 fn check(world: &World, filter: SearchFilter, expected: &[&str]) {
-    let mut found = messages(&check_same(world, &super::SearchQuery { filter, ..wish("port") }));
+    let mut found = messages(&check_same(world, &super::SearchQuery { filter, ..search_for("port") }));
     found.sort();
     assert_eq!(found, expected);
 }

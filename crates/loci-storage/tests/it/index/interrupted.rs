@@ -8,7 +8,7 @@ use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_storage::search::{IndexUse, SearchObserver, update_index};
 
-use super::{add, check_same, index_dir, prompt, search, segments, update, wish};
+use super::{add, check_same, index_dir, prompt, search, search_for, segments, update};
 use crate::support::World;
 
 const SESSIONS: u32 = 12;
@@ -63,12 +63,12 @@ fn n_unknown(world: &World, unique: &str) -> u64 {
 #[test]
 fn indexing_that_is_stopped_goes_on_from_there() {
     let world = world();
-    let plain = search(&world, &wish("port"), IndexUse::None);
+    let plain = search(&world, &search_for("port"), IndexUse::None);
     let mut left = Vec::new();
     for attempt in 0..=SESSIONS {
         let watch = Impatient::after(1);
         assert!(update_index(&world.home, &format!("a{attempt:02}"), &watch).unwrap());
-        assert_eq!(check_same(&world, &wish("port")), plain);
+        assert_eq!(check_same(&world, &search_for("port")), plain);
         match watch.n_total() {
             0 => break,
             n_total => left.push(n_total),
@@ -92,14 +92,16 @@ fn indexing_that_is_killed_goes_on_from_what_was_written() {
     let n_total: u64 = told.expect("the child has come half way");
     assert!(!segments(&world).is_empty(), "some of it is written");
 
-    let plain = search(&world, &wish("port"), IndexUse::None);
-    assert_eq!(check_same(&world, &wish("port")), plain);
+    let plain = search(&world, &search_for("port"), IndexUse::None);
+    assert_eq!(check_same(&world, &search_for("port")), plain);
     let n_left = n_unknown(&world, "next");
     assert!(0 < n_left && n_left < n_total, "{n_left} of {n_total} are left");
-    let resumed = ["port", "water", "port call", "\"of call\""].map(|text| check_same(&world, &wish(text)));
+    let resumed =
+        ["port", "water", "port call", "\"of call\""].map(|text| check_same(&world, &search_for(text)));
     std::fs::remove_dir_all(index_dir(&world)).unwrap();
     update(&world, "fresh");
-    let fresh = ["port", "water", "port call", "\"of call\""].map(|text| check_same(&world, &wish(text)));
+    let fresh =
+        ["port", "water", "port call", "\"of call\""].map(|text| check_same(&world, &search_for(text)));
     assert_eq!(resumed, fresh);
 }
 

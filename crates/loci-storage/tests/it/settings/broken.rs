@@ -75,7 +75,7 @@ fn too_large_settings_file_is_read_up_to_the_limit() {
 fn settings_that_are_no_text_or_json_are_reported() {
     check(
         |world| {
-            world.write(PLACE, b"{\"language\": \"caf\xe9\"}");
+            world.write(PLACE, b"{\"outputStyle\": \"caf\xe9\"}");
         },
         &[
             "~/project/.claude/settings.json: not UTF-8; the letters that are not are replaced (save the file as UTF-8)",
@@ -89,7 +89,7 @@ fn settings_that_are_no_text_or_json_are_reported() {
     );
     check(
         |world| {
-            world.write(PLACE, "\u{feff}{\r\n\"language\": \"x\",\r\n}\r\n");
+            world.write(PLACE, "\u{feff}{\r\n\"outputStyle\": \"x\",\r\n}\r\n");
         },
         &[],
     );

@@ -19,7 +19,7 @@ pub(super) async fn send_all(
     batches: &Sender<RowBatch>,
 ) -> Result<(), StoreError> {
     transaction.batch_execute(HOLD).await?;
-    let inventory = look_through(transaction, Some(batches)).await?;
+    let inventory = scan_rows(transaction, Some(batches)).await?;
     send(batches, RowBatch::End(inventory)).await
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn take_all(
             None => return Err(StoreError::CutShort),
         }
     };
-    compare(&sent, look_through(transaction, None).await?)
+    compare(&sent, scan_rows(transaction, None).await?)
 }
 
 /// Refuses a database that somebody uses.
@@ -53,7 +53,7 @@ async fn check_empty(transaction: &Transaction<'_>) -> Result<(), StoreError> {
 }
 
 /// Reads every row of every table.
-async fn look_through(
+async fn scan_rows(
     transaction: &Transaction<'_>,
     batches: Option<&Sender<RowBatch>>,
 ) -> Result<Inventory, StoreError> {

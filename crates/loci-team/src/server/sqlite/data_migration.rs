@@ -10,7 +10,7 @@ use super::super::store::StoreError;
 
 /// Sends everything.
 pub(super) fn send_all(connection: &Connection, batches: &Sender<RowBatch>) -> Result<(), StoreError> {
-    let inventory = look_through(connection, |batch| send(batches, batch))?;
+    let inventory = scan_rows(connection, |batch| send(batches, batch))?;
     send(batches, RowBatch::End(inventory))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn take_all(
             None => return Err(StoreError::CutShort),
         }
     };
-    compare(&sent, look_through(connection, |_| Ok(()))?)
+    compare(&sent, scan_rows(connection, |_| Ok(()))?)
 }
 
 /// Refuses a file that somebody uses.
@@ -41,7 +41,7 @@ pub(super) fn check_empty(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// Reads every row of every table.
-fn look_through(
+fn scan_rows(
     connection: &Connection,
     mut each: impl FnMut(RowBatch) -> Result<(), StoreError>,
 ) -> Result<Inventory, StoreError> {

@@ -18,7 +18,9 @@ use loci_storage::layout::ConfigHome;
 
 use super::super::{Action, Event, ExitReason, News};
 use super::EventLoop;
+use super::own_files::begin_file;
 use crate::block::{Block, NoticeLevel};
+use crate::clipboard;
 use crate::input::{
     Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
     TokenKind, edit_draft, edit_file, edit_text, read_picture, show_text,
@@ -97,7 +99,10 @@ impl EventLoop {
             Action::ReadPicture { number, source } => self.read_picture(number, source),
             Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
             Action::OpenPage(page) => self.open_page(&page),
-            Action::Copy(text) => self.failing(|it| it.output.write_all(&clipboard(&text))),
+            Action::Copy(text) => {
+                self.failing(|it| it.output.write_all(&clipboard::terminal_sequence(&text)));
+                self.copy_by_programs(text);
+            }
             Action::Suspend => self.failing(|it| {
                 it.leave_screen()?;
                 it.terminal.suspend()?;
@@ -116,6 +121,7 @@ impl EventLoop {
             Action::RunVerb(args) => self.run_verb(args),
             Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
             Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
+            Action::AskPullRequest { is_pushed } => self.ask_pull_request(is_pushed),
             Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
             Action::RunAgentRows { config, snapshot } => self.run_agent_rows(config, snapshot),
             Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
@@ -123,6 +129,7 @@ impl EventLoop {
             Action::EditKeyBindings => self.failing(Self::edit_key_bindings),
             Action::EditTheme { slug, name } => self.failing(|it| it.edit_theme(&slug, &name)),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
+            Action::GoBackground(run) => self.background = Some(run),
             Action::GoElsewhere(elsewhere) => {
                 self.elsewhere = Some(elsewhere);
                 self.exit = Some(ExitReason::Asked);
@@ -132,6 +139,8 @@ impl EventLoop {
             | Action::Resume(..)
             | Action::PickerClosed
             | Action::Submit(_)
+            | Action::CopyLines(_)
+            | Action::BringToFront(_)
             | Action::Compact { .. }
             | Action::RunInSession(_)
             | Action::ClosePanel
@@ -150,11 +159,31 @@ impl EventLoop {
         let (mailbox, mut viewer) = (self.mailbox.clone(), self.app.status_viewer());
         let (env, pull_requests, changed) = (self.env.clone(), self.pull_requests.clone(), mailbox.clone());
         let input = move || {
-            let changed = move || changed.put(News::PullRequest);
+            let changed = move |found| changed.put(News::PullRequest(found));
             viewer.pull_request = pull_requests.current(&env, &snapshot.current_dir, changed);
             status_input(&snapshot, &viewer).to_string()
         };
         self.status_script.start(run, input, move |said| mailbox.put(News::StatusLine(said)));
+    }
+
+    /// Asks which pull request the branch at hand has, beside this thread; the answer is news.
+    fn ask_pull_request(&self, is_pushed: bool) {
+        if self.env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC") {
+            return;
+        }
+        let (env, pull_requests, mailbox) =
+            (self.env.clone(), self.pull_requests.clone(), self.mailbox.clone());
+        let ask = move || {
+            if is_pushed {
+                pull_requests.expire();
+            }
+            let changed = mailbox.clone();
+            let changed = move |found| changed.put(News::PullRequest(found));
+            mailbox.put(News::PullRequest(pull_requests.current(&env, &env.cwd, changed)));
+        };
+        if let Err(error) = std::thread::Builder::new().name("pull request".to_owned()).spawn(ask) {
+            tracing::warn!(target: "loci::tui", "the pull request is not asked for: {error}");
+        }
     }
 
     /// Runs the command for the rows of agents; what it prints comes back as news.
@@ -224,8 +253,13 @@ impl EventLoop {
     /// The same, for a file of the person's own.
     fn edit_own_file(&mut self, path: &Path) -> io::Result<()> {
         self.leave_screen()?;
-        let edited = edit_file(&mut self.terminal, &self.env.vars, path);
-        let problem = edited.err().map(|error| UserError::from_error(&error).to_string());
+        let edited = begin_file(path, "")
+            .map_err(|error| format!("Failed to make a file: `{}`: {error}", path.display()))
+            .and_then(|()| {
+                edit_file(&mut self.terminal, &self.env.vars, path)
+                    .map_err(|error| UserError::from_error(&error).to_string())
+            });
+        let problem = edited.err();
         self.take_edited(News::PanelData(PanelData::EditedFile(problem)))
     }
 
@@ -311,6 +345,18 @@ impl EventLoop {
         }
     }
 
+    /// Puts a text on the clipboard of the window system and of tmux, where there are such, beside this thread.
+    fn copy_by_programs(&self, text: String) {
+        if !clipboard::has_programs(&self.env.vars) {
+            return;
+        }
+        let vars = self.env.vars.clone();
+        let copy = move || clipboard::copy_by_programs(&text, &vars);
+        if let Err(error) = std::thread::Builder::new().name("clipboard".to_owned()).spawn(copy) {
+            tracing::debug!(target: "loci::tui", %error, "nothing was copied");
+        }
+    }
+
     /// Reads a picture beside this thread.
     fn read_picture(&self, number: u32, source: PictureSource) {
         let (mailbox, vars) = (self.mailbox.clone(), self.env.vars.clone());
@@ -323,11 +369,4 @@ impl EventLoop {
             self.mailbox.put(News::Picture { number, read });
         }
     }
-}
-
-/// Returns the bytes that put a text on the clipboard of the terminal, wherever that is (OSC 52).
-fn clipboard(text: &str) -> Vec<u8> {
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-    format!("\x1b]52;c;{encoded}\x07").into_bytes()
 }

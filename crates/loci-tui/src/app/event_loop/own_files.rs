@@ -85,7 +85,7 @@ impl EventLoop {
 }
 
 /// Makes a file, unless there is one.
-fn begin_file(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn begin_file(path: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }

@@ -53,9 +53,11 @@ impl ReaderPace {
         self.quiet_until = None;
     }
 
-    /// Returns how long the cursor stands at the beginning of the line before something is written.
-    pub(super) fn prepark(&self) -> Duration {
-        self.prepark
+    /// Returns how long the cursor stands at the beginning of the line before this is written: lines that are new take it
+    /// from there; letters that are typed go where the cursor is, which must not move.
+    pub(super) fn prepark_before(&self, bytes: &[u8]) -> Option<Duration> {
+        let has_line = bytes.contains(&b'\n');
+        Some(self.prepark).filter(|prepark| has_line && !prepark.is_zero())
     }
 }
 
@@ -67,7 +69,7 @@ mod tests {
     fn silence_ends_with_its_time_or_a_key() {
         let now = Instant::now();
         let mut pace = ReaderPace::new(&Vars::default(), now);
-        assert_eq!((pace.patience(now), pace.prepark()), (Some(STARTUP_QUIET), PREPARK));
+        assert_eq!((pace.patience(now), pace.prepark), (Some(STARTUP_QUIET), PREPARK));
         assert!(!pace.end_when_due(now + Duration::from_secs(2)) && pace.is_quiet());
         assert!(pace.end_when_due(now + Duration::from_secs(3)) && !pace.is_quiet());
         let mut pace = ReaderPace::new(&Vars::default(), now);
@@ -81,8 +83,23 @@ mod tests {
         let vars = Vars::default().with("CLAUDE_AX_STARTUP_QUIET_MS", "0").with("CLAUDE_AX_PREPARK_MS", "7");
         let pace = ReaderPace::new(&vars, now);
         assert!(!pace.is_quiet());
-        assert_eq!(pace.prepark(), Duration::from_millis(7));
+        assert_eq!(pace.prepark, Duration::from_millis(7));
         let odd = Vars::default().with("CLAUDE_AX_PREPARK_MS", "soon");
-        assert_eq!(ReaderPace::new(&odd, now).prepark(), PREPARK);
+        assert_eq!(ReaderPace::new(&odd, now).prepark, PREPARK);
+    }
+
+    #[test]
+    fn cursor_stays_where_letters_are_typed() {
+        let pace = ReaderPace::new(&Vars::default(), Instant::now());
+        for (bytes, expected) in [
+            (&b"claude: hello\r\n> dra"[..], Some(PREPARK)),
+            (b"\r     \rone\r\n", Some(PREPARK)),
+            (b"xyz", None),
+            (b"\x08\x08  \x08\x08", None),
+            (b"", None),
+        ] {
+            assert_eq!(pace.prepark_before(bytes), expected, "{bytes:?}");
+        }
+        assert_eq!(ReaderPace::default().prepark_before(b"a\r\n"), None, "nobody listens");
     }
 }

@@ -8,6 +8,7 @@ use super::super::{Action, App};
 use super::selection::{Point, Selection, word_at};
 use super::wheel::WheelSettings;
 use crate::key::{Mouse, MouseAction};
+use crate::text::{Row, width};
 
 /// Presses at one place within this time are one gesture: of a word, of a row.
 const MULTIPLE_TIME: Duration = Duration::from_millis(400);
@@ -41,6 +42,7 @@ impl App {
                 Vec::new()
             }
             _ if self.transcript.is_some() || !hears_clicks => Vec::new(),
+            MouseAction::Press(0) if mouse.has_control => self.open_link(mouse),
             MouseAction::Press(0) => {
                 self.press(mouse);
                 Vec::new()
@@ -52,6 +54,22 @@ impl App {
             MouseAction::Release(0) => self.release(mouse),
             MouseAction::Press(_) | MouseAction::Drag(_) | MouseAction::Release(_) => Vec::new(),
         }
+    }
+
+    /// Opens the page that what was clicked on leads to; only pages, since a file could be a program.
+    fn open_link(&mut self, mouse: Mouse) -> Vec<Action> {
+        let Some(screen) = &mut self.fullscreen else { return Vec::new() };
+        screen.press = None;
+        let is_in_list = usize::from(mouse.row) < screen.list.height();
+        let Some(point) = screen.point(mouse.column, mouse.row).filter(|_| is_in_list) else {
+            return Vec::new();
+        };
+        let found = self.with_list(|list, source, ctx| {
+            let rows = list.rows(point.at.block, source, ctx);
+            link_at(rows.get(point.at.row)?, point.column)
+        });
+        let page = found.flatten().filter(|page| page.starts_with("https://") || page.starts_with("http://"));
+        page.map(Action::OpenPage).into_iter().collect()
     }
 
     fn turn_wheel(&mut self, way: MouseAction) {
@@ -160,4 +178,14 @@ impl App {
             list.is_at_end = list.settled(source, ctx) >= list.end(source, ctx);
         });
     }
+}
+
+/// Returns where what stands in a column leads.
+fn link_at(row: &Row, column: usize) -> Option<String> {
+    let mut end = 0;
+    let span = row.spans.iter().find(|span| {
+        end += width(&span.text);
+        column < end
+    })?;
+    span.link.as_deref().map(str::to_owned)
 }

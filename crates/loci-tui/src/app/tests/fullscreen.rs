@@ -1,5 +1,7 @@
 //! The fullscreen renderer and the focus view, on two virtual terminals that must agree (`Playing::draw`).
 
+use std::time::Duration;
+
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block as MessageBlock;
 use loci_core::stream::StreamEvent;
@@ -46,7 +48,8 @@ impl Playing {
     }
 
     pub(super) fn mouse(&mut self, action: MouseAction, column: u16, row: u16) -> &mut Self {
-        self.event(Event::Input(InputEvent::Mouse(Mouse { action, column, row })))
+        let mouse = Mouse { action, column, row, has_control: false };
+        self.event(Event::Input(InputEvent::Mouse(mouse)))
     }
 
     pub(super) fn click(&mut self, column: u16, row: u16) -> &mut Self {
@@ -276,6 +279,23 @@ fn selection_grows_by_clicks_and_keys_and_goes_with_typing() {
     assert_eq!(it.copied().as_deref(), Some("src/main.rs:10 now"));
     it.text("x").pressed(Key { shift: true, ..ctrl(KeyCode::Char('c')) });
     assert!(it.copied().is_none(), "typing forgets it");
+}
+
+#[test]
+fn control_and_a_click_open_the_page_of_a_link() {
+    let mut it = Playing::fullscreen(60, 20);
+    let markdown = "see [the docs](https://example.com/a) and [a file](file:///bin/sh) here".to_owned();
+    it.blocks(vec![Block::Answer { markdown }]);
+    for (text, expected) in [
+        ("the docs", Some(Action::OpenPage("https://example.com/a".to_owned()))),
+        ("a file", None),
+        ("here", None),
+    ] {
+        let (row, column) = it.place(text);
+        let mouse = Mouse { action: MouseAction::Press(0), column: column + 1, row, has_control: true };
+        let actions = it.app.update(Event::Input(InputEvent::Mouse(mouse)), Duration::from_secs(1));
+        assert_eq!(actions.into_iter().next(), expected, "{text}");
+    }
 }
 
 #[test]

@@ -293,6 +293,22 @@ fn enter_takes_a_file_that_is_offered_and_does_not_send() {
 }
 
 #[test]
+fn enter_behind_a_tab_waits_for_what_the_tab_takes() {
+    let sent = |text: &str| [Action::Send(Command::Prompt(Prompt::text(text)))];
+    let mut it = Playing::new(80, 20);
+    it.text("@ma").key(KeyCode::Tab).key(KeyCode::Enter);
+    assert!(it.sent().is_empty(), "keys count in the order in which they were typed");
+    it.event(files(TokenKind::Mention, "ma", &["src/main.rs"]));
+    assert_eq!(it.sent(), sent("@src/main.rs"));
+    assert_eq!(it.app.prompt.draft().display(), "");
+    it.text("@no").key(KeyCode::Tab).key(KeyCode::Enter);
+    it.event(files(TokenKind::Mention, "no", &[]));
+    assert_eq!(it.sent(), sent("@no"), "there is nothing to take");
+    it.text("@ma").key(KeyCode::Tab).key(KeyCode::Enter).key(KeyCode::Enter);
+    assert_eq!(it.sent(), sent("@ma"), "who presses it twice does not wait");
+}
+
+#[test]
 fn directory_that_is_taken_is_looked_into() {
     let mut it = Playing::new(80, 20);
     it.text("@sr").event(files(TokenKind::Mention, "sr", &["src/"])).key(KeyCode::Tab);
@@ -419,6 +435,25 @@ fn calls_that_only_look_are_told_in_one_line() {
 }
 
 #[test]
+fn failure_of_a_call_is_shown_without_the_marks_for_the_model() {
+    let mut it = Playing::new(80, 20);
+    it.begin_turn();
+    let block = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}});
+    it.stream(StreamEvent::BlockDone { index: 0, block: MessageBlock::from_value(&block).unwrap() });
+    let content = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true,
+        "content": "<tool_use_error>it needs a file</tool_use_error>"}]);
+    it.news(EngineEvent::User(UserMessage {
+        entry: "e".into(),
+        message: json!({"role": "user", "content": content}),
+        tool_use_result: None,
+        is_synthetic: false,
+        timestamp: String::new(),
+    }));
+    let seen = it.seen();
+    assert!(seen.contains("it needs a file") && !seen.contains("tool_use_error"), "{seen}");
+}
+
+#[test]
 fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
     let begin = |is_wanted: bool| {
         let mut it = Playing::new(80, 20);
@@ -462,7 +497,9 @@ fn queued_commands_of_the_shell_come_back_alone_or_not_at_all() {
     it.begin_turn();
     it.text("!ls").key(KeyCode::Enter).key(KeyCode::Up);
     assert!(it.app.prompt.is_shell() && it.app.prompt.draft().display() == "ls", "{}", it.seen());
-    it.key(KeyCode::Enter).text("and then").key(KeyCode::Up).text("!");
+    it.key(KeyCode::Enter).text("and then");
+    assert!(it.seen().contains("⏵ ! ls"), "{}", it.seen());
+    it.key(KeyCode::Up).text("!");
     assert_eq!(it.app.held.len(), 1, "what stands in the prompt is for the model: {}", it.seen());
     assert!(!it.app.prompt.is_shell());
 }

@@ -24,6 +24,7 @@ use Before::{Empty, Typed, Working};
 const KEYBOARD: &[(Before, &str, &str)] = &[
     (Working, "ctrl+c", "interrupt · |"),
     (Typed, "ctrl+c", "· |"),
+    (Typed, "ctrl+c ctrl+c", "exit · |"),
     (Empty, "ctrl+c ctrl+c", "exit · |"),
     (Empty, "ctrl+d ctrl+d", "exit · |"),
     (Typed, "home ctrl+d", "· |ne two"),
@@ -64,6 +65,9 @@ const KEYBOARD: &[(Before, &str, &str)] = &[
     (Typed, "home alt+f", "· one |two"),
     (Typed, "home alt+d", "· |two"),
     (Typed, "ctrl+w ctrl+_", "· one two|"),
+    (Empty, "/ h e l p enter escape up", "· /help|"),
+    (Empty, "/ h e l p enter escape up up", "· before|"),
+    (Empty, "/ h e l p enter escape up up down", "· /help|"),
     (Empty, "up", "· before|"),
     (Empty, "ctrl+p", "· before|"),
     (Empty, "up down", "· |"),

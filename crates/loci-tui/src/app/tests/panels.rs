@@ -204,6 +204,85 @@ fn panel_that_is_looked_at_asks_again_and_a_closed_one_does_not() {
 }
 
 #[test]
+fn task_brought_to_the_front_is_seen_above_the_prompt_until_it_ends_or_is_put_back() {
+    let shell = |status: BackgroundStatus| BackgroundTask {
+        about: NewTask {
+            kind: TaskKind::Shell,
+            command: "make all".into(),
+            ..task(BackgroundStatus::Running).about
+        },
+        ..task(status)
+    };
+    let ask = || Action::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
+    let printed = |text: &str| {
+        Event::News(News::PanelData(PanelData::TaskOutput { task: "a1".into(), text: text.into() }))
+    };
+    for is_put_back in [true, false] {
+        let mut it = Playing::new(80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        it.news(EngineEvent::Task(TaskNews::Started(shell(BackgroundStatus::Running))));
+        assert!(it.seen().contains("1 in the background"), "{}", it.seen());
+        it.text("/tasks").key(KeyCode::Enter).text("f");
+        assert_eq!(it.actions, [ask()]);
+        it.event(printed("one\n\u{1b}[2Jtwo\n"));
+        let seen = it.seen();
+        assert!(seen.contains("make all") && seen.contains("two") && seen.contains("Ctrl+B puts"), "{seen}");
+        it.wait(1_100);
+        assert_eq!(it.actions, [ask()], "it is read again");
+        it.text("typed meanwhile");
+        assert!(it.seen().contains("typed meanwhile"), "{}", it.seen());
+        if is_put_back {
+            it.ctrl('b');
+            assert!(!it.seen().contains("two") && it.app.front_deadline().is_none(), "{}", it.seen());
+            continue;
+        }
+        it.news(EngineEvent::Task(TaskNews::Ended(shell(BackgroundStatus::Failed(2)))));
+        assert_eq!(it.actions, [ask()], "what it printed last is read");
+        it.event(printed("one\ntwo\nthree\n"));
+        assert!(it.app.front.is_none());
+        let seen = it.seen();
+        assert!(seen.contains("three") && !seen.contains("Ctrl+B puts"), "{seen}");
+        assert!(seen.matches("make all").count() == 1 && seen.contains('2'), "{seen}");
+    }
+    // An agent at the front is the agent view.
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::Task(TaskNews::Started(task(BackgroundStatus::Running))));
+    it.text("/tasks").key(KeyCode::Enter).text("f");
+    assert!(it.seen().contains("It has said nothing yet"), "{}", it.seen());
+}
+
+#[test]
+fn call_waits_for_permission_only_while_somebody_is_asked() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.begin_turn();
+    let input = json!({"command": "make"});
+    let block = loci_core::message::Block::new_tool_use(&ToolUseId::new("c1"), "Bash", &input);
+    it.stream(StreamEvent::BlockDone { index: 0, block });
+    let waits = |it: &Playing| it.seen().contains("waiting for permission");
+    assert!(it.seen().contains("Bash(make)") && !waits(&it), "most calls run unasked: {}", it.seen());
+    let question = Question {
+        id: "q1".into(),
+        agent: None,
+        tool: "Bash".into(),
+        call: ToolUseId::new("c1"),
+        input,
+        kind: QuestionKind::Permission,
+        reason: "it needs approval".into(),
+        reason_kind: "approval",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions: Vec::new(),
+    };
+    it.news(EngineEvent::QuestionAsked(question));
+    assert!(waits(&it) && it.seen().contains("Waiting for you"), "{}", it.seen());
+    it.wait(2_000).key(KeyCode::Char('1'));
+    assert!(it.seen().contains("Bash(make)") && !waits(&it), "it runs: {}", it.seen());
+    assert!(it.seen().contains("Running Bash make"), "{}", it.seen());
+}
+
+#[test]
 fn verdicts_on_a_goal_are_told() {
     let goal = || Goal {
         condition: "tests pass".into(),

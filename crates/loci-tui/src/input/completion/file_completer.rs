@@ -9,20 +9,15 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use super::file_index::{FileIndex, IgnoredFiles};
-use super::{TokenKind, paths, suggestion_command};
+use loci_app::file_suggestions::{FileIndex, FileSource, IgnoredFiles, OFFERED, paths, suggest};
 
-/// How many are offered.
-const OFFERED: usize = 15;
+use super::TokenKind;
 
-/// Where files come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileSource {
-    /// The files of the project.
-    Project(IgnoredFiles),
-    /// A command that suggests them (`fileSuggestion`).
-    Command(String),
-}
+/// The most of them that are offered beside files, and how many of them keep a place behind files.
+const MOST_MENTIONS: usize = 5;
+const OFFERED_BEHIND: usize = 2;
+/// So many letters of `session:` mean sessions.
+const LEAST_OF_SESSION: usize = 4;
 
 /// Something other than a file that can be mentioned: an agent, a resource, a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +26,47 @@ pub struct Mention {
     pub name: String,
     /// What it is, for the menu.
     pub detail: String,
+}
+
+/// How the mention of a session begins; its id follows.
+pub const SESSION_MENTION: &str = "session:";
+
+impl Mention {
+    /// Returns what is compared with what is typed: nobody knows the id of a session, so its title counts.
+    fn searched(&self) -> String {
+        match self.name.strip_prefix(SESSION_MENTION) {
+            Some(id) => format!("{SESSION_MENTION}{} {id}", self.detail.replace('/', " ")),
+            None => self.name.clone(),
+        }
+    }
+
+    fn is_session(&self) -> bool {
+        self.name.starts_with(SESSION_MENTION)
+    }
+
+    /// Tells whether it is what somebody who typed this is after, rather than a file.
+    fn is_named_by(&self, query: &str) -> bool {
+        match self.is_session() {
+            true => {
+                query.len() >= LEAST_OF_SESSION
+                    && has(SESSION_MENTION, query.get(..SESSION_MENTION.len()).unwrap_or(query))
+            }
+            false => has(&self.name, query),
+        }
+    }
+
+    /// Tells whether it may be meant at all. Sessions are many, and letters of any title lie somewhere in any order: where
+    /// they were not asked for, what is typed has to stand in the title or the id as it is.
+    fn may_mean(&self, query: &str) -> bool {
+        let Some(id) = self.name.strip_prefix(SESSION_MENTION) else { return true };
+        let title = self.detail.rsplit_once(" · ").map_or(self.detail.as_str(), |(title, _)| title);
+        self.is_named_by(query) || has(title, query) || has(id, query)
+    }
+}
+
+/// Tells whether a text has another in it, whatever the case.
+fn has(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
 }
 
 /// What was found for a query.
@@ -189,7 +225,7 @@ impl Finder {
         let files: Vec<String> = match &self.source {
             _ if is_explicit => paths::list(query, &self.cwd, &self.home, OFFERED),
             FileSource::Command(command) => {
-                suggestion_command::suggest(command, &self.cwd, &self.vars, query).unwrap_or_else(|why| {
+                suggest(command, &self.cwd, &self.vars, query).unwrap_or_else(|why| {
                     failure = Some(why);
                     Vec::new()
                 })
@@ -199,23 +235,29 @@ impl Finder {
                 found.unwrap_or_default().into_iter().map(str::to_owned).collect()
             }
         };
-        let mut found: Vec<(String, String)> = Vec::new();
-        if kind == TokenKind::Mention && !query.is_empty() && !is_explicit {
-            let names: Vec<&str> = self.mentions.iter().map(|mention| mention.name.as_str()).collect();
-            let fitting = FileIndex::from_paths(&names);
-            let details = |name: &str| {
-                self.mentions.iter().find(|mention| mention.name == name).map(|m| m.detail.clone())
-            };
-            found.extend(
-                fitting
-                    .search(query, 5)
-                    .into_iter()
-                    .filter_map(|name| Some((name.to_owned(), details(name)?))),
-            );
-        }
+        let has_mentions = kind == TokenKind::Mention && !query.is_empty() && !is_explicit;
+        let (first, last) = if has_mentions { self.fitting_mentions(query) } else { Default::default() };
+        let shown = |mention: &Mention| (mention.name.clone(), mention.detail.clone());
+        let mut found: Vec<(String, String)> = first.into_iter().map(shown).collect();
         found.extend(files.into_iter().map(|path| (path, String::new())));
+        // However many files fit, something else that does is seen as well.
+        found.truncate(OFFERED.saturating_sub(last.len().min(OFFERED_BEHIND)));
+        found.extend(last.into_iter().map(shown));
         found.truncate(OFFERED);
         let is_reading = self.is_walking && self.index.is_none();
         FileAnswer { kind, query: query.to_owned(), found, is_reading, failure }
+    }
+
+    /// Returns what fits beside files: what comes before those, since its name has what is typed, and what comes behind them.
+    fn fitting_mentions(&self, query: &str) -> (Vec<&Mention>, Vec<&Mention>) {
+        let meant: Vec<&Mention> = self.mentions.iter().filter(|mention| mention.may_mean(query)).collect();
+        let searched: Vec<String> = meant.iter().map(|mention| mention.searched()).collect();
+        let fitting = FileIndex::from_paths(&searched);
+        let mention = |text: &str| {
+            let place = searched.iter().position(|searched| searched == text)?;
+            meant.get(place).copied()
+        };
+        let fitting = fitting.search(query, MOST_MENTIONS).into_iter().filter_map(mention);
+        fitting.partition(|mention| mention.is_named_by(query))
     }
 }

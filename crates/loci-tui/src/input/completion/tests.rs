@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::file_index::{FileIndex, IgnoredFiles};
+use loci_app::file_suggestions::FileIndex;
+
 use super::*;
 use crate::input::{Draft, EditCommand};
 use crate::text::Row;
@@ -247,9 +248,49 @@ fn typed_paths_are_listed_and_mentions_are_offered() {
     let absolute = format!("{}/sub/fi", root.path().display());
     assert_eq!(ask(TokenKind::Mention, &absolute), format!("{}/sub/File.txt", root.path().display()));
 
-    completer.set_mentions(vec![Mention { name: "agent-reviewer".to_owned(), detail: "agent".to_owned() }]);
+    let mention = |name: &str, detail: &str| Mention { name: name.to_owned(), detail: detail.to_owned() };
+    completer.set_mentions(vec![
+        mention("agent-reviewer", "agent"),
+        mention("session:0b5e", "Mend the port · 3 h ago"),
+    ]);
     completer.ask(TokenKind::Mention, "review");
     wait_for(&answers, "review", "agent-reviewer");
+    // A session is found by its kind, its title and its id.
+    for query in ["session", "session:port", "session:mendport", "port", "0b5e"] {
+        completer.ask(TokenKind::Mention, query);
+        wait_for(&answers, query, "session:0b5e");
+    }
+}
+
+#[test]
+fn file_comes_before_sessions_whose_titles_have_its_letters() {
+    let root = tempfile::tempdir().unwrap();
+    make(root.path(), &[("src/main.rs", ""), ("src/port.rs", ""), ("agents.md", "")]);
+    let (completer, answers) = completer(root.path(), FileSource::Project(IgnoredFiles::LeftOut));
+    let mention = |name: &str, detail: &str| Mention { name: name.to_owned(), detail: detail.to_owned() };
+    let others = (0..40).map(|n| mention(&format!("session:{n:04}"), "revise it, or view it · 3 m ago"));
+    let first = [mention("agent-reviewer", "agent"), mention("session:0b5e", "Mend the port · 3 m ago")];
+    completer.set_mentions(others.chain(first).collect());
+    completer.ask(TokenKind::Mention, "main");
+    wait_for(&answers, "main", "src/main.rs");
+    // What is asked first may be answered twice: before the files were read anew, and behind that.
+    let last_answer = |query: &str| {
+        completer.ask(TokenKind::Mention, query);
+        let answers = std::iter::from_fn(|| answers.recv_timeout(Duration::from_secs(60)).ok());
+        let mut answers = answers.filter(|answer| answer.query == query && !answer.found.is_empty());
+        let found = answers.next().expect("an answer").found;
+        found.into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(" ")
+    };
+    for (query, expected) in [
+        ("ma", "src/main.rs"),
+        ("port", "src/port.rs session:0b5e"),
+        ("session:0b5e", "session:0b5e"),
+        ("revie", "agent-reviewer"),
+        ("agent", "agent-reviewer agents.md"),
+        ("aget", "agents.md agent-reviewer"),
+    ] {
+        assert_eq!(last_answer(query), expected, "{query}");
+    }
 }
 
 #[test]

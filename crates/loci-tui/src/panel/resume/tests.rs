@@ -56,6 +56,23 @@ fn sessions_are_listed_filtered_and_chosen_at_every_width() {
 }
 
 #[test]
+fn newest_stays_marked_until_somebody_moves() {
+    let list = |ids: &[&str], is_whole| PanelData::Sessions {
+        scope: PickerScope::Project,
+        sessions: ids.iter().map(|id| choice(id, &format!("Title {id}"))).collect(),
+        is_whole,
+    };
+    for (moves, expected) in [(0, "❯ 2 h ago  Title new"), (1, "❯ 2 h ago  Title b")] {
+        let mut shown = Shown::new(ResumePanel::new(None).0, 80, 12);
+        let actions = shown.receive(list(&["a", "b"], false));
+        assert_eq!(actions.len(), 1, "the rest is asked for");
+        (0..moves).for_each(|_| drop(shown.action(KeyAction::SelectNext)));
+        shown.receive(list(&["new", "a", "b"], true));
+        assert!(shown.text().contains(expected), "{}", shown.text());
+    }
+}
+
+#[test]
 fn what_was_said_is_searched_once_at_a_time_and_can_be_chosen() {
     let mut shown = Shown::new(panel(3), 80, 12);
     let press = |shown: &mut Shown<ResumePanel>, c: char| shown.key(KeyCode::Char(c), None);

@@ -127,6 +127,15 @@ impl BlockParser {
         }
     }
 
+    /// Returns the text of the paragraph that is open or may begin with the next line, unless it is within a list or a quote.
+    pub(super) fn open_top_paragraph(&self) -> Option<&str> {
+        match &self.leaf {
+            Leaf::Paragraph(text) if self.containers.is_empty() => Some(text),
+            Leaf::None if self.containers.is_empty() => Some(""),
+            _ => None,
+        }
+    }
+
     /// Changes the text of the paragraph that is open.
     pub(super) fn map_open_paragraph(&mut self, change: impl FnOnce(&str) -> String) {
         if let Leaf::Paragraph(text) = &mut self.leaf {

@@ -121,7 +121,8 @@ impl Rendering<'_> {
     }
 
     fn text(&mut self, text: &str, at: usize, source: &str) {
-        if self.pending.is_none() && self.link.is_none() {
+        if self.pending.is_none() && self.link.is_none() && text.bytes().any(|byte| is_mark(char::from(byte)))
+        {
             let offset = text.char_indices().position(|(idx, _)| may_become_mark(source, at + idx));
             self.pending = offset.map(|offset| self.n_chars + offset);
         }
@@ -134,7 +135,7 @@ impl Rendering<'_> {
             let address = &rest[start..end];
             let link = self.ctx.theme.style(Role::Link);
             let style = Style { fg: link.fg, is_underlined: link.is_underlined, ..self.style };
-            self.push_span(Span { text: address.to_owned(), style, link: link_target(address) });
+            self.push_linked(address, style, link_target(address));
             rest = &rest[end..];
         }
         self.push(rest, self.style);
@@ -145,18 +146,19 @@ impl Rendering<'_> {
             link.text.push_str(text);
         }
         let link = self.link.as_ref().and_then(|link| link.target.clone());
-        self.push_span(Span { text: text.to_owned(), style, link });
+        self.push_linked(text, style, link);
     }
 
-    fn push_span(&mut self, mut span: Span) {
-        span.text = sanitize(&span.text).replace('\t', "    ");
-        self.n_chars += span.text.chars().count();
+    fn push_linked(&mut self, text: &str, style: Style, link: Option<Arc<str>>) {
+        let mut text = sanitize(text);
+        if text.contains('\t') {
+            text = text.replace('\t', "    ").into();
+        }
+        self.n_chars += text.chars().count();
         match self.spans.last_mut() {
-            Some(last) if last.style == span.style && last.link == span.link => {
-                last.text.push_str(&span.text);
-            }
-            _ if span.text.is_empty() => {}
-            _ => self.spans.push(span),
+            Some(last) if last.style == style && last.link == link => last.text.push_str(&text),
+            _ if text.is_empty() => {}
+            _ => self.spans.push(Span { text: text.into_owned(), style, link }),
         }
     }
 }
@@ -210,10 +212,15 @@ fn drop_sentinel(spans: &mut Vec<Span>) {
     }
 }
 
+/// Whether a sign is, or begins, a mark in some place.
+fn is_mark(c: char) -> bool {
+    matches!(c, '*' | '_' | '~' | '`' | '[' | '<' | '!' | '\\' | '&')
+}
+
 /// Whether the sign at an offset, which is text so far, could become a mark by what follows.
 fn may_become_mark(source: &str, at: usize) -> bool {
     let Some(c) = source.get(at..).and_then(|rest| rest.chars().next()) else { return false };
-    if !matches!(c, '*' | '_' | '~' | '`' | '[' | '<' | '!' | '\\' | '&') {
+    if !is_mark(c) {
         return false;
     }
     let before = source[..at].chars().next_back();

@@ -258,7 +258,7 @@ fn mouse(button: u32, is_release: bool, column: u16, row: u16) -> Option<Mouse> 
         _ if button & 32 != 0 => return None,
         _ => MouseAction::Press(number),
     };
-    Some(Mouse { action, column, row })
+    Some(Mouse { action, column, row, has_control: button & 0b11000 != 0 })
 }
 
 /// Says what an OSC or DCS string answers.

@@ -12,24 +12,25 @@ use loci_stdx::{Signal, kill_group, own_group};
 
 /// How much a program may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CommandLimits {
+pub struct CommandLimits {
     /// How long it has.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
     /// More of its output is not read.
-    pub(crate) output: u64,
+    pub output: u64,
 }
 
 /// What a program printed.
 #[derive(Debug)]
-pub(crate) struct CommandOutput {
-    pub(crate) bytes: Vec<u8>,
+pub struct CommandOutput {
+    /// On its standard output.
+    pub bytes: Vec<u8>,
     /// How it ended; none where it did not.
-    pub(crate) status: Option<ExitStatus>,
+    pub status: Option<ExitStatus>,
 }
 
 /// Why there is nothing that it printed.
 #[derive(Debug)]
-pub(crate) enum CommandFailure {
+pub enum CommandFailure {
     /// There is no such program.
     NotFound,
     /// It could not be started.
@@ -41,7 +42,7 @@ pub(crate) enum CommandFailure {
 }
 
 /// Runs a program, with this on its standard input, and returns what it printed on its standard output.
-pub(crate) fn run(
+pub fn run(
     mut command: Command,
     input: &[u8],
     limits: CommandLimits,

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 /// Tells whether a query names its directory itself.
-pub(super) fn is_explicit(query: &str) -> bool {
+pub fn is_explicit(query: &str) -> bool {
     ["/", "~/", "./", "../"].iter().any(|start| query.starts_with(start)) || query == "~" || query == ".."
 }
 
 /// Returns what lies in the directory of a typed path and begins with the rest of it; directories end with a slash.
 /// The paths begin as they were typed.
-pub(super) fn list(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
+pub fn list(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
     let (directory, beginning) =
         typed.rsplit_once('/').map_or(("", typed), |(directory, rest)| (directory, rest));
     let written = &typed[..typed.len() - beginning.len()];

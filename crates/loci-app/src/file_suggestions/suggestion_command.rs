@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::input::bounded_command::{self, CommandFailure, CommandLimits};
+use crate::bounded_command::{self, CommandFailure, CommandLimits};
 
 /// How long the command has.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,7 +17,7 @@ const LINES: usize = 15;
 const OUTPUT_LIMIT: u64 = 64 * 1024;
 
 /// Asks the command, and returns its paths, or a sentence that says why there are none.
-pub(super) fn suggest(
+pub fn suggest(
     command: &str,
     cwd: &Path,
     vars: &[(String, String)],

@@ -25,7 +25,7 @@ pub enum IgnoredFiles {
 
 /// The paths of a project: directories end with a slash.
 #[derive(Debug, Default)]
-pub(super) struct FileIndex {
+pub struct FileIndex {
     paths: String,
     lower: Vec<u8>,
     entries: Vec<Entry>,
@@ -39,7 +39,7 @@ struct Entry {
 
 impl FileIndex {
     /// Reads the paths below a directory, without git's own directory.
-    pub(super) fn build(root: &Path, ignored: IgnoredFiles) -> Self {
+    pub fn build(root: &Path, ignored: IgnoredFiles) -> Self {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
         let walker = WalkBuilder::new(root)
@@ -72,7 +72,8 @@ impl FileIndex {
         Self::from_paths(&paths)
     }
 
-    pub(super) fn from_paths<T: AsRef<str>>(paths: &[T]) -> Self {
+    /// Makes an index of these paths.
+    pub fn from_paths<T: AsRef<str>>(paths: &[T]) -> Self {
         let mut index = Self::default();
         for path in paths.iter().map(AsRef::as_ref) {
             index.paths.push_str(path);
@@ -85,7 +86,7 @@ impl FileIndex {
     }
 
     /// Returns the best paths for a query, the best first; without a query, what lies at the top.
-    pub(super) fn search(&self, query: &str, limit: usize) -> Vec<&str> {
+    pub fn search(&self, query: &str, limit: usize) -> Vec<&str> {
         let query = Query::new(query);
         let mut best: Vec<((i32, usize), &str)> = Vec::with_capacity(limit + 1);
         let mut start = 0;

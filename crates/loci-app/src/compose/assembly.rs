@@ -1,0 +1,198 @@
+//! The last step of composing: what the others made becomes the configuration of a session.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use loci_context::PromptParts;
+use loci_core::hooks::{HookConfig, HookEvent};
+use loci_engine::{
+    CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig, PlanConfig,
+    SessionConfig, SessionMemory, SessionSkills, SettingsReload, TurnLimits,
+};
+use loci_llm::RetryPolicy;
+use loci_mcp::SandboxMaker;
+use loci_sandbox::Sandbox;
+use loci_stdx::{Env, Store};
+use loci_storage::layout::{ConfigHome, SessionTmp};
+use loci_tools::Toolbox;
+
+use super::permissions::may_bypass;
+use super::provider::Provider;
+use super::{Access, Prefetched, identity};
+use crate::agents::SessionAgents;
+use crate::background_agents::background_config;
+use crate::checkpoints::file_history;
+use crate::commands::{PluginReload, SessionCommands};
+use crate::options::RunOptions;
+use crate::resume::Resume;
+use crate::save_permission::{save_nothing, save_to_settings};
+use crate::settings::RunSettings;
+use crate::settings_editor::SettingsInputs;
+use crate::system_prompt::{preferences, prompt_parts};
+use crate::user_error::UserError;
+use crate::worktree::worktree_options;
+
+/// How often hooks may make a turn go on, unless somebody says otherwise.
+const MOST_OBJECTIONS: u32 = 8;
+
+/// How long a session waits for its user before hooks hear of it, unless somebody says otherwise.
+const IDLE_NOTICE: Duration = Duration::from_secs(60);
+
+/// What the steps made.
+pub(super) struct Parts {
+    pub(super) sandbox_maker: SandboxMaker,
+    pub(super) sandbox: Option<Arc<Sandbox>>,
+    pub(super) agents: SessionAgents,
+    pub(super) provider: Provider,
+    pub(super) access: Access,
+    pub(super) settings_reload: Option<SettingsReload>,
+    pub(super) toolbox: Toolbox,
+    pub(super) skills: Arc<SessionSkills>,
+    pub(super) model: ModelConfig,
+    pub(super) compaction: CompactionConfig,
+    pub(super) prefetched: Prefetched,
+    pub(super) tmp: SessionTmp,
+    pub(super) plans: PlanConfig,
+    pub(super) mcp: Option<McpConfig>,
+    pub(super) plugin_reload: PluginReload,
+}
+
+/// Puts all together.
+pub(super) fn assemble(
+    options: &RunOptions,
+    run: RunSettings,
+    resume: Resume,
+    parts: Parts,
+    started: Instant,
+) -> Result<SessionConfig, UserError> {
+    let Parts {
+        sandbox_maker,
+        sandbox,
+        agents,
+        provider,
+        access,
+        settings_reload,
+        toolbox,
+        skills,
+        model,
+        compaction,
+        prefetched,
+        tmp,
+        plans,
+        mcp,
+        plugin_reload,
+    } = parts;
+    let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, plugins, .. } = run;
+    let Access { rulebook, memory, .. } = access;
+    let place = &resume.place;
+    let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
+    Ok(SessionConfig {
+        tmp,
+        identity: identity::identity(&env, place, options),
+        log: identity::log(&home, place, resume.lease, options.is_persistent),
+        mirrors_transcript: options.mirrors_transcript,
+        keeps_prompt: options.keeps_system_prompt,
+        stamp: identity::stamp(&env, place, options.is_interactive),
+        setup: options.setup,
+        start_source: start_source(options, &resume.history),
+        history: resume.history,
+        toolbox,
+        commands: Arc::new(Store::new(match options.has_no_commands {
+            true => CommandRegistry::default(),
+            false => CommandRegistry::builtin(),
+        })),
+        local_commands: Some(Arc::new(SessionCommands {
+            env: env.clone(),
+            home: home.clone(),
+            build: options.build.clone().unwrap_or_else(|| "unknown".to_owned()),
+            settings: SettingsInputs::from_options(&env, options),
+            plugin_reload: Some(plugin_reload),
+        })),
+        output_style: String::new(),
+        settings: in_force,
+        settings_reload,
+        grants: Grants {
+            may_grant: !settings.permissions.managed_rules_only,
+            may_bypass: may_bypass(&options.permissions, &settings.permissions),
+            save: Some(if options.is_demo { save_nothing() } else { save_to_settings(env.clone()) }),
+        },
+        classifier: None,
+        can_ask: options.can_ask,
+        client: provider.client,
+        prompt: PromptParts {
+            agent: agents.prompt.clone(),
+            preferences: preferences(&settings),
+            ..prompt_parts(&env, options, &rulebook, &model.main, prefetched.git, memory_dir)?
+        },
+        limits: limits(&env, options)?,
+        compaction,
+        idle_notice: idle_notice(&home, options, &hooks.config),
+        hooks: agents.with_hooks(hooks.config, &env.cwd),
+        agents: agents.config,
+        client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),
+        client_requests: options.client_requests.clone(),
+        editor: options.editor.clone(),
+        mcp,
+        mcp_tools: None,
+        max_objections: max_objections(&env),
+        turn_hooks: None,
+        compaction_hooks: None,
+        restore_sources: Vec::new(),
+        skills,
+        plans,
+        worktree: worktree_options(&settings.worktree),
+        background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
+        memory: memory
+            .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),
+        instructions: prefetched.instructions,
+        lazy_instructions: prefetched.lazy_instructions,
+        read_instructions: prefetched.read_instructions,
+        child_env: plugins.child_env(&env),
+        sandbox,
+        sandbox_maker: Some(sandbox_maker),
+        plugins: Arc::new(plugins.list()),
+        file_history: file_history(&env, &home, options, &settings, place, resume.snapshots),
+        started: env.clock.monotonic().saturating_sub(started.elapsed()),
+        api_key_source: provider.api_key_source,
+        rulebook,
+        model,
+        env,
+        home,
+    })
+}
+
+/// Returns how long a session may wait for its user before hooks hear of it.
+fn idle_notice(home: &ConfigHome, options: &RunOptions, hooks: &HookConfig) -> Duration {
+    let is_heard = options.is_interactive || hooks.has(HookEvent::Notification);
+    is_heard.then(|| loci_storage::config::idle_notice(home)).flatten().unwrap_or(IDLE_NOTICE)
+}
+
+/// Says how a session begins, as hooks are told.
+fn start_source(options: &RunOptions, history: &LoadedHistory) -> &'static str {
+    match (history.path.is_empty(), options.session.is_fork) {
+        (true, _) => "startup",
+        (false, true) => "fork",
+        (false, false) => "resume",
+    }
+}
+
+/// Returns how often hooks may make a turn go on.
+fn max_objections(env: &Env) -> u32 {
+    let said = env.vars.non_empty("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP");
+    said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
+}
+
+/// Returns how long and how often a turn may go on.
+fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
+    let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
+    Ok(TurnLimits {
+        max_turns: options.max_turns.or_else(|| {
+            env.vars.non_empty("CLAUDE_CODE_MAX_TURNS").and_then(|text| text.trim().parse().ok())
+        }),
+        max_budget_usd: options.max_budget_usd,
+        max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        retry: RetryPolicy::from_env(env)?,
+        allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
+        structured: None,
+    })
+}

@@ -1,0 +1,150 @@
+//! Settings of the reference that change something there and nothing here. Whoever sets one relies on it, so a session and
+//! the doctor say so, and why.
+//!
+//! Keys that only turn off or restrict what is not there anyway are kept to without a word ([`KEPT_TO`]). Every key that
+//! nothing acts upon is in one of the lists, and a test holds them against the table of keys.
+
+use loci_settings::MergedSettings;
+use serde_json::Value;
+
+/// What a key that is set in vain is told of.
+struct Row {
+    path: &'static str,
+    /// Values that ask for nothing; `false`, `null`, and what is empty never do.
+    idle: &'static [&'static str],
+    why: &'static str,
+}
+
+/// Keys that have no effect, and why.
+#[rustfmt::skip] // one line a key
+const TOLD: &[Row] = &[
+    row("advisorModel", "there is no advisor"),
+    row("agentPushNotifEnabled", "nothing is sent to other devices"),
+    row("allowAllClaudeAiMcps", "connectors of an account are not loaded"),
+    row("autoMode", "there is no classifier, and mode `auto` asks; forbid calls with `permissions.deny`"),
+    row("channelsEnabled", "there are no channels"),
+    row("defaultShell", "commands run in bash").unless(&["bash"]),
+    row("dialogExpiry", "what a client is asked waits for its answer").unless(&["never"]),
+    row("enableArtifact", "there are no artifacts"),
+    row("enableWorkflows", "there are no workflows"),
+    row("fastMode", "there is no fast mode; choose a faster model"),
+    row("footerLinksRegexes", "the footer has no links of one's own"),
+    row("forceLoginGatewayUrl", "there is no login at a gateway; set ANTHROPIC_BASE_URL under `env`"),
+    row("inputNeededNotifEnabled", "nothing is sent to other devices; see `preferredNotifChannel`"),
+    row("otelHeadersHelper", "nothing is exported; `loci stats` has the figures"),
+    row("parentSettingsBehavior", "programs that start loci cannot give it managed settings").unless(&["first-wins"]),
+    row("pluginTrustMessage", "plugins are installed without these words"),
+    row("processWrapper", "no processes of its own run in the background"),
+    row("remote.defaultEnvironmentId", "there are no remote sessions"),
+    row("remoteControlAtStartup", "there is no remote control"),
+    row("showClearContextOnPlanAccept", "a plan is accepted with its context; /clear comes before"),
+    row("showThinkingSummaries", "thinking is shown as the server gives it"),
+    row("spellcheck", "prompts are not checked"),
+    row("sshConfigs", "there are no sessions on other machines"),
+    row("switchModelsOnFlag", "a request that is flagged ends the turn; choose another model with /model"),
+    row("syncClaudeAiSkills", "skills of an account are not fetched"),
+    row("teammateMode", "there are no agent teams"),
+    row("ultracode", "there are no workflows"),
+    row("voice", "there is no voice input"),
+    row("voiceEnabled", "there is no voice input"),
+    row("workflowSizeGuideline", "there are no workflows"),
+    row("worktree.bgIsolation", "background agents work where their definition says (`isolation`)").unless(&["worktree"]),
+    row("wslInheritsWindowsSettings", "the policy of Windows is not read; put it into `managed-settings.json`"),
+];
+
+/// Keys that turn off, restrict or describe what is not there anyway, or that ask for what is so anyway.
+#[cfg(test)]
+const KEPT_TO: &[&str] = &[
+    "allowedChannelPlugins",
+    "autoUpdatesChannel",
+    "browserExternalPageTools",
+    "crossSessionInbound",
+    "disableAgentView",
+    "disableArtifact",
+    "disableBrowserExternalNavigation",
+    "disableClaudeAiConnectors",
+    "disableDeepLinkRegistration",
+    "disableMobileSimulatorTools",
+    "disableRemoteControl",
+    "disableWorkflows",
+    "fastModePerSessionOptIn",
+    "feedbackSurveyRate",
+    "includeCoAuthoredBy",
+    "isolatePeerMachines",
+    "minimumVersion",
+    "pluginSuggestionMarketplaces",
+    "skipAutoPermissionPrompt",
+    "sshHostAllowlist",
+    "useAutoModeDuringPlan",
+    "workflowKeywordTriggerEnabled",
+];
+
+const fn row(path: &'static str, why: &'static str) -> Row {
+    Row { path, idle: &[], why }
+}
+
+impl Row {
+    const fn unless(self, idle: &'static [&'static str]) -> Self {
+        Self { idle, ..self }
+    }
+
+    fn is_in_vain(&self, value: &Value) -> bool {
+        match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty() && !self.idle.contains(&text.as_str()),
+            Value::Array(list) => !list.is_empty(),
+            Value::Object(fields) => {
+                !fields.is_empty() && fields.get("enabled").is_none_or(|it| *it != Value::Bool(false))
+            }
+            Value::Bool(true) | Value::Number(_) => true,
+        }
+    }
+}
+
+/// Returns what is set in vain, a sentence a key. Keys of the sandbox are told with it.
+pub(crate) fn ineffective_settings(merged: &MergedSettings) -> Vec<String> {
+    let set = TOLD.iter().filter(|row| merged.value(row.path).is_some_and(|value| row.is_in_vain(value)));
+    let refresh = merged.value("policyHelper").and_then(|entry| entry.get("refreshIntervalMs"));
+    let refresh = refresh.filter(|every| every.as_u64() != Some(0));
+    let refresh =
+        refresh.map(|_| ("policyHelper.refreshIntervalMs", "its program runs at the start of each session"));
+    let all = set.map(|row| (row.path, row.why)).chain(refresh);
+    all.map(|(path, why)| format!("Settings: `{path}` has no effect: {why}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use loci_settings::{Key, Layer, Origin, Scope, Scopes, merge};
+
+    use super::*;
+
+    #[test]
+    fn keys_that_are_set_in_vain_are_named_and_others_are_not() {
+        let text = r#"{
+            "fastMode": true, "enableWorkflows": false, "defaultShell": "powershell", "worktree": {"bgIsolation": "worktree"},
+            "voice": {"enabled": false}, "autoMode": {"soft_deny": ["Never deploy"]}, "disableRemoteControl": true,
+            "model": "opus", "policyHelper": {"path": "/p", "refreshIntervalMs": 60000}
+        }"#;
+        let layer = Layer::parse(text, Origin::new(Scope::Managed, "managed-settings.json")).0;
+        expect![[r#"
+            Settings: `autoMode` has no effect: there is no classifier, and mode `auto` asks; forbid calls with `permissions.deny`
+            Settings: `defaultShell` has no effect: commands run in bash
+            Settings: `fastMode` has no effect: there is no fast mode; choose a faster model
+            Settings: `policyHelper.refreshIntervalMs` has no effect: its program runs at the start of each session"#]]
+        .assert_eq(&ineffective_settings(&merge(&[layer], true)).join("\n"));
+    }
+
+    #[test]
+    fn every_key_without_an_effect_is_told_or_kept_to() {
+        let is_told = |path: &str| TOLD.iter().any(|row| row.path == path);
+        for key in Key::all() {
+            let is_unused = !key.is_used && key.scopes != Scopes::Global && !key.path.starts_with("sandbox.");
+            let n_lists = usize::from(is_told(key.path)) + usize::from(KEPT_TO.contains(&key.path));
+            assert_eq!(n_lists, usize::from(is_unused), "{}", key.path);
+        }
+        for path in TOLD.iter().map(|row| row.path).chain(KEPT_TO.iter().copied()) {
+            assert!(Key::find(path).is_some(), "{path} is no key");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Variables of the reference that change something there and nothing here. Whoever sets one relies on it, so a session and
+//! the doctor say so, and why.
+//!
+//! Switches that turn off what is not there anyway (updates, surveys, reports to a vendor) are kept to without a word.
+
+use loci_stdx::Vars;
+
+/// Variables that have no effect where they turn something on, and why.
+const SWITCHES: &[(&str, &str)] = &[
+    ("CLAUDE_AGENT_SDK_MCP_NO_PREFIX", "tools of MCP servers keep the prefix `mcp__<server>__`"),
+    ("CLAUDE_CODE_AUTO_CONNECT_IDE", "no editor is looked for; editors start `loci acp`"),
+    ("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "the built-in commands stay; --disable-slash-commands has none"),
+    ("CLAUDE_CODE_DISABLE_POLICY_SKILLS", "the administrator's skills are read"),
+    (
+        "CLAUDE_CODE_DISABLE_UNKNOWN_MODEL_WINDOW_ENFORCEMENT",
+        "name the window of the model with CLAUDE_CODE_MAX_CONTEXT_TOKENS",
+    ),
+    (
+        "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY",
+        "/model does not ask the gateway; name its models with ANTHROPIC_CUSTOM_MODEL_OPTION or `availableModels`",
+    ),
+    (
+        "CLAUDE_CODE_ENABLE_BACKGROUND_PLUGIN_REFRESH",
+        "plugins are not installed beside a session; see /reload-plugins",
+    ),
+    ("CLAUDE_CODE_ENABLE_FINE_GRAINED_TOOL_STREAMING", "inputs of tools stream as the server sends them"),
+    ("CLAUDE_CODE_ENABLE_TELEMETRY", "nothing is exported; `loci stats` has the figures"),
+    ("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "there are no agent teams"),
+    ("CLAUDE_CODE_BS_AS_CTRL_BACKSPACE", "the byte 0x08 removes a letter"),
+    ("CLAUDE_CODE_HIDE_CWD", "the working directory is shown"),
+    ("CLAUDE_CODE_NEW_INIT", "/init writes CLAUDE.md"),
+    ("CLAUDE_CODE_PERFORCE_MODE", "files that cannot be written are an error like any other"),
+    ("CLAUDE_CODE_PROPAGATE_TRACEPARENT", "requests carry no trace context"),
+    ("CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "settings of the user may choose the provider and the model"),
+    ("CLAUDE_CODE_SIMPLE_SYSTEM_PROMPT", "the system prompt has one form; --system-prompt replaces it"),
+    ("CLAUDE_CODE_SYNC_PLUGIN_INSTALL", "plugins are installed by `loci plugin install` alone"),
+    ("CLAUDE_CODE_SYNC_SKILLS", "skills of an account are not fetched"),
+    ("CLAUDE_CODE_USE_POWERSHELL_TOOL", "there is no PowerShell tool"),
+    ("DISABLE_DOCTOR_COMMAND", "/doctor stays: it changes nothing"),
+    ("FORCE_AUTOUPDATE_PLUGINS", "plugins are updated by `loci plugin update` alone"),
+];
+
+/// Variables that have no effect whatever they say, and why.
+const VALUES: &[(&str, &str)] = &[
+    ("ANTHROPIC_FEDERATION_RULE_ID", "such credentials are not used; set ANTHROPIC_AUTH_TOKEN"),
+    ("ANTHROPIC_PROFILE", "profiles are not read; set ANTHROPIC_API_KEY, or an `apiKeyHelper`"),
+    ("CLAUDE_CODE_CLIENT_KEY_PASSPHRASE", "a key of a client's certificate must not be encrypted"),
+    ("CLAUDE_CODE_EXIT_AFTER_STOP_DELAY", "a run ends when its work and its input do"),
+    ("CLAUDE_CODE_GOAL_CHECKIN_MINUTES", "a goal is looked at after each turn"),
+    ("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "searches have limits of their own"),
+    ("CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "set CLAUDE_CODE_OAUTH_TOKEN"),
+    ("CLAUDE_CODE_PLUGIN_GIT_TIMEOUT_MS", "git is waited for as long as it works"),
+    ("CLAUDE_CODE_PROCESS_WRAPPER", "no processes of its own run in the background"),
+    ("CLAUDE_CODE_SCRIPT_CAPS", "calls of scripts are not counted; deny them with a permission rule"),
+    ("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "commands have no limit of their own; start loci in a limited cgroup"),
+    ("CLAUDE_CODE_USER_DIALOG_TIMEOUT_MS", "what a client is asked waits for its answer"),
+    ("FALLBACK_FOR_ALL_PRIMARY_MODELS", "how often is tried is CLAUDE_CODE_MAX_RETRIES for every model"),
+    ("MCP_SDK_GENERATION", "there is one client of MCP servers"),
+    ("MCP_OAUTH_CALLBACK_PORT", "name the port in the server's entry (`oauth.callbackPort`)"),
+];
+
+/// Variables that have no effect where they turn something off, and why.
+const OFF_SWITCHES: &[(&str, &str)] =
+    &[("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "set `syntaxHighlightingDisabled` in the settings")];
+
+/// The variable that names the shell of commands, which is bash.
+const SHELL: &str = "CLAUDE_CODE_SHELL";
+
+/// Returns what is set in vain, a sentence a variable.
+pub(crate) fn ineffective_vars(vars: &Vars) -> Vec<String> {
+    let switches = SWITCHES.iter().filter(|(name, _)| vars.is_truthy(name));
+    let values = VALUES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(|value| !is_off(value)));
+    let is_other_shell = vars.non_empty(SHELL).is_some_and(|path| path.rsplit('/').next() != Some("bash"));
+    let shell = is_other_shell.then_some(&(SHELL, "commands run in bash"));
+    let off = OFF_SWITCHES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(is_off));
+    let all = switches.chain(values).chain(off).chain(shell);
+    all.map(|(name, why)| format!("{name} has no effect in loci: {why}")).collect()
+}
+
+/// Tells whether a value says that nothing is wanted.
+fn is_off(value: &str) -> bool {
+    ["0", "off", "false", "no"].iter().any(|word| value.trim().eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn variables_that_are_set_in_vain_are_named_and_others_are_not() {
+        let vars = [
+            ("CLAUDE_CODE_ENABLE_TELEMETRY", "1"),
+            ("CLAUDE_CODE_PERFORCE_MODE", "0"),
+            ("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "off"),
+            ("CLAUDE_CODE_SCRIPT_CAPS", "{}"),
+            ("CLAUDE_CODE_SHELL", "/usr/bin/zsh"),
+            ("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "false"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("ANTHROPIC_PROFILE", ""),
+        ];
+        expect![[r#"
+            CLAUDE_CODE_ENABLE_TELEMETRY has no effect in loci: nothing is exported; `loci stats` has the figures
+            CLAUDE_CODE_SCRIPT_CAPS has no effect in loci: calls of scripts are not counted; deny them with a permission rule
+            CLAUDE_CODE_SYNTAX_HIGHLIGHT has no effect in loci: set `syntaxHighlightingDisabled` in the settings
+            CLAUDE_CODE_SHELL has no effect in loci: commands run in bash"#]]
+        .assert_eq(&ineffective_vars(&vars.into_iter().collect()).join("\n"));
+        let bash = [("CLAUDE_CODE_SHELL", "/opt/homebrew/bin/bash")];
+        assert_eq!(ineffective_vars(&bash.into_iter().collect()), [""; 0]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What is told of hooks that run.
+
+use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
+
+/// A hook that is being run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunStarted {
+    /// The run's id.
+    pub id: String,
+    /// The event, and what its matcher is compared with.
+    pub name: String,
+    /// The event.
+    pub event: HookEvent,
+    /// What people are shown while it runs, where it says so.
+    pub status: Option<String>,
+}
+
+/// A hook that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunEnded {
+    /// Which.
+    pub run: HookRunStarted,
+    /// What it printed, or answered.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+    /// Its code, where it is a command.
+    pub exit_code: Option<i32>,
+    /// `success`, `error` or `cancelled`.
+    pub outcome: &'static str,
+}
+
+/// A hook that still runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRunProgress {
+    /// Which.
+    pub run: HookRunStarted,
+    /// What it has printed so far.
+    pub stdout: String,
+    /// What it has complained about so far.
+    pub stderr: String,
+}
+
+impl HookRunProgress {
+    /// Tells what a run has printed so far.
+    pub(crate) fn new(run: HookRunStarted, stdout: &str, stderr: &str) -> Self {
+        Self { run, stdout: cut_output(stdout), stderr: cut_output(stderr) }
+    }
+}
+
+/// How much of an output of a hook front ends are told.
+const HOOK_OUTPUT_LIMIT: usize = 10_000;
+
+fn cut_output(text: &str) -> String {
+    text.chars().take(HOOK_OUTPUT_LIMIT).collect()
+}
+
+impl HookRunEnded {
+    /// Tells how a run ended.
+    pub(crate) fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
+        let cut = cut_output;
+        let (stdout, stderr, exit_code) = match end {
+            HandlerEnd::Exited { code, stdout, stderr } => (cut(stdout), cut(stderr), Some(*code)),
+            HandlerEnd::Responded { body, .. } => (cut(body), String::new(), None),
+            HandlerEnd::Replied(value) => (cut(&value.to_string()), String::new(), None),
+            HandlerEnd::Judged { reason, .. } => (cut(reason), String::new(), None),
+            HandlerEnd::Failed(why) => (String::new(), cut(why), None),
+            HandlerEnd::TimedOut { .. } | HandlerEnd::Cancelled => (String::new(), String::new(), None),
+        };
+        let outcome = match end {
+            HandlerEnd::Cancelled => "cancelled",
+            HandlerEnd::Exited { code, .. } if *code != 0 => "error",
+            _ if answer.error.is_some() => "error",
+            _ => "success",
+        };
+        Self { run, stdout, stderr, exit_code, outcome }
+    }
+}

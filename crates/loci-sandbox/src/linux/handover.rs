@@ -1,0 +1,224 @@
+//! What the process outside the namespaces hands to the first one inside: the mounts of the plan as soon as it has them;
+//! then, once everything outside is ready, where no placeholder could be made and what Landlock gives inside.
+//!
+//! Entries are a letter and a path with a NUL behind it, as paths are bytes; a dot ends the mounts, and a plus the rest. A
+//! stream that ends before that comes from a process that has failed: nothing runs then.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::landlock::Grant;
+use crate::plan::MountStep;
+
+/// Ends the mounts.
+const MOUNTS_END: u8 = b'.';
+/// Says that everything outside is ready.
+const READY: u8 = b'+';
+/// A path that no placeholder could be made at.
+const LEFT_OUT: u8 = b'l';
+/// What is kept of the directory that was reduced before it.
+const KEPT: u8 = b'k';
+
+/// What is said when everything outside is ready.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct OutsideReady {
+    /// Where no placeholder could be made.
+    pub(super) left_out: Vec<PathBuf>,
+    /// What Landlock gives of what is mounted inside.
+    pub(super) grants: Vec<(PathBuf, Grant)>,
+}
+
+/// Makes the two ends.
+pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
+    let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((Sender(File::from(sender)), Receiver(BufReader::new(File::from(receiver)))))
+}
+
+/// The end outside.
+pub(super) struct Sender(File);
+
+impl Sender {
+    /// Hands the mounts over. Whoever reads no more has failed, and how it ended says the rest.
+    pub(super) fn send_mounts(&mut self, steps: &[MountStep]) {
+        self.send(steps.iter().flat_map(entries_of), MOUNTS_END);
+    }
+
+    /// Says that everything outside is ready.
+    pub(super) fn send_ready(mut self, ready: &OutsideReady) {
+        let left_out = ready.left_out.iter().map(|path| (LEFT_OUT, path.as_path()));
+        let grants = ready.grants.iter().map(|(path, grant)| (letter_of(*grant), path.as_path()));
+        self.send(left_out.chain(grants), READY);
+    }
+
+    fn send<'a>(&mut self, entries: impl Iterator<Item = (u8, &'a Path)>, end: u8) {
+        let mut bytes = Vec::new();
+        for (letter, path) in entries {
+            bytes.push(letter);
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        bytes.push(end);
+        drop(self.0.write_all(&bytes));
+    }
+}
+
+/// The end inside.
+pub(super) struct Receiver(BufReader<File>);
+
+impl Receiver {
+    /// Waits for the mounts; none where the process outside has failed.
+    pub(super) fn mounts(&mut self) -> io::Result<Option<Vec<MountStep>>> {
+        self.receive(MOUNTS_END)?.map(steps_of).transpose()
+    }
+
+    /// Waits until everything outside is ready; none where the process outside has failed.
+    pub(super) fn ready(mut self) -> io::Result<Option<OutsideReady>> {
+        let Some(entries) = self.receive(READY)? else { return Ok(None) };
+        let mut ready = OutsideReady::default();
+        for (letter, path) in entries {
+            match letter {
+                LEFT_OUT => ready.left_out.push(path),
+                _ => ready.grants.push((path, grant_of(letter)?)),
+            }
+        }
+        Ok(Some(ready))
+    }
+
+    fn receive(&mut self, end: u8) -> io::Result<Option<Vec<(u8, PathBuf)>>> {
+        let mut entries = Vec::new();
+        loop {
+            let Some(&letter) = self.0.fill_buf()?.first() else { return Ok(None) };
+            self.0.consume(1);
+            if letter == end {
+                return Ok(Some(entries));
+            }
+            let mut path = Vec::new();
+            self.0.read_until(0, &mut path)?;
+            if path.pop() != Some(0) {
+                return Ok(None);
+            }
+            entries.push((letter, PathBuf::from(OsStr::from_bytes(&path))));
+        }
+    }
+}
+
+fn letter_of(grant: Grant) -> u8 {
+    match grant {
+        Grant::List => b'L',
+        Grant::Read => b'R',
+        Grant::Device => b'D',
+        Grant::Write => b'W',
+    }
+}
+
+fn grant_of(letter: u8) -> io::Result<Grant> {
+    let all = [Grant::List, Grant::Read, Grant::Device, Grant::Write];
+    all.into_iter().find(|grant| letter_of(*grant) == letter).ok_or_else(unknown)
+}
+
+fn entries_of(step: &MountStep) -> Vec<(u8, &Path)> {
+    let (letter, kept): (u8, &[PathBuf]) = match step {
+        MountStep::Reduce(_, kept) => (b'r', kept),
+        MountStep::HideDir(_) => (b'd', &[]),
+        MountStep::HideFile(_) => (b'f', &[]),
+        MountStep::Open(_) => (b'o', &[]),
+        MountStep::Pin(_) => (b'p', &[]),
+        MountStep::Shut(_) => (b's', &[]),
+        MountStep::Block(_) => (b'b', &[]),
+    };
+    [(letter, step.path())].into_iter().chain(kept.iter().map(|path| (KEPT, path.as_path()))).collect()
+}
+
+fn steps_of(entries: Vec<(u8, PathBuf)>) -> io::Result<Vec<MountStep>> {
+    let mut steps: Vec<MountStep> = Vec::with_capacity(entries.len());
+    for (letter, path) in entries {
+        let step = match letter {
+            b'r' => MountStep::Reduce(path, Vec::new()),
+            b'd' => MountStep::HideDir(path),
+            b'f' => MountStep::HideFile(path),
+            b'o' => MountStep::Open(path),
+            b'p' => MountStep::Pin(path),
+            b's' => MountStep::Shut(path),
+            b'b' => MountStep::Block(path),
+            KEPT => {
+                let Some(MountStep::Reduce(_, kept)) = steps.last_mut() else { return Err(unknown()) };
+                kept.push(path);
+                continue;
+            }
+            _ => return Err(unknown()),
+        };
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn unknown() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the plan that was handed over cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(bytes: &[u8]) -> PathBuf {
+        PathBuf::from(OsStr::from_bytes(bytes))
+    }
+
+    #[test]
+    fn mounts_arrive_as_they_were_whatever_bytes_their_paths_have() {
+        let steps = vec![
+            MountStep::Reduce(path(b"/h\xff"), vec![path(b"/h\xff/a."), path(b"/h\xff/b+")]),
+            MountStep::HideDir(path(b"/d")),
+            MountStep::HideFile(path(b"/f\n")),
+            MountStep::Reduce(path(b"/none"), Vec::new()),
+            MountStep::Open(path(b"/o")),
+            MountStep::Pin(path(b"/p")),
+            MountStep::Shut(path(b"/s")),
+            MountStep::Block(path(b"/b")),
+        ];
+        let ready = OutsideReady {
+            left_out: vec![path(b"/l+."), path(b"/m\xfe")],
+            grants: vec![
+                (path(b"/"), Grant::List),
+                (path(b"/dev"), Grant::Read),
+                (path(b"/dev/null"), Grant::Device),
+                (path(b"/dev/shm"), Grant::Write),
+            ],
+        };
+        let (mut sender, mut receiver) = pair().unwrap();
+        sender.send_mounts(&steps);
+        sender.send_ready(&ready);
+        assert_eq!(receiver.mounts().unwrap(), Some(steps));
+        assert_eq!(receiver.ready().unwrap(), Some(ready));
+    }
+
+    #[test]
+    fn stream_that_ends_too_early_or_has_unknown_letters_is_no_plan() {
+        for (bytes, expected) in [
+            (b"".as_slice(), Some(None)),
+            (b"o/a\0", Some(None)),
+            (b"o/a", Some(None)),
+            (b"o/a.", Some(None)),
+            (b".", Some(Some(0))),
+            (b"o/a\0.", Some(Some(1))),
+            (b"k/a\0.", None),
+            (b"x/a\0.", None),
+        ] {
+            let (mut sender, mut receiver) = pair().unwrap();
+            sender.0.write_all(bytes).unwrap();
+            drop(sender);
+            let received = receiver.mounts().ok().map(|steps| steps.map(|steps| steps.len()));
+            assert_eq!(received, expected, "{}", bytes.escape_ascii());
+        }
+        let (mut sender, mut receiver) = pair().unwrap();
+        sender.send_mounts(&[]);
+        drop(sender);
+        assert_eq!(receiver.mounts().unwrap(), Some(Vec::new()));
+        assert_eq!(receiver.ready().unwrap(), None, "who has not said so is not ready");
+    }
+}

@@ -1,0 +1,56 @@
+//! `/background`: the interface is left, and the session goes on in a process without a terminal.
+
+use loci_core::permission::Mode;
+
+use super::{Action, App, ExitReason};
+use crate::block::NoticeLevel;
+
+/// What a turn that was under way is asked to do.
+const GO_ON: &str =
+    "Go on with what you were doing. The person has left the terminal, so nobody can be asked.";
+
+/// A session that goes on without a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundRun {
+    /// The session's id.
+    pub session: String,
+    /// What it is asked to do.
+    pub prompt: String,
+    /// The permission mode that it is in.
+    pub mode: Mode,
+    /// The model that it asks.
+    pub model: String,
+}
+
+impl App {
+    /// Leaves, and has the session go on; what cannot be is told, and nothing is left.
+    pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Action> {
+        let refusal = match &self.session.id {
+            None => Some("The session has not begun yet"),
+            Some(_) if !self.session.is_persistent => {
+                Some("This session is not kept on disk, so nobody could go on with it")
+            }
+            Some(_) if prompt.is_none() && self.work.is_none() => {
+                Some("Nothing is under way. `/background PROMPT` says what is to be done")
+            }
+            Some(_) => None,
+        };
+        let (Some(session), None) = (self.session.id.clone(), refusal) else {
+            self.notice(NoticeLevel::Warning, refusal.unwrap_or_default());
+            return Vec::new();
+        };
+        let run = BackgroundRun {
+            session,
+            prompt: prompt.unwrap_or_else(|| GO_ON.to_owned()),
+            mode: self.session.mode,
+            model: self.session.model.clone(),
+        };
+        if !self.background_tasks().is_empty() {
+            let text = "Commands and agents in the background end with the terminal; the session is told";
+            self.notice(NoticeLevel::Warning, text);
+        }
+        let mut actions = vec![Action::GoBackground(run)];
+        actions.extend(self.exit(ExitReason::Asked));
+        actions
+    }
+}
