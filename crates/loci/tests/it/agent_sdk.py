@@ -16,9 +16,11 @@ from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    ConversationResetMessage,
     HookEventMessage,
     HookMatcher,
     InMemorySessionStore,
+    MirrorErrorMessage,
     PermissionResultAllow,
     PermissionResultDeny,
     RateLimitEvent,
@@ -450,6 +452,43 @@ async def branches():
             pass
     except Exception as error:
         say(["raised", "Resume rejected by --resume-drops-turn:" in str(error)])
+
+
+class ForgetfulStore(InMemorySessionStore):
+    """Takes nothing in."""
+
+    async def append(self, key, entries):
+        raise RuntimeError("the store is full")
+
+
+async def remaining():
+    """What no other scenario has: a reset, rules that an answer adds, a store that fails, and keys."""
+    async def can_use_tool(tool, given, context):
+        say(["asked", given["command"], len(context.suggestions) > 0])
+        return PermissionResultAllow(updated_permissions=context.suggestions[:1])
+
+    async with ClaudeSDKClient(options(can_use_tool=can_use_tool, load_timeout_ms=5000)) as client:
+        await client.query("make two")
+        async for message in client.receive_response():
+            if isinstance(message, ResultMessage):
+                show(message)
+        await client.query("/clear")
+        async for message in client.receive_response():
+            if isinstance(message, ConversationResetMessage):
+                say(["reset", len(message.new_conversation_id) > 30])
+    failed = 0
+    async for message in query(prompt="one", options=options(session_store=ForgetfulStore())):
+        failed += isinstance(message, MirrorErrorMessage)
+        if isinstance(message, ResultMessage):
+            session = message.session_id
+            show(message)
+    say(["mirror errors", failed > 0])
+    key = claude_agent_sdk.project_key_for_directory(os.getcwd())
+    say(os.path.exists(os.path.join(os.environ["HOME"], ".claude", "projects", key, f"{session}.jsonl")))
+    with open(os.path.join(os.environ["HOME"], ".claude", "projects", key, f"{session}.jsonl")) as file:
+        entries = [json.loads(line) for line in file]
+    summary = claude_agent_sdk.fold_session_summary(None, {"project_key": key, "session_id": session}, entries)
+    say(summary["data"].get("first_prompt") or sorted(summary["data"]))
 
 
 warnings.simplefilter("ignore")

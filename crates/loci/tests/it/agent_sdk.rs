@@ -467,3 +467,22 @@ async fn sdk_store_functions_work_on_sessions_with_agents() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn sdk_hears_of_resets_adds_rules_and_reports_a_store_that_fails() {
+    let call = || Step::call("Bash", json!({"command": "mkdir -p one"}));
+    check(
+        [call(), call(), Step::text("Made."), Step::text("One.")],
+        "remaining",
+        expect![[r#"
+            ["asked", "mkdir -p one", true]
+            ["ResultMessage", "success", false, 3, "Made.", "completed"]
+            ["reset", true]
+            ["ResultMessage", "success", false, 1, "One.", "completed"]
+            ["mirror errors", true]
+            true
+            "one"
+        "#]],
+    )
+    .await;
+}

@@ -9,8 +9,18 @@ use serde_json::json;
 use std::path::Path;
 
 /// Plays `script` to one scenario of `agent_sdk.mjs` and compares what it printed; none if there is no npm.
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 async fn check(script: impl Into<Script>, scenario: &str, expected: Expect) -> Option<World> {
+    check_in("agent_sdk.mjs", script, scenario, expected).await
+}
+
+/// The same for a scenario of any file beside this one.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+pub(crate) async fn check_in(
+    file: &str,
+    script: impl Into<Script>,
+    scenario: &str,
+    expected: Expect,
+) -> Option<World> {
     // What is optional brings the program that it usually starts, for every platform.
     let packages = ["--omit=optional", "@anthropic-ai/claude-agent-sdk"];
     let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "typescript-sdk", 18, &packages) else {
@@ -20,9 +30,12 @@ async fn check(script: impl Into<Script>, scenario: &str, expected: Expect) -> O
     let world = World::with_git(script).await;
     world.home.write("a.txt", "hi\n");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let mut command = node.script(tests.join("agent_sdk.mjs"));
+    // It lies beside the scenarios that import it.
+    node.script(tests.join("agent_sdk_common.mjs"));
+    let mut command = node.script(tests.join(file));
     command.args([env!("CARGO_BIN_EXE_loci"), scenario]).current_dir(world.home.project());
-    command.env("MCP_SERVER", tests.join("mcp_server.py"));
+    let verdict = json!({"behavior": "allow", "updatedInput": {"command": "mkdir made"}});
+    command.env("MCP_SERVER", tests.join("mcp_server.py")).env("VERDICT", verdict.to_string());
     let output = command.envs(world.home.env_vars(world.model.base_url())).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stdout));

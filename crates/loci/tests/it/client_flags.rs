@@ -137,9 +137,11 @@ async fn disabled_slash_commands_are_sent_to_the_model() {
 async fn safe_mode_has_all_tools_and_nothing_that_people_have_changed() {
     let world = World::new([Step::text("Hi.")]).await;
     world.home.write("CLAUDE.md", "Sing.");
-    assert_fine(&world.print(["hi", "--safe-mode"]));
-    let request = world.last_request();
-    assert!(request.tool_names().contains(&"Grep") && !request.json.to_string().contains("Sing."));
+    for binary in [print(["hi", "--safe-mode"]), print(["hi"]).env("CLAUDE_CODE_SAFE_MODE", "1")] {
+        assert_fine(&world.run(&binary));
+        let request = world.last_request();
+        assert!(request.tool_names().contains(&"Grep") && !request.json.to_string().contains("Sing."));
+    }
 }
 
 #[tokio::test]
@@ -219,4 +221,24 @@ async fn await_initialize_takes_plugins_and_servers_of_the_first_line() {
     let init = output.json_lines().into_iter().find(|frame| frame["subtype"] == "init").unwrap();
     assert_eq!(init["plugins"][0]["name"], "plug", "{init}");
     assert!(world.last_request().tool_names().contains(&"mcp__s__a"));
+}
+
+#[tokio::test]
+async fn system_prompt_snapshot_is_sent_as_it_was_when_the_session_goes_on() {
+    let world = World::new(["1", "2", "3"].map(Step::text)).await;
+    let run = |args: [&str; 4]| {
+        assert_fine(&world.run(&print(args)));
+        world.last_request().system_text()
+    };
+    let first = run(["--append-system-prompt", "First.", "--system-prompt-snapshot=on", "one"]);
+    assert!(first.contains("First."), "{first}");
+    let go_on = |words: &str, switch: &str| {
+        assert_fine(&world.run(&print(["-c", "--append-system-prompt", words, switch, "more"])));
+        world.last_request().system_text()
+    };
+    assert_eq!(go_on("Second.", "--system-prompt-snapshot=on"), first);
+    assert!(go_on("Third.", "--system-prompt-snapshot=off").contains("Third."));
+    let is_snapshot = |entry: &&Value| entry["attachment"]["type"] == "prompt_snapshot";
+    assert_eq!(world.session().iter().filter(is_snapshot).count(), 1, "it is recorded once");
+    assert!(!world.conversation().contains("First."), "it is no part of the conversation");
 }

@@ -50,6 +50,7 @@ async fn oversized_request_is_compacted_before_sending() {
         assistant Read {"file_path":"notes.txt"} <toolu-2>
         user <toolu-2>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
         system status compacting
+        system status 
         system compact_boundary
         user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
@@ -59,7 +60,6 @@ async fn oversized_request_is_compacted_before_sending() {
         compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
-        system status 
         assistant Both are 9000.
         result success completed
         exit Some(0)
@@ -146,6 +146,7 @@ async fn prompt_too_long_error_is_compacted_and_retried() {
         assistant Read {"file_path":"notes.txt"} <toolu-3>
         user <toolu-3>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
         system status compacting
+        system status 
         system compact_boundary
         user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
@@ -155,7 +156,6 @@ async fn prompt_too_long_error_is_compacted_and_retried() {
         compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
-        system status 
         assistant Done.
         result success completed
         exit Some(0)
@@ -198,6 +198,7 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
         assistant Read {"file_path":"notes.txt"} <toolu-3>
         user <toolu-3>: `<project>/notes.txt` has not changed since you last read it: that result still holds.
         system status compacting
+        system status 
         system compact_boundary
         user This conversation was compacted to make room. Its earlier part is summarised here; the messages after this one are as they were.
 
@@ -207,7 +208,6 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
         compare
 
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
-        system status 
         assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
         Compact the conversation, or start a new one.
         result success (error) 400 completed

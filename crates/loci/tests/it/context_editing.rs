@@ -191,7 +191,7 @@ async fn background_agent_retries_without_context_editing() {
             true => Step::text("Nothing to do.").wait_before_headers(held.clone()),
             false => Step::status(400).error("invalid_request_error", "context_management: not any more"),
         });
-        let long = Step::text("word ".repeat(1_200)).usage(10, 20, 12_000, 0);
+        let long = Step::text("word ".repeat(1_200)).usage(10, 20, 27_000, 0);
         let script = Script::new([long, Step::text("Two.")]).answer_when(agent, is_agent);
         let world = World::new(script).await;
         let mut session = world.start(&stream([]).env("LOCI_CONTEXT_EDITING", "1").env(switch, "1"));

@@ -29,6 +29,113 @@ async fn variables_choose_model_credentials_and_headers() {
     assert!(!session.contains("token-1"));
 }
 
+/// Gateways refuse fields that they do not know; the variables of the reference take them out of requests.
+#[tokio::test]
+async fn variables_decide_on_caching_thinking_and_effort_of_requests() {
+    let world = World::new([]).await;
+    let run = |model: &str, vars: &[(&str, &str)]| {
+        let binary = loci().args(["-p", "hi", "--model", model]);
+        let binary = vars.iter().fold(binary, |binary, (name, value)| binary.env(name, *value));
+        assert_fine(&world.run(&binary));
+        let request = world.last_request();
+        let body = request.json.to_string();
+        let marks = [body.contains("cache_control"), body.contains(r#""ttl":"1h""#)];
+        let betas = request.header("anthropic-beta").unwrap_or_default().to_owned();
+        let fields = [&request.json["thinking"]["type"], &request.json["output_config"]["effort"]];
+        (
+            marks,
+            fields.map(|it| it.as_str().unwrap_or("-").to_owned()),
+            betas.contains("interleaved-thinking"),
+        )
+    };
+    let fields = |thinking: &str, effort: &str| [thinking.to_owned(), effort.to_owned()];
+    for (model, vars, expected) in [
+        ("claude-sonnet-4-5", &[][..], ([true, false], fields("enabled", "-"), true)),
+        (
+            "claude-sonnet-4-5",
+            &[("DISABLE_PROMPT_CACHING", "1"), ("DISABLE_INTERLEAVED_THINKING", "1")],
+            ([false, false], fields("enabled", "-"), false),
+        ),
+        (
+            "claude-sonnet-4-5",
+            &[("DISABLE_PROMPT_CACHING_SONNET", "1"), ("CLAUDE_CODE_DISABLE_THINKING", "1")],
+            ([false, false], fields("-", "-"), false),
+        ),
+        (
+            "claude-opus-4-6",
+            &[("DISABLE_PROMPT_CACHING_SONNET", "1"), ("ENABLE_PROMPT_CACHING_1H", "1")],
+            ([true, true], fields("adaptive", "high"), false),
+        ),
+        (
+            "claude-opus-4-6",
+            &[("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING", "1")],
+            ([true, false], fields("enabled", "high"), true),
+        ),
+        (
+            "gateway-alias",
+            &[("CLAUDE_CODE_ALWAYS_ENABLE_EFFORT", "1"), ("CLAUDE_CODE_EFFORT_LEVEL", "low")],
+            ([true, false], fields("-", "low"), false),
+        ),
+    ] {
+        assert_eq!(run(model, vars), expected, "{model} {vars:?}");
+    }
+}
+
+#[tokio::test]
+async fn variables_without_an_effect_are_told_by_the_run_and_by_the_doctor() {
+    let world = World::new([Step::text("Hi.")]).await;
+    let notice = "CLAUDE_CODE_TOOL_MEMORY_LIMIT has no effect in loci: commands have no limit of their own";
+    let output = world.run(&print(["hi"]).env("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "4G"));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hi.\n"), "{output:?}");
+    assert!(output.stderr.starts_with(notice), "{}", output.stderr);
+    let doctor = world.run(&loci().arg("doctor").env("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "4G"));
+    assert!(doctor.stdout.contains(notice), "{}", doctor.stdout);
+}
+
+/// `CLAUDE_CODE_SHELL_PREFIX`: whoever audits commands gets each as one word, and runs it.
+#[cfg(unix)]
+#[tokio::test]
+async fn shell_prefix_wraps_commands_hooks_and_servers() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let calls = [
+        Step::call("Bash", json!({"command": "mkdir -p sub; cd sub; echo \"it's $((40 + 2))\""})),
+        Step::call("Bash", json!({"command": "pwd; false"})),
+    ];
+    let world = World::new(calls.into_iter().chain([Step::text("Done.")]).collect::<Vec<_>>()).await;
+    let log = world.home.home().join("audit.log");
+    let script = format!("#!/bin/bash\nprintf '%s\\n' \"$1\" >> {}\nexec bash -c \"$1\"\n", log.display());
+    let audit = world.home.write_home("audit.sh", script);
+    std::fs::set_permissions(&audit, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo from a hook > hooked"}]}]);
+    world.home.write_config("settings.json", json!({"hooks": {"PreToolUse": hook}}).to_string());
+    let servers = json!({"mcpServers": {"odd": {"command": "/bin/echo", "args": ["two words"]}}}).to_string();
+    let binary = print(["hi", "--allowedTools", "Bash", "--mcp-config", &servers]);
+    let output = world.run(&binary.env("CLAUDE_CODE_SHELL_PREFIX", audit.display().to_string()));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Done.\n"), "{output:?}");
+    let log = std::fs::read_to_string(log).unwrap();
+    for part in ["it'\\''s $((40 + 2))", "echo from a hook", "'two words'"] {
+        assert!(log.contains(part), "no {part} in {log}");
+    }
+    assert_eq!(std::fs::read_to_string(world.home.project().join("hooked")).unwrap(), "from a hook\n");
+    let messages = world.last_request().json["messages"].to_string();
+    let sub = world.home.project().join("sub").display().to_string();
+    assert!(messages.contains("it's 42") && messages.contains(&sub), "{messages}");
+}
+
+#[tokio::test]
+async fn commands_are_told_the_session_the_effort_and_that_they_are_inside() {
+    let tell = "echo \"[$CLAUDE_CODE_SESSION_ID $CLAUDE_CODE_CHILD_SESSION $CLAUDE_EFFORT $CLAUDECODE ${CLAUDE_PID:+pid}]\"";
+    let world = World::new([Step::call("Bash", json!({"command": tell})), Step::text("Done.")]).await;
+    let args =
+        ["-p", "hi", "--allowedTools", "Bash", "--model", "claude-opus-4-8", "--output-format", "json"];
+    let output = world.run(&loci().args(args));
+    assert_fine(&output);
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let expected = format!("[{} 1 high 1 pid]", result["session_id"].as_str().unwrap());
+    let messages = world.last_request().json["messages"].to_string();
+    assert!(messages.contains(&expected), "no {expected} in {messages}");
+}
+
 #[tokio::test]
 async fn a_server_behind_its_own_authority_is_reached_by_http_2() {
     let home = TestHome::new();
@@ -107,4 +214,31 @@ async fn the_demo_does_the_main_job_without_key_or_network() {
     assert_fine(&output);
     model.requests_valid().unwrap();
     assert_eq!(model.main_requests()[0].n_assistant_turns(), 6);
+}
+
+/// One `git` tells what the first request says of the repository; the rest is read from its files.
+#[cfg(unix)]
+#[tokio::test]
+async fn one_git_is_started_before_the_first_request() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::with_git([Step::text("ok")]).await;
+    world.home.write("a.txt", "one\n");
+    world.home.commit("first");
+    world.home.git(&["config", "user.name", "Ada"]);
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|it| it.is_file()).unwrap();
+    let (log, bin) = (world.home.home().join("git.log"), world.home.home().join("bin"));
+    let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n", log.display(), real.display());
+    world.home.write_home("bin/git", script);
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let log = log.display().to_string();
+    let seen = log.clone();
+    let step = Step::dynamic(move |_| {
+        let text = std::fs::read_to_string(&seen).unwrap_or_default();
+        Step::text(format!("{}", text.lines().count()))
+    });
+    let world = world.then([step]).await;
+    let output = world.run(&print(["hi"]).env("PATH", format!("{}:{path}", bin.display())));
+    assert_eq!(output.stdout, "1\n", "{:?}", std::fs::read_to_string(&log));
+    assert!(world.last_request().system_text().contains("first"), "what it told is in the request");
 }

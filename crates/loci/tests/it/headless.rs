@@ -282,7 +282,7 @@ fn assert_refused(world: &World, binary: Binary, stdin: &str, expected: Expect) 
 
 #[tokio::test]
 async fn impossible_flag_combinations_are_refused() {
-    let cases: [(&str, Expect); 17] = [
+    let cases: [(&str, Expect); 19] = [
         (
             "-p hi --output-format stream-json",
             expect![[r#"
@@ -317,6 +317,18 @@ async fn impossible_flag_combinations_are_refused() {
             "-p hi --include-partial-messages",
             expect![[r#"
             Error: --include-partial-messages needs --output-format=stream-json
+        "#]],
+        ),
+        (
+            "-p hi --forward-subagent-text",
+            expect![[r#"
+            Error: --forward-subagent-text needs --output-format=stream-json
+        "#]],
+        ),
+        (
+            "-p hi --prompt-suggestions --output-format json",
+            expect![[r#"
+            Error: --prompt-suggestions needs --output-format=stream-json
         "#]],
         ),
         (

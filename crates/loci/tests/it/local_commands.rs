@@ -171,6 +171,11 @@ fn say_last(output: &Output) -> String {
 async fn model_that_settings_do_not_offer_is_refused() {
     let world = World::new([]).await;
     world.home.write_config("settings.json", r#"{"availableModels": ["claude-sonnet-4-5"]}"#);
+    let said = say(&world, "/model sonnet");
+    assert!(
+        said.contains("`claude-sonnet-4-5` now (settings do not let `claude-sonnet-5-5` be chosen)"),
+        "{said}"
+    );
     let said = fail(&world, "/model opus");
     assert!(
         said.contains("Settings do not let `opus` be chosen") && said.contains("availableModels"),

@@ -47,3 +47,28 @@ async fn reset_terminal_prints_what_undoes_every_mode() {
         assert!(output.stdout.contains(mode), "{:?}", output.stdout);
     }
 }
+
+#[tokio::test]
+async fn auth_status_tells_where_credentials_come_from_and_auth_logs_in_and_out() {
+    let world = World::new([Step::text("hi")]).await;
+    let status = |key: &str| {
+        let output = world.run(&loci().args(["auth", "status"]).env("ANTHROPIC_API_KEY", key));
+        let answer: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+        let told = |key: &str| answer[key].as_str().unwrap_or("-").to_owned();
+        (output.code, answer["loggedIn"] == true, told("authMethod"), told("apiKeySource"))
+    };
+    let expected =
+        |code, is_in, method: &str, source: &str| (Some(code), is_in, method.to_owned(), source.to_owned());
+    assert_eq!(status("sk-x"), expected(0, true, "api_key", "ANTHROPIC_API_KEY"));
+    assert_eq!(status(""), expected(1, false, "none", "-"));
+    let output = world.run_with_stdin(&loci().args(["auth", "login"]), "sk-from-login\n");
+    assert!(output.code == Some(0) && output.stdout.contains("readable by you alone"), "{output:?}");
+    assert_eq!(status(""), expected(0, true, "api_key", "loci login"));
+    let text = world.run(&loci().args(["auth", "status", "--text"]).env("ANTHROPIC_API_KEY", ""));
+    assert_eq!((text.code, text.stdout.as_str()), (Some(0), "Credentials: loci login\n"));
+    assert!(world.run(&loci().args(["auth", "logout"])).stdout.contains("forgotten"));
+    assert_eq!(status(""), expected(1, false, "none", "-"));
+    let page = world.run(&loci().args(["auth", "login", "--console"]));
+    assert!(page.code == Some(1) && page.stderr.contains("no login at a page"), "{page:?}");
+    assert_eq!(world.requests().len(), 0);
+}

@@ -6,6 +6,7 @@ mod accounts;
 mod acp;
 mod agent_sdk;
 mod agent_sdk_typescript;
+mod agent_sdk_typescript_options;
 mod agents;
 mod archive;
 #[cfg(unix)]
@@ -56,6 +57,7 @@ mod plan_mode;
 mod plugins;
 mod prefix;
 mod private_files;
+mod protocol_frames;
 mod providers;
 mod recall;
 mod recovery;
@@ -87,6 +89,7 @@ mod task_list;
 #[cfg(unix)]
 mod team_memory;
 mod terminal_agents;
+mod terminal_background;
 mod terminal_commands;
 mod terminal_fullscreen;
 mod terminal_interface;

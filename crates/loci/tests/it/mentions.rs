@@ -3,7 +3,7 @@
 use loci_testkit::{Gate, Step};
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, print};
 
 /// The text of everything that was sent.
 fn sent(world: &World) -> String {
@@ -67,6 +67,20 @@ async fn mentioned_agent_is_pointed_out() {
 }
 
 #[tokio::test]
+async fn mentioned_session_is_told_to_the_model() {
+    let world = World::new([Step::text("The port is 8080."), Step::text("ok"), Step::text("no")]).await;
+    let id = "0a0a0a0a-0001-4000-8000-000000000001";
+    world.print(["which port?", "--session-id", id]);
+    let output = world.print([&format!("as in @session:{id}, please")]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    let told = sent(&world);
+    assert!(told.contains("which port?") && told.contains("The port is 8080."), "{told}");
+    let output = world.print(["as in @session:00000000-0000-4000-8000-000000000000"]);
+    assert!(output.stderr.contains("was not attached"), "{}", output.stderr);
+    assert!(!sent(&world).contains("The port is 8080."));
+}
+
+#[tokio::test]
 async fn file_that_is_mentioned_while_working_is_heard_with_the_message() {
     let gate = Gate::new();
     let call = Step::call("Bash", json!({"command": "true", "description": "x"})).wait_for(gate.clone());
@@ -93,4 +107,14 @@ async fn ultrathink_asks_the_model_for_deep_thought_in_that_turn_alone() {
     let world = World::new([Step::text("ok")]).await;
     world.print(["think hard: why is it slow?"]);
     assert!(!sent(&world).contains("deepest thought"), "{}", sent(&world));
+}
+
+#[tokio::test]
+async fn mentions_are_plain_text_where_attachments_are_turned_off() {
+    let world = World::new([Step::text("ok")]).await;
+    world.home.write("notes.txt", "alpha");
+    let output = world.run(&print(["look at @notes.txt"]).env("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"));
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    let sent = sent(&world);
+    assert!(sent.contains("@notes.txt") && !sent.contains("alpha"), "{sent}");
 }

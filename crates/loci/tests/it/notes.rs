@@ -34,12 +34,13 @@ fn keeping_notes(hold_first: Gate, hold_second: Gate) -> Step {
     })
 }
 
+/// Prompt and tools alone are some ten thousand tokens; notes begin at ten thousand of the conversation.
 fn long_answer() -> Step {
-    Step::text("Port 9000.").usage(10, 20, 12_000, 0)
+    Step::text("Port 9000.").usage(10, 20, 27_000, 0)
 }
 
 async fn world(first: &Gate, second: &Gate) -> World {
-    let script = Script::new([long_answer(), Step::text("Again.").usage(10, 20, 12_100, 0)]);
+    let script = Script::new([long_answer(), Step::text("Again.").usage(10, 20, 27_100, 0)]);
     World::new(script.answer_when(keeping_notes(first.clone(), second.clone()), is_notes)).await
 }
 
@@ -99,6 +100,28 @@ async fn session_notes_do_not_delay_the_turn() {
     }
 }
 
+/// Prompt, tools and instructions are no part of what is counted: a context of 12,000 tokens is a short conversation.
+#[tokio::test]
+async fn notes_begin_with_the_length_of_the_conversation_alone() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    second.release();
+    let answers = [Step::text("Short.").usage(10, 20, 12_000, 0), long_answer()];
+    let world =
+        World::new(Script::new(answers).answer_when(keeping_notes(first.clone(), second), is_notes)).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    answer(&mut session, "hello?");
+    answer(&mut session, "which port?");
+    session.finish();
+    let n_asked = world.requests().iter().filter(|it| is_notes(it)).count();
+    assert_eq!(n_asked, 2, "one agent, which edits and stops");
+    let state: Value =
+        serde_json::from_str(&std::fs::read_to_string(notes_dir(&world).join("state.json")).unwrap())
+            .unwrap();
+    let tokens = state["tokens"].as_u64().unwrap();
+    assert!((10_000..27_000).contains(&tokens), "what is kept is without prompt and tools, too: {state}");
+}
+
 /// The cache serves the agent only when its request begins with the same bytes.
 /// Invariant 1 of `docs/design/memory.md`.
 #[tokio::test]
@@ -123,6 +146,37 @@ async fn the_agent_is_asked_with_the_conversations_own_prefix_and_its_cost_is_co
     assert_eq!((used(&before), used(&next)), (Some(10), Some(10 + 7 + 10)), "what the agent used is counted");
 }
 
+/// What the agent costs is in the sum of the result, of the statistics, and of a session that goes on.
+#[tokio::test]
+async fn cost_of_notes_is_the_same_in_result_statistics_and_the_next_run() {
+    let (first, second) = (Gate::new(), Gate::new());
+    first.release();
+    let world = world(&first, &second).await;
+    let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
+    let before = answer(&mut session, "which port?");
+    second.reached().await;
+    second.release();
+    session.finish();
+    let stats = || {
+        let output = world.run(&loci().args(["stats", "--json"]));
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["costUSD"].as_f64().unwrap()
+    };
+    let (counted, answered) = (stats(), before["total_cost_usd"].as_f64().unwrap());
+    assert!(
+        world.requests().iter().filter(|it| is_notes(it)).count() == 2 && counted > answered,
+        "{counted}"
+    );
+    let world = world.then(Script::new([Step::text("Yes.").usage(10, 20, 27_500, 0)])).await;
+    let binary = print(["-c", "sure?", "--output-format", "json"]).env("LOCI_SESSION_MEMORY", "1");
+    let result: Value = serde_json::from_str(&world.run(&binary).stdout).unwrap();
+    let own = (10.0 * 3.0 + 20.0 * 15.0 + 27_500.0 * 0.3) / 1e6;
+    let total = result["total_cost_usd"].as_f64().unwrap();
+    assert!((total - counted - own).abs() < 1e-9, "{counted} and {own}: {result}");
+    let output = world.run(&loci().args(["stats", "--json"]));
+    let after = serde_json::from_str::<Value>(&output.stdout).unwrap()["costUSD"].as_f64().unwrap();
+    assert!((after - total).abs() < 1e-9, "{after} {total}");
+}
+
 /// Notes outlive the process: what they cover is known to the next one.
 /// Invariant 2 of `docs/design/memory.md`.
 #[tokio::test]
@@ -134,7 +188,7 @@ async fn a_resumed_session_goes_on_with_its_notes() {
     let mut session = world.start(&stream([]).env("LOCI_SESSION_MEMORY", "1"));
     answer(&mut session, "which port?");
     session.finish();
-    let world = world.then(Script::new([Step::text("Yes.").usage(10, 20, 12_500, 0)])).await;
+    let world = world.then(Script::new([Step::text("Yes.").usage(10, 20, 27_500, 0)])).await;
     let output = world.run(&crate::support::print(["-c", "sure?"]).env("LOCI_SESSION_MEMORY", "1"));
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Yes.\n"));
     assert_eq!(world.requests().len(), 1, "500 tokens more are not worth new notes");
@@ -167,7 +221,7 @@ async fn forks_take_their_notes_along() {
         .clone();
 
     let world = world
-        .then([Step::text("Yes.").usage(10, 20, 12_500, 0), Step::text("No.").usage(10, 20, 500, 0)])
+        .then([Step::text("Yes.").usage(10, 20, 27_500, 0), Step::text("No.").usage(10, 20, 500, 0)])
         .await;
     let (fork, earlier) = ("0f0f0f0f-0001-4000-8000-000000000001", "0f0f0f0f-0001-4000-8000-000000000002");
     let resume = |new: &str| {
@@ -218,7 +272,7 @@ async fn compaction_from_notes_needs_no_summary_request() {
     first.release();
     second.release();
     let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
-    let script = Script::new([answer_at(20_000), answer_at(45_000), answer_at(67_500), answer_at(20_000)]);
+    let script = Script::new([answer_at(27_000), answer_at(45_000), answer_at(67_500), answer_at(20_000)]);
     let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
     let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     let mut session = world.start(&binary);
@@ -261,7 +315,7 @@ async fn compaction_from_notes_needs_no_summary_request() {
         - asked about ports
 
         Nothing is lost: the whole conversation is in <home>/.claude (… 130 more)
-        assistant: Answer at 20000.
+        assistant: Answer at 27000.
         user: word word word word word word word word word word word (… 49946 more)
         assistant: Answer at 45000.
         user: word word word word word word word word word word word (… 49946 more)
@@ -282,7 +336,7 @@ async fn a_compaction_waits_for_notes_that_are_being_written() {
     let (first, second) = (Gate::new(), Gate::new());
     second.release();
     let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
-    let script = Script::new([answer_at(20_000), answer_at(67_500), answer_at(21_000)]);
+    let script = Script::new([answer_at(27_000), answer_at(67_500), answer_at(21_000)]);
     let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
     let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     let mut session = world.start(&binary.env("LOCI_COMPACTION_WAIT_MS", "600000"));
@@ -310,7 +364,7 @@ async fn a_compaction_does_not_wait_for_ever() {
     second.release();
     let answer_at = |n: u64| Step::text(format!("Answer at {n}.")).usage(10, 20, n, 0);
     let summary = Step::text("<summary>Words were sent.</summary>");
-    let script = Script::new([answer_at(20_000), answer_at(67_500), summary, answer_at(21_000)]);
+    let script = Script::new([answer_at(27_000), answer_at(67_500), summary, answer_at(21_000)]);
     let world = World::new(script.answer_when(keeping_notes(first.clone(), second), is_notes)).await;
     let binary = stream([]).env("LOCI_SESSION_MEMORY", "1").env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     let mut session = world.start(&binary.env("LOCI_COMPACTION_WAIT_MS", "1"));
@@ -385,7 +439,7 @@ async fn stream_of_prompts_pays_little_and_nothing_with_memories_off() {
         let (first, second) = (Gate::new(), Gate::new());
         first.release();
         second.release();
-        let dear = |_| Step::text("Here.").usage(10_000, 5_000, 2_000, 0);
+        let dear = |_| Step::text("Here.").usage(20_000, 5_000, 2_000, 0);
         let script = Script::new((0..5).map(dear).collect::<Vec<_>>());
         let world =
             World::new(script.answer_when(keeping_notes(first.clone(), second.clone()), is_notes)).await;

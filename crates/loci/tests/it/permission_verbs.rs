@@ -75,6 +75,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
               critical removals                    nothing to say
               what a person has to say             nothing to say
               bypassed permissions                 nothing to say
+              a session that moves                 nothing to say
               the plan                             nothing to say
               memories                             nothing to say
               the sandbox                          nothing to say
@@ -359,6 +360,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
                 },
                 {
                   "check": "bypassed permissions",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "a session that moves",
                   "verdict": null,
                   "reason": null
                 },

@@ -3,7 +3,7 @@
 use loci_testkit::{Session, Step};
 use serde_json::{Value, json};
 
-use crate::support::{World, assert_fine, is_result, print, stream, user};
+use crate::support::{World, assert_fine, control, is_result, loci, print, stream, user};
 
 fn enter() -> Step {
     Step::call("EnterPlanMode", json!({}))
@@ -270,4 +270,33 @@ async fn fork_has_a_plan_file_of_its_own() {
     let told = world.last_request().last_user_text();
     assert!(told.contains("Plan mode is on") && !told.contains(&file), "{told}");
     plan_file(&world);
+}
+
+#[tokio::test]
+async fn opusplan_has_opus_plan_and_sonnet_do_the_work_from_the_approval_on() {
+    let (world, file) = planned().await;
+    std::fs::write(&file, "1. Build").unwrap();
+    let world = world.then([exit(), Step::text("Done."), Step::text("More.")]).await;
+    let models = |world: &World| -> Vec<String> {
+        let requests = world.requests();
+        requests.iter().map(|it| it.json["model"].as_str().unwrap().to_owned()).collect()
+    };
+    let flags = ["--model", "opusplan", "--resume", SESSION, "--permission-mode", "plan"];
+    let formats = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    let binary = loci().arg("-p").args(formats).args(["--permission-prompt-tool", "stdio"]).args(flags);
+    let mut session = world.start(&binary);
+    session.write_json(&user("go on"));
+    let question = session.wait_for_json(asks_for("ExitPlanMode"));
+    answer(&mut session, &question, json!({"behavior": "allow"}));
+    session.wait_for_json(is_result);
+    assert_eq!(models(&world), ["claude-opus-5-5", "claude-sonnet-5-5"]);
+    // By a request of the client, too; whoever names one model has one.
+    for (name, expected) in [("opusplan", "claude-opus-5-5"), ("haiku", "claude-haiku-5-5")] {
+        session.write_json(&control("m", json!({"subtype": "set_model", "model": name})));
+        session.write_json(&control("p", json!({"subtype": "set_permission_mode", "mode": "plan"})));
+        session.write_json(&user("and now?"));
+        session.wait_for_json(is_result);
+        assert_eq!(models(&world).last().unwrap(), expected, "{name}");
+    }
+    assert_eq!(session.finish().code, Some(0));
 }

@@ -1,6 +1,9 @@
 //! Plugins in whole runs: what each part of one gives to the model, to commands and to those who look on.
 
+mod asked;
 mod needs;
+mod releases;
+mod scopes;
 mod verbs;
 
 use loci_testkit::{Output, Step};
@@ -181,4 +184,36 @@ async fn skill_of_a_plugin_that_names_itself_is_typed_by_that_name_alone() {
     world.home.write(".claude/skills/fancy/SKILL.md", "The own one: $ARGUMENTS");
     assert_eq!(world.print(["/fancy x", "--plugin-dir", &dir]).code, Some(0));
     assert!(world.last_request().json["messages"].to_string().contains("The own one: x"));
+}
+
+/// A skill of a plugin takes no name of loci's, whatever it or its plugin calls itself.
+#[tokio::test]
+async fn names_of_plugins_that_imitate_commands_are_no_way_in() {
+    let world = World::new(Step::text("done").times(4)).await;
+    for plugin in ["compact", "kit"] {
+        let manifest = json!({"name": plugin, "version": "1.0.0"});
+        world.home.write(format!("{plugin}/.claude-plugin/plugin.json"), manifest.to_string());
+        for name in ["compact", "clear", "context"] {
+            let text = format!("---\nname: {name}\ndescription: d\n---\nIMITATION of {name}");
+            world.home.write(format!("{plugin}/skills/{name}/SKILL.md"), text);
+        }
+        world.home.write(format!("{plugin}/commands/compact.md"), "IMITATION by a file");
+        let agent = "---\nname: general-purpose\ndescription: IMITATION\n---\nx";
+        world.home.write(format!("{plugin}/agents/general-purpose.md"), agent);
+    }
+    let dirs = ["--plugin-dir", "compact", "--plugin-dir", "kit"];
+    let sent = || {
+        let bodies = world.model.requests().into_iter();
+        bodies.map(|it| String::from_utf8_lossy(&it.body).into_owned()).collect::<String>()
+    };
+    for typed in ["/compact", "/clear", "/context"] {
+        let output = world.run(&print([typed, dirs[0], dirs[1], dirs[2], dirs[3]]));
+        assert!(!sent().contains("IMITATION of"), "{typed}: {output:?}");
+    }
+    // By their whole names they are what they are.
+    let output = world.run(&print(["/kit:compact", dirs[0], dirs[1], dirs[2], dirs[3]]));
+    assert!(output.code == Some(0) && sent().contains("IMITATION of compact"), "{output:?}");
+    let listed = world.run(&loci().args(["agents", "list", dirs[0], dirs[1], dirs[2], dirs[3]]));
+    let own = listed.stdout.lines().filter(|line| line.starts_with("general-purpose")).count();
+    assert!(own <= 1, "{}", listed.stdout);
 }

@@ -379,3 +379,81 @@ fn place(home: &TestHome, fixture: &Path) -> (PathBuf, String) {
     let slug = home.project().display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     (home.write_config(format!("projects/{slug}/{id}.jsonl"), text), id)
 }
+
+/// The crash came after the model had thought and before it had said anything: what the person asked is asked again.
+#[tokio::test]
+async fn prompt_that_was_only_thought_about_stays_in_the_conversation() {
+    let world = World::new([Step::new().thinking("Hm.", "sig").then_text("Port 9000.")]).await;
+    assert_fine(&world.run(&print(["which port is it?"])));
+    let file = world.home.sessions().remove(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let is_after_thinking = |line: &&str| line.contains("Port 9000.");
+    let kept: Vec<&str> = text.lines().take_while(|line| !is_after_thinking(line)).collect();
+    assert!(kept.last().unwrap().contains("\"thinking\""), "{kept:?}");
+    std::fs::write(&file, kept.join("\n") + "\n").unwrap();
+    let world = world.then([Step::text("It is 9000.")]).await;
+    let output = world.run(&print(["-c", "are you there?"]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "It is 9000.\n"), "{output:?}");
+    let messages = serde_json::to_string(world.last_request().messages()).unwrap();
+    assert!(messages.contains("which port is it?") && messages.contains("are you there?"), "{messages}");
+}
+
+/// Makes a session that ends with the result of a call, which nobody has answered.
+async fn cut_short() -> World {
+    let world =
+        World::new([Step::call("Bash", json!({"command": "echo port 9000"})), Step::text("9000.")]).await;
+    assert_fine(&world.print(["which port is it?"]));
+    let file = world.home.sessions().remove(0);
+    let text = fs::read_to_string(&file).unwrap();
+    let n_kept = text.lines().position(|line| line.contains("\"tool_result\"")).unwrap() + 1;
+    let kept: Vec<&str> = text.lines().take(n_kept).collect();
+    fs::write(&file, kept.join("\n") + "\n").unwrap();
+    world.then([Step::text("It is 9000.")]).await
+}
+
+#[tokio::test]
+async fn turn_that_was_cut_short_goes_on_without_a_prompt_where_a_variable_says_so() {
+    let on = ("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1");
+    let own = ("CLAUDE_CODE_RESUME_PROMPT", "Finish it.");
+    for (vars, expected) in [
+        (vec![on], "Continue from where you left off."),
+        (vec![on, own], "Finish it."),
+        (vec![on, own, ("CLAUDE_CODE_RESUME_INTERRUPTED_TURN_MAX_AGE_MS", "soon")], "Finish it."),
+    ] {
+        let world = cut_short().await;
+        let with = |binary: Binary| vars.iter().fold(binary, |it, (name, value)| it.env(name, *value));
+        let output = world.run(&with(print(["-c"])));
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "It is 9000.\n"), "{output:?}");
+        let messages = serde_json::to_string(world.last_request().messages()).unwrap();
+        assert!(messages.contains(expected) && messages.contains("port 9000"), "{messages}");
+        assert!(!messages.contains("No response requested."), "the turn is still open: {messages}");
+        // It is over now, so there is nothing to go on with.
+        assert_eq!(world.run(&with(print(["-c"]))).code, Some(1));
+    }
+    // A client that sends no prompt has it go on, too, after the first words of both.
+    let world = cut_short().await;
+    let output = world.run(&stream(["-c"]).env(on.0, on.1));
+    assert_fine(&output);
+    assert!(output.json_lines().iter().any(|frame| frame["result"] == "It is 9000."), "{output:?}");
+}
+
+#[tokio::test]
+async fn turn_that_was_cut_short_waits_where_it_is_too_old_or_nobody_asks() {
+    let world = cut_short().await;
+    for vars in [
+        &[][..],
+        &[("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "0")],
+        &[
+            ("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1"),
+            ("CLAUDE_CODE_RESUME_INTERRUPTED_TURN_MAX_AGE_MS", "3600000"),
+        ],
+    ] {
+        let file = world.home.sessions().remove(0);
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("\"timestamp\":\"20", "\"timestamp\":\"19")).unwrap();
+        let binary = vars.iter().fold(print(["-c"]), |it, (name, value)| it.env(name, *value));
+        let output = world.run(&binary);
+        assert_eq!(output.code, Some(1), "{vars:?} {output:?}");
+    }
+    assert_eq!(world.requests().len(), 0);
+}

@@ -5,7 +5,7 @@ mod levels;
 mod regressions;
 
 use crate::support::{World, assert_fine, loci, watched};
-use loci_testkit::Step;
+use loci_testkit::{Output, Step};
 use serde_json::{Value, json};
 
 /// Tells whether this machine has the full sandbox; says so by name where it does not.
@@ -21,6 +21,13 @@ pub(crate) fn has_full(world: &World) -> bool {
 
 /// Has the model make calls under these settings; returns their results, as the model reads them, and what was said.
 async fn results(settings: Value, args: &[&str], calls: &[Value]) -> Option<(Vec<String>, String, World)> {
+    let (output, world) = run_calls(settings, args, calls).await?;
+    assert_fine(&output);
+    Some((tool_results(&world), output.stderr, world))
+}
+
+/// Has the model make calls under these settings; returns what came of the run.
+async fn run_calls(settings: Value, args: &[&str], calls: &[Value]) -> Option<(Output, World)> {
     let world = World::new([]).await;
     if !has_full(&world) {
         return None;
@@ -31,9 +38,11 @@ async fn results(settings: Value, args: &[&str], calls: &[Value]) -> Option<(Vec
     let steps: Vec<Step> = calls.iter().map(|call| Step::call("Bash", call.clone())).collect();
     let world = world.then(steps.into_iter().chain([Step::text("I see.")]).collect::<Vec<_>>()).await;
     let output = world.run(&watched(["hi"]).args(args.iter().copied()));
-    assert_fine(&output);
-    let texts = world.requests().iter().flat_map(|it| it.tool_results()).map(|result| result.text).collect();
-    Some((texts, output.stderr, world))
+    Some((output, world))
+}
+
+fn tool_results(world: &World) -> Vec<String> {
+    world.requests().iter().flat_map(|it| it.tool_results()).map(|result| result.text).collect()
 }
 
 fn on() -> Value {
@@ -193,4 +202,28 @@ async fn settings_for_a_sandbox_that_is_off_are_said() {
     let output = world.run(&watched(["hi"]));
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stderr.contains("`sandbox.enabled` is not set"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn settings_that_open_or_fill_in_connections_are_said_to_have_no_effect_and_hide_what_they_name() {
+    let settings = json!({
+        "env": {"TOKEN": "secret"},
+        "sandbox": {
+            "enabled": true,
+            "network": {"tlsTerminate": {}},
+            "credentials": {
+                "envVars": [{"name": "TOKEN", "mode": "mask", "injectHosts": ["a.test"]}],
+                "files": [{"path": "~/outside.txt", "mode": "mask", "extract": "(x)"}],
+                "awsPairs": [{"accessKeyIdVar": "A", "secretAccessKeyVar": "B"}]
+            }
+        }
+    });
+    let calls = [bash("echo token=$TOKEN; cat ~/outside.txt || true")];
+    let Some((output, world)) = run_calls(settings, &[], &calls).await else { return };
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let (texts, said) = (tool_results(&world), output.stderr);
+    assert!(texts[0].contains("token=\n") && texts[0].contains("Permission denied"), "{}", texts[0]);
+    for key in ["sandbox.network.tlsTerminate", "sandbox.credentials", "sandbox.credentials.awsPairs"] {
+        assert!(said.contains(&format!("`{key}` has no effect")), "{key}: {said}");
+    }
 }

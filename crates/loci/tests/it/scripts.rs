@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::support::{World, is_result, loci, print, watched};
+use crate::support::{MODEL, World, assert_fine, is_result, loci, print, watched};
 use loci_testkit::{Gate, Step};
 use rustix::process::Signal;
 use serde_json::json;
@@ -104,4 +104,17 @@ async fn completions_and_manual_pages_know_the_verb_for_editors() {
     let dir = world.path("pages");
     assert_eq!(world.run(&loci().args(["man", "--dir", &dir])).code, Some(0));
     assert!(world.home.read("pages/loci-acp.1").contains("client\\-terminal"));
+}
+
+/// A verb of other programs is no prompt: nothing is asked of the model, and what to do instead is said.
+#[tokio::test]
+async fn verbs_that_are_not_here_are_refused_with_what_to_do() {
+    let world = World::new([Step::text("ok")]).await;
+    for line in [&["update"][..], &["setup-token"], &["project", "purge"], &["attach", "1"]] {
+        let output = world.run(&loci().args(line.iter().copied()));
+        assert_eq!(output.code, Some(1), "{line:?}: {output:?}");
+        assert!(output.stderr.contains(&format!("loci has no verb `{}`", line[0])), "{}", output.stderr);
+    }
+    assert_fine(&world.run(&loci().args(["-p", "--model", MODEL, "--", "update"])));
+    assert_eq!(world.requests().len(), 1, "after `--` it is a prompt");
 }

@@ -74,7 +74,9 @@ async fn full_disk_removes_the_partial_index() {
     let loci = env!("CARGO_BIN_EXE_loci");
     let binary = Binary::new("/bin/sh").args(["-c", script, loci, "sessions", "search", "badger", "--json"]);
     let output = world.run(&binary);
-    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    assert_eq!(output.code, Some(0), "{output:?}");
+    // On a busy machine it takes long enough to say how far it is.
+    assert!(output.stderr.lines().all(|line| line.starts_with("Indexing sessions: ")), "{output:?}");
     let index = world.home.config_home().join("loci/index");
     let left: Vec<_> = std::fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"]);

@@ -33,6 +33,8 @@ async fn help_lists_commands_and_unknown_ones_are_told() {
     screen.type_text("/nosuch\r");
     screen.wait_for("There is no command /nosuch");
     screen.type_text("/teleport\r");
+    screen.wait_for("There is no /teleport here. `loci -r`");
+    screen.type_text("/stickers\r");
     screen.wait_for("needs a service of another vendor");
     leave(screen);
     assert_eq!(world.requests().len(), 0);
@@ -51,7 +53,7 @@ async fn export_and_copy_give_the_source_of_what_was_said() {
     screen.type_text("/export talk.md\r");
     screen.wait_for("The file exists");
     screen.type_text("/copy\r");
-    screen.wait_for("Copied 1 lines");
+    screen.wait_for("Copied 1 line to the clipboard");
     leave(screen);
 }
 

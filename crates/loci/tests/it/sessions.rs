@@ -390,3 +390,20 @@ async fn show_prints_messages_before_a_compaction() {
     let messages = json_of(&world, ["show", &id])["messages"].as_array().unwrap().len();
     assert_eq!(messages, 14, "those before the compaction too");
 }
+
+/// A directory may be called anything: its sessions are gone on with and listed like all others.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn sessions_of_a_directory_whose_name_is_not_utf8_are_found() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new([Step::text("one"), Step::text("two")]).await;
+    let odd = world.home.project().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&odd).unwrap();
+    assert_fine(&world.run(&print(["first"]).cwd(&odd)));
+    assert_fine(&world.run(&print(["-c", "second"]).cwd(&odd)));
+    let asked = serde_json::to_string(world.last_request().messages()).unwrap();
+    assert!(asked.contains("first") && asked.contains("second"), "{asked}");
+    let output = world.run(&sessions(["list"]).cwd(&odd));
+    assert_fine(&output);
+    assert!(output.stdout.contains("first") || output.stdout.contains("second"), "{}", output.stdout);
+}

@@ -178,3 +178,12 @@ pub(crate) fn is_result(frame: &Value) -> bool {
 pub(crate) fn assert_fine(output: &Output) {
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{output:?}");
 }
+
+/// Waits for a file that another program makes.
+pub(crate) fn wait_for_file(path: &std::path::Path) {
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !path.exists() && std::time::Instant::now() < limit {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(path.exists(), "{}", path.display());
+}

@@ -58,6 +58,8 @@ async fn agent_is_followed_spoken_to_and_heard() {
     screen.wait_for("general-purpose: short task");
     screen.type_text("\r");
     screen.wait_for("I begin to look.");
+    // What is said before would be heard with the result of its call, and there would be no other step.
+    world.model.wait_for_requests(4).await;
     screen.type_text("m");
     screen.wait_for("To it:");
     screen.type_text("look at b, too\r");

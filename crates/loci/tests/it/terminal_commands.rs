@@ -174,7 +174,12 @@ async fn memory_is_added_edited_and_taken_back() {
     let mut screen = world.start_interface_with([], &[("EDITOR", &editor), ("VISUAL", "")], SIZE);
     screen.wait_for("for shortcuts");
     screen.type_text("/memory\r");
-    screen.wait_for("not in force");
+    screen.wait_for("~/.claude/CLAUDE.md  user, does not exist yet");
+    screen.wait_for("Enter make it and edit");
+    screen.type_text("\r");
+    screen.wait_for("~/.claude/CLAUDE.md  user, not in force");
+    let made = std::fs::read_to_string(world.home.config_home().join("CLAUDE.md")).unwrap();
+    assert_eq!(made, "The port is 9.\n");
     screen.type_text("\t");
     screen.wait_for("n new");
     screen.type_text("n");

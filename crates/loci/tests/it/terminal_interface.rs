@@ -208,3 +208,23 @@ async fn without_a_terminal_the_way_out_is_told() {
     assert_eq!(output.code, Some(1));
     assert!(output.stderr.contains("needs a terminal") && output.stderr.contains("loci -p"), "{output:?}");
 }
+
+#[tokio::test]
+async fn retry_counts_down_and_goes_on_or_is_interrupted() {
+    let busy = |seconds: &str| {
+        Step::status(529).error("overloaded_error", "Overloaded").header("retry-after", seconds)
+    };
+    let world = World::new([busy("2"), Step::text("Here I am."), busy("60")]).await;
+    let mut screen = world.start_interface(["hi"], SIZE);
+    let shown = screen.wait_for("again in 2 s");
+    assert!(shown.contains("overloaded (529)") && shown.contains("(attempt 1 of"), "{shown}");
+    screen.wait_for("again in 1 s");
+    screen.wait_for("Here I am.");
+    screen.type_text("once more\r");
+    screen.wait_for("again in 60 s");
+    screen.wait_for("again in 59 s");
+    screen.type_text("\x1b");
+    screen.wait_gone("again in");
+    screen.wait_for("Interrupted");
+    leave(screen);
+}

@@ -48,7 +48,7 @@ async fn model_picker_switches_the_model_and_warns_while_the_cache_is_warm() {
     screen.wait_for("tokens\n");
     // Alt+P
     screen.type_text("\x1bp");
-    screen.wait_for("Search:");
+    screen.wait_for("this session only");
     screen.wait_for("haiku");
     screen.type_text("haiku\r");
     screen.wait_for("Enter again to switch");
@@ -57,6 +57,26 @@ async fn model_picker_switches_the_model_and_warns_while_the_cache_is_warm() {
     screen.type_text("again\r");
     screen.wait_for("Two.");
     assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn model_for_this_session_only_is_asked_and_not_kept() {
+    let world = World::new([Step::text("One.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("\x1bp");
+    screen.wait_for("haiku");
+    screen.type_text("\x1b[B\x1b[B\x1b[B");
+    screen.wait_for("❯ haiku");
+    screen.type_text("s");
+    screen.wait_for("for this session only");
+    screen.type_text("hi\r");
+    screen.wait_for("One.");
+    assert_eq!(world.last_request().json["model"], "claude-haiku-5-5");
+    let settings =
+        std::fs::read_to_string(world.home.config_home().join("settings.json")).unwrap_or_default();
+    assert!(!settings.contains("haiku"), "{settings}");
     leave(screen);
 }
 

@@ -21,11 +21,12 @@ fn configure(world: &World, extra: &Value) {
     world.home.write_config("settings.json", settings.to_string());
 }
 
-fn leave(mut screen: Screen) {
+/// Leaves by Ctrl+D, twice; returns all bytes that were written.
+fn leave(mut screen: Screen) -> String {
     screen.type_text("\x04");
     screen.wait_for("again to leave");
     screen.type_text("\x04");
-    screen.finish();
+    screen.finish().output.stderr
 }
 
 #[tokio::test]
@@ -65,15 +66,7 @@ async fn command_reads_the_limits_of_the_account_and_the_pull_request_of_the_bra
     );
     let settings = json!({"statusLine": {"type": "command", "command": command}});
     world.home.write_config("settings.json", settings.to_string());
-    world.home.write(".git/HEAD", "ref: refs/heads/topic\n");
-    world.home.write(".git/config", "[remote \"origin\"]\n\turl = git@github.com:o/n.git\n");
-    world.home.write(".git/refs/heads/.keep", "");
-    world.home.write(".git/objects/.keep", "");
-    let said = r#"{"number":446,"url":"https://github.com/o/n/pull/446","state":"OPEN","isDraft":false,"reviewDecision":"APPROVED"}"#;
-    world.home.write("bin/gh", format!("#!/bin/sh\necho '{said}'\n"));
-    let gh = world.home.project().join("bin/gh");
-    std::fs::set_permissions(&gh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:/usr/bin:/bin", world.path("bin"));
+    let path = make_branch_with_pull_request(&world);
     let mut screen = world.start_interface_with(["hi"], &[("PATH", &path)], SIZE);
     screen.wait_for("LINE \"number\":446 \"five_hour\"");
     let input: Value = serde_json::from_str(&world.home.read("seen.json")).unwrap();
@@ -82,6 +75,53 @@ async fn command_reads_the_limits_of_the_account_and_the_pull_request_of_the_bra
     let five_hour = json!({"used_percentage": 25.0, "resets_at": 1_800_000_000});
     assert_eq!(input["rate_limits"], json!({"five_hour": five_hour}));
     leave(screen);
+}
+
+/// Has a branch checked out, and a `gh` that knows a pull request of it; returns the search path with that.
+fn make_branch_with_pull_request(world: &World) -> String {
+    world.home.write(".git/HEAD", "ref: refs/heads/topic\n");
+    world.home.write(".git/config", "[remote \"origin\"]\n\turl = git@github.com:o/n.git\n");
+    world.home.write(".git/refs/heads/.keep", "");
+    world.home.write(".git/objects/.keep", "");
+    let said = r#"{"number":446,"url":"https://github.com/o/n/pull/446","state":"OPEN","isDraft":false,"reviewDecision":"APPROVED"}"#;
+    world.home.write("bin/gh", format!("#!/bin/sh\necho '{said}'\n"));
+    let gh = world.home.project().join("bin/gh");
+    std::fs::set_permissions(&gh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    format!("{}:/usr/bin:/bin", world.path("bin"))
+}
+
+#[tokio::test]
+async fn pull_request_of_the_branch_is_a_badge_that_goes_with_a_push() {
+    let call = json!({"command": "echo git push", "description": "push"});
+    let world = World::new([Step::call("Bash", call), Step::text("Pushed.")]).await;
+    let path = make_branch_with_pull_request(&world);
+    let template = json!({"prUrlTemplate": "https://reviews.example.com/{owner}/{repo}/{number}"});
+    world.home.write_config("settings.json", template.to_string());
+    let mut screen = world.start_interface_with([], &[("PATH", &path)], SIZE);
+    screen.wait_for("PR #446 approved");
+    // It is merged by what the model does.
+    world.home.write("bin/gh", "#!/bin/sh\nexit 1\n");
+    screen.type_text("push it\r");
+    screen.wait_for("Pushed.");
+    screen.wait_gone("PR #446");
+    let written = leave(screen);
+    assert!(
+        written.contains("https://reviews.example.com/o/n/446\x1b\\"),
+        "the badge is a link: {written:?}"
+    );
+}
+
+#[tokio::test]
+async fn pull_request_is_not_asked_for_where_only_needed_traffic_is_wanted() {
+    let world = World::new([Step::text("Hello to you.")]).await;
+    let path = make_branch_with_pull_request(&world);
+    let asked = world.path("asked");
+    world.home.write("bin/gh", format!("#!/bin/sh\ntouch {asked}\n"));
+    let vars = [("PATH", path.as_str()), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")];
+    let mut screen = world.start_interface_with(["hi"], &vars, SIZE);
+    screen.wait_for("Hello to you.");
+    leave(screen);
+    assert!(!world.home.project().join("asked").exists());
 }
 
 #[tokio::test]

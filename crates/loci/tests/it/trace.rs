@@ -1,6 +1,6 @@
 //! `--debug`: a line for everything that happens, so that "it hung" can be answered, and nothing secret.
 
-use crate::support::{Pipe, World, assert_fine, is_result, print, stream, user};
+use crate::support::{Pipe, World, assert_fine, control, is_result, print, stream, user};
 use expect_test::expect;
 use loci_testkit::{Gate, Step};
 use serde_json::json;
@@ -46,6 +46,56 @@ async fn each_step_of_a_call_is_a_line_of_its_category() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{mode:o}");
     }
+}
+
+/// What the machine hears and wants done, what a client asks and what hooks are asked, in the order in which it happened.
+#[tokio::test]
+async fn events_effects_hooks_and_control_requests_are_lines() {
+    let world = World::new([Step::call("Bash", json!({"command": "echo hi"})), Step::text("Done.")]).await;
+    let hook = json!({"matcher": "Bash", "hooks": [{"type": "command", "command": "cat > /dev/null"}]});
+    world.home.write_config("settings.json", json!({"hooks": {"PreToolUse": [hook]}}).to_string());
+    let path = world.path("trace.txt");
+    let mut session = world.start(&stream(["--debug=engine,hooks,control", "--debug-file", &path]));
+    session.write_json(&control("r1", json!({"subtype": "set_permission_mode", "mode": "plan"})));
+    session.wait_for_json(|it| it["type"] == "control_response");
+    session.write_json(&user("hi"));
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    let trace = world.home.read("trace.txt");
+    let mut rest = trace.as_str();
+    for line in [
+        "[control] request r1",
+        "[engine] event prompt",
+        "[engine] effect ",
+        "[engine] event response ended",
+        "[hooks] call hooks asked",
+        "[hooks] hook started",
+        "[hooks] hook ended",
+        "[hooks] call hooks answered",
+        "[engine] effect run ",
+        "[engine] event finished ",
+    ] {
+        let at = rest.find(line).unwrap_or_else(|| panic!("no `{line}` where it should be in {trace}"));
+        rest = &rest[at + line.len()..];
+    }
+}
+
+/// A hook that never ends is the last that the trace tells of.
+#[tokio::test]
+async fn hung_hook_is_visible() {
+    let world = World::new([Step::call("Bash", json!({"command": "echo hi"})), Step::text("Done.")]).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let hook = json!({"matcher": "Bash", "hooks": [{"type": "command", "command": "cat held.pipe"}]});
+    world.home.write_config("settings.json", json!({"hooks": {"PreToolUse": [hook]}}).to_string());
+    let path = world.path("trace.txt");
+    let mut session = world.start(&stream(["--debug", "--debug-file", &path]));
+    session.write_json(&user("hi"));
+    let writer = held.reader_came();
+    let trace = trace_with(&world, "[hooks] hook started");
+    assert!(!trace.contains("hook ended") && !trace.contains("call begun"), "{trace}");
+    drop(writer);
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
 }
 
 #[tokio::test]

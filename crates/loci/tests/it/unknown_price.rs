@@ -55,11 +55,11 @@ async fn run_with_a_budget_keeps_its_model_when_another_has_no_price() {
     let world = World::new([Step::text("hi")]).await;
     let mut session = world.start(&stream(["--max-budget-usd", "1"]));
     session.write_json(&control("m", json!({"subtype": "set_model", "model": MYSTERY})));
-    session.wait_for_json(|frame| frame["response"]["request_id"] == "m");
+    let answer = session.wait_for_json(|frame| frame["response"]["request_id"] == "m")["response"].clone();
     session.write_json(&user("hello"));
     session.wait_for_json(is_result);
-    let output = session.finish();
-    assert!(output.stderr.contains("The price of `mystery-1` is unknown"), "{output:?}");
+    assert_fine(&session.finish());
+    assert!(answer["error"].as_str().unwrap().contains("The price of `mystery-1` is unknown"), "{answer}");
     assert_ne!(world.last_request().json["model"], MYSTERY);
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use loci_testkit::{Recorded, Script, Step};
 use serde_json::{Value, json};
 
-use crate::support::{World, assert_fine, print};
+use crate::support::{World, assert_fine, print, stream, user};
 
 type Asked = Arc<Mutex<Vec<String>>>;
 
@@ -264,4 +264,27 @@ async fn search_is_asked_about_and_bounded_for_a_session() {
         print(["hi", "--allowedTools", "WebSearch"]).env("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", "0");
     assert_fine(&world.run(&binary));
     assert!(told(&world).contains("as many searches as it may"), "{}", told(&world));
+}
+
+#[tokio::test]
+async fn cleared_session_counts_its_searches_anew() {
+    let settings =
+        json!({"webSearch": {"command": "echo '[{\"title\":\"Found\",\"url\":\"https://a.test\"}]'"}});
+    let turn = || [Step::call("WebSearch", json!({"query": "rust json"})), Step::text("Done.")];
+    let world = World::new([turn(), turn(), turn()].concat()).await;
+    let binary = stream(["--allowedTools", "WebSearch", "--settings", &settings.to_string()])
+        .env("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", "1");
+    let lines = ["A", "B", "/clear", "C"].map(|text| user(text).to_string()).join("\n");
+    assert_fine(&world.run_with_stdin(&binary, &lines));
+    let requests = world.requests();
+    let last_results = requests.iter().filter_map(|it| it.tool_results().pop());
+    let told: Vec<bool> =
+        last_results.map(|it| it.text.contains("Found")).fold(Vec::new(), |mut told, is_found| {
+            if told.last() != Some(&is_found) {
+                told.push(is_found);
+            }
+            told
+        });
+    assert_eq!(told, [true, false, true], "found, over the bound, found");
+    assert_eq!(world.last_request().tool_results().len(), 1, "nothing of the cleared session is there");
 }

@@ -178,3 +178,28 @@ async fn worktree_tools_refuse_what_cannot_be() {
     assert_fine(&world.run(&print(["go"])));
     assert!(world.last_request().tool_results()[0].text.contains("needs a git repository"));
 }
+
+/// A worktree elsewhere changes what the session may write: no rule answers for the person, only bypassed permissions do.
+#[tokio::test]
+async fn worktree_elsewhere_is_entered_only_with_a_yes_whatever_rules_allow() {
+    for (flags, is_entered) in [
+        (["--allowedTools", "EnterWorktree"], false),
+        (["--permission-mode", "acceptEdits"], false),
+        (["--permission-mode", "bypassPermissions"], true),
+    ] {
+        let world = World::with_git([Step::text("x")]).await;
+        let elsewhere = world.home.project().with_file_name("elsewhere");
+        let made = std::process::Command::new("git")
+            .args(["worktree", "add", "-q", "-b", "elsewhere"])
+            .arg(&elsewhere)
+            .current_dir(world.home.project())
+            .status();
+        assert!(made.unwrap().success());
+        let call = Step::call("EnterWorktree", json!({"path": elsewhere.display().to_string()}));
+        let world = world.then([call, Step::text("Done.")]).await;
+        assert_fine(&world.run(&print(["go"]).args(flags).env("IS_SANDBOX", "1")));
+        let result = &world.last_request().tool_results()[0];
+        assert_eq!(!result.is_error, is_entered, "{flags:?}: {}", result.text);
+        assert!(is_entered || result.text.contains("would move the session"), "{}", result.text);
+    }
+}

@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { setImmediate as handled } from "node:timers/promises";
 
 import * as acp from "@agentclientprotocol/sdk";
 import Ajv from "ajv/dist/2020.js";
@@ -71,7 +72,9 @@ const toAgent = watch((line) => {
 toAgent.readable.pipeTo(Writable.toWeb(agentProcess.stdin));
 const fromAgent = Readable.toWeb(agentProcess.stdout).pipeThrough(watch(checkLine));
 const updates = new Map();
-const take = (session) => {
+// The library hands an answer over before the updates that it read along with it.
+const take = async (session) => {
+  await handled();
   const told = updates.get(session) ?? [];
   updates.set(session, []);
   return told;
@@ -110,7 +113,7 @@ const tour = async (agent) => {
   const session = opened.sessionId;
   const prompt = async (sessionId, text) => {
     const answer = await agent.request(of.prompt, { sessionId, prompt: [{ type: "text", text }] });
-    return [answer.stopReason, take(sessionId)];
+    return [answer.stopReason, await take(sessionId)];
   };
 
   let [reason, told] = await prompt(session, "read it");
@@ -131,13 +134,13 @@ const tour = async (agent) => {
   say("two", both[0][0], texts[0], both[1][0], texts[1]);
 
   await agent.request(of.setMode, { sessionId: other, modeId: "plan" });
-  const modes = take(other).filter((it) => it.sessionUpdate === "current_mode_update");
+  const modes = (await take(other)).filter((it) => it.sessionUpdate === "current_mode_update");
   say("mode", modes.at(-1).currentModeId);
   say("list", (await agent.request(of.list, { cwd })).sessions.length);
 
-  take(session);
+  await take(session);
   await agent.request(of.load, { sessionId: session, cwd, mcpServers: [] });
-  told = take(session);
+  told = await take(session);
   const first = (kind) => told.find((it) => it.sessionUpdate === kind).content.text;
   say("load", first("user_message_chunk"), first("agent_message_chunk"));
   [reason, told] = await prompt(session, "say hello");

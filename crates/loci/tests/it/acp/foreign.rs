@@ -8,17 +8,20 @@ use std::process::Command;
 
 use super::client::acp;
 use crate::support::World;
-use loci_testkit::{NodePackages, PythonVenv, Script, Step};
+use expect_test::expect;
+use loci_testkit::{Binary, NodePackages, PythonVenv, Recorded, Script, Step};
 use serde_json::{Value, json};
+
+/// Tells whether this was asked last.
+fn last(text: &'static str) -> impl Fn(&Recorded) -> bool + Send + Sync + 'static {
+    move |request| {
+        let messages = request.json["messages"].as_array().cloned().unwrap_or_default();
+        messages.last().is_some_and(|message| message.to_string().contains(text))
+    }
+}
 
 /// The answers that a tour through the protocol needs, by what was asked last.
 fn tour() -> Script {
-    let last = |text: &'static str| {
-        move |request: &loci_testkit::Recorded| {
-            let messages = request.json["messages"].as_array().cloned().unwrap_or_default();
-            messages.last().is_some_and(|message| message.to_string().contains(text))
-        }
-    };
     let bash = |command: &str| Step::call("Bash", json!({"command": command}));
     Script::new([])
         .answer_when(
@@ -39,8 +42,13 @@ fn script(name: &str) -> std::path::PathBuf {
 }
 
 /// Runs a client to its end and returns what it printed, a value a line.
-fn run(world: &World, mut command: Command) -> Vec<Value> {
-    command.args(acp([]).command_line()).current_dir(world.home.project());
+fn run(world: &World, command: Command) -> Vec<Value> {
+    run_with(world, command, &acp([]))
+}
+
+/// The same with an agent that was given more flags.
+fn run_with(world: &World, mut command: Command, agent: &Binary) -> Vec<Value> {
+    command.args(agent.command_line()).current_dir(world.home.project());
     let output = command.envs(world.home.env_vars(world.model.base_url())).output().unwrap();
     let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{said}\n{printed}");
@@ -96,6 +104,72 @@ async fn official_typescript_library_takes_the_tour_and_every_line_fits_its_sche
     };
     let world = world().await;
     check_tour(&world, &run(&world, node.script(script("client.mjs"))));
+}
+
+/// The answers that an editor with files, terminals and forms needs.
+fn editor_tour() -> Script {
+    let question = json!({"questions": [{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Blue", "description": ""}, {"label": "Red", "description": ""}],
+    }]});
+    let edit = json!({"file_path": "b.txt", "old_string": "not saved", "new_string": "saved"});
+    Script::new([])
+        .answer_when(Step::text("Seen."), last("look at these"))
+        .answer_when(Step::call("Edit", edit), last("not saved"))
+        .answer_when(Step::call("Read", json!({"file_path": "b.txt"})), last("edit it"))
+        .answer_when(Step::call("Bash", json!({"command": "echo in the editor"})), last("run it"))
+        .answer_when(
+            Step::call("TaskCreate", json!({"subject": "Look around", "description": "Look"})),
+            last("plan it"),
+        )
+        .answer_when(Step::call("AskUserQuestion", question), last("ask me"))
+        .answer_when(Step::call("mcp__s__ask", json!({})), last("let the server ask"))
+        .answer_when(Step::call("mcp__s__visit", json!({})), last("visit a page"))
+        .answer_when(Step::text("Hello."), last("say hello"))
+        .answer_when(Step::text("Done."), last("tool_result"))
+}
+
+#[tokio::test]
+async fn official_library_as_an_editor_with_files_terminals_and_forms() {
+    let packages = ["@agentclientprotocol/sdk", "zod", "ajv"];
+    let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "acp-typescript", 20, &packages) else {
+        return eprintln!("skipped: there is no npm on this machine");
+    };
+    let world = World::new(editor_tour()).await;
+    world.home.write("a.txt", "linked words\n");
+    world.home.write("b.txt", "on disk\n");
+    let mut command = node.script(script("editor.mjs"));
+    command.env("MCP_SERVER", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py"));
+    let told = run_with(&world, command, &acp(["--client-terminal"]));
+    let told: Vec<String> = told.iter().map(Value::to_string).collect();
+    expect![[r#"
+        ["able",true,{"image":true,"audio":false,"embeddedContext":true},["additionalDirectories","close","delete","list","resume"]]
+        ["login",["api-key"]]
+        ["authenticate",-32602]
+        ["content","end_turn","Seen."]
+        ["commands",true]
+        ["diff","end_turn",["b.txt","not saved","saved"],"b.txt"]
+        ["files",["a.txt","b.txt","b.txt"],[["b.txt","saved\n"]]]
+        ["terminal","end_turn",[true],true]
+        ["plan",[["Look around","pending"]]]
+        ["forms","end_turn",[["form",["question_1","question_1_other"]]]]
+        ["server form","end_turn",[["form",["name"]]]]
+        ["page","end_turn",[["url","https://example.com/login?state=1"]],["e1"]]
+        ["model",true]
+        ["usage","end_turn",true,true,"USD"]
+        ["resumed",false]
+        ["listed",1]
+        ["deleted",0]
+        ["logout",{}]
+    "#]]
+    .assert_eq(&(told.join("\n") + "\n"));
+    assert_eq!(world.home.read("b.txt"), "saved\n");
+    let first = world.requests()[0].json["messages"].to_string();
+    for part in ["image/png", "embedded words", "linked words"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let models: Vec<Value> = world.requests().iter().map(|request| request.json["model"].clone()).collect();
+    assert_eq!(models.last().unwrap(), "claude-haiku-5-5", "{models:?}");
 }
 
 #[tokio::test]

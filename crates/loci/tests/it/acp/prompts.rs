@@ -242,3 +242,24 @@ async fn additional_directories_belong_to_the_session() {
     assert_eq!(editor.updates_of(&session, "tool_call_update")[0]["status"], "completed");
     editor.leave();
 }
+
+#[tokio::test]
+async fn cleared_results_are_told_where_the_editor_has_notices() {
+    let read = |n: u64| {
+        let call = Step::call("Read", json!({"file_path": format!("long{n}.txt")}));
+        call.usage(10, 20, 12_000 * (n + 1) - 30, 0)
+    };
+    let steps: Vec<Step> = (0..5).map(read).chain([Step::text("Done.")]).collect();
+    let world = World::new(steps).await;
+    for n in 0..5 {
+        world.home.write(format!("long{n}.txt"), format!("file {n} {}\n", "words ".repeat(40)).repeat(150));
+    }
+    let binary = super::client::acp([]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+    let mut editor = Editor::start_binary(&world, &binary, &json!({"session": {"notices": {}}}));
+    let session = editor.new_session(&world);
+    assert_eq!(editor.prompt(&session, "compare"), "end_turn");
+    let told = editor.updates_of(&session, "notice");
+    let words = told.iter().map(ToString::to_string).collect::<String>();
+    assert!(words.contains("results of calls are not sent any more"), "{words}");
+    editor.leave();
+}

@@ -292,3 +292,44 @@ async fn user_moves_a_running_command_to_the_background() {
     assert_fine(&session.finish());
     assert_eq!(notifications(&world).len(), 1, "its end is told once");
 }
+
+#[tokio::test]
+async fn agent_that_takes_long_moves_to_the_background_where_that_was_asked_for() {
+    let gate = Gate::new();
+    let script = Script::new([
+        Step::call("Agent", agent("general-purpose", "Take your time.")),
+        Step::text("I go on."),
+        Step::text("It came."),
+    ])
+    .route([Step::text("Late.").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let variables = [("CLAUDE_AUTO_BACKGROUND_TASKS", "1"), ("LOCI_AUTO_BACKGROUND_MS", "50")];
+    let binary = variables.iter().fold(print(["go"]), |binary, (name, value)| binary.env(name, *value));
+    let session = world.start_closed(&binary);
+    let own = || world.model.main_requests().into_iter().filter(|it| !is_agents(it)).collect::<Vec<_>>();
+    wait_until(|| own().len() == 2, "the conversation goes on");
+    gate.release();
+    let output = session.finish();
+    assert_fine(&output);
+    assert_eq!(output.stdout, "It came.\n");
+    assert!(notifications(&world)[0].contains("<result>Late.</result>"), "{:?}", notifications(&world));
+}
+
+#[tokio::test]
+async fn command_of_an_agent_in_the_background_has_a_time() {
+    let command = "echo $$ > pid; exec sleep 600";
+    let long = Step::call("Bash", json!({"command": command, "run_in_background": true}));
+    let wait = "until [ -s pid ]; do sleep 0.1; done; while kill -0 $(cat pid); do sleep 0.1; done; sleep 1";
+    let told = Step::dynamic(|request| {
+        let is_told = String::from_utf8_lossy(&request.body).contains("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS");
+        Step::text(if is_told { "It was stopped." } else { "It runs." })
+    });
+    let script =
+        Script::new([Step::call("Agent", agent("general-purpose", "Start it.")), Step::text("Done.")])
+            .route([long, Step::call("Bash", json!({"command": wait})), told], is_agents);
+    let world = World::new(script).await;
+    let binary = print(["go", "--allowedTools", "Bash,Edit"]).env("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS", "500");
+    assert_fine(&world.run(&binary));
+    let results = world.last_request().json["messages"].to_string();
+    assert!(results.contains("It was stopped."), "{results}");
+}

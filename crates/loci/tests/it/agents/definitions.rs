@@ -3,7 +3,7 @@
 use loci_testkit::{Script, Step};
 use serde_json::{Value, json};
 
-use super::{agent, define, has, is_agents, results};
+use super::{agent, define, has, is_agents};
 use crate::hooks::{KEEP, command, configure, kept};
 use crate::support::{World, assert_fine, control, is_result, loci, print, stream, user, watched};
 
@@ -198,19 +198,22 @@ async fn hooks_of_a_session_that_runs_as_an_agent_are_told_its_type() {
     assert_eq!((&told["agent_type"], told.get("agent_id")), (&json!("guide"), None));
 }
 
+/// A family means the newest of its models that may be chosen; whatever else may not be is the conversation's model.
 #[tokio::test]
 async fn only_models_of_the_list_can_be_chosen_for_agents() {
-    let mut call = agent("general-purpose", "x");
-    call["model"] = json!("opus");
-    let script =
-        Script::new([Step::call("Agent", call), Step::text("ok")]).route([Step::text("No.")], is_agents);
-    let world = World::new(script).await;
-    world.home.write_config("settings.json", json!({"availableModels": ["claude-sonnet-4-5"]}).to_string());
-    assert_fine(&world.run(&print(["go"])));
-    assert!(
-        results(&world.last_request()).contains("may not be used here"),
-        "{}",
-        results(&world.last_request())
-    );
-    assert!(!world.model.requests().iter().any(is_agents), "it is not sent out");
+    for (asked, expected) in [("opus", "claude-opus-4-6"), ("claude-opus-5", crate::support::MODEL)] {
+        let mut call = agent("general-purpose", "x");
+        call["model"] = json!(asked);
+        let script =
+            Script::new([Step::call("Agent", call), Step::text("ok")]).route([Step::text("Yes.")], is_agents);
+        let world = World::new(script).await;
+        let listed =
+            json!({"availableModels": ["claude-sonnet-4-5", "claude-opus-4-6", crate::support::MODEL]});
+        world.home.write_config("settings.json", listed.to_string());
+        let output = world.run(&print(["go"]));
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let request = world.model.requests().into_iter().find(is_agents).unwrap();
+        assert_eq!(request.json["model"], expected, "{asked}");
+        assert!(output.stderr.contains("may not be used here"), "{asked}: {output:?}");
+    }
 }

@@ -132,3 +132,45 @@ async fn built_in_catch_all_and_status_line_agents_work() {
     let requests = world.requests();
     assert_eq!(requests[0].json["system"], requests[1].json["system"]);
 }
+
+#[tokio::test]
+async fn explore_works_with_nothing_dearer_than_opus_unless_a_model_is_named() {
+    for (model, named, expected) in [
+        ("claude-fable-5-2", None, "claude-opus-5-5"),
+        ("claude-fable-5-2", Some("fable"), "claude-fable-5-2"),
+        ("claude-sonnet-5", None, "claude-sonnet-5"),
+    ] {
+        let mut call = agent("Explore", "Look.");
+        if let Some(named) = named {
+            call["model"] = json!(named);
+        }
+        let script = Script::new([Step::call("Agent", call), Step::text("ok")])
+            .route([Step::text("Done.")], is_agents);
+        let world = World::new(script).await;
+        assert_fine(&world.run(&watched(["go", "--model", model])));
+        let request = world.requests().into_iter().find(is_agents).unwrap();
+        assert_eq!(request.json["model"], expected, "{model} {named:?}");
+    }
+}
+
+#[tokio::test]
+async fn guide_is_offered_where_a_person_sits_and_answers_with_the_small_model() {
+    let script = Script::new([
+        Step::call("Agent", agent("claude-code-guide", "What are hooks?")),
+        Step::text("Told."),
+    ])
+    .route([Step::text("Commands at certain moments.")], is_agents);
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["go"], (100, 30));
+    screen.wait_for("Told.");
+    screen.type_text("/exit\r");
+    screen.finish();
+    let requests = world.requests();
+    assert!(has(&requests[0], "- claude-code-guide: "), "offered");
+    let asked = requests.iter().find(|it| is_agents(it)).unwrap();
+    assert!(has(asked, "You answer questions about this program"), "{}", asked.json);
+    assert!(asked.json["model"].as_str().unwrap().contains("haiku"));
+    let world = World::new([Step::text("ok")]).await;
+    assert_fine(&world.run(&watched(["go"])));
+    assert!(!has(&world.last_request(), "claude-code-guide"), "nobody sits before a run without a terminal");
+}

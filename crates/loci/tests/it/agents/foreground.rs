@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use super::{
     agent, define, has, is_agents, keys, kinds, main_session, many, recorded, results, side_files, wait_until,
 };
-use crate::support::{World, assert_fine, control, is_result, stream, user, watched};
+use crate::support::{
+    Pipe, World, assert_ended, assert_fine, control, is_result, print, stream, user, watched,
+};
 
 fn reviewing() -> Script {
     Script::new([
@@ -163,6 +165,18 @@ async fn agents_send_out_agents_to_a_depth() {
         .map(|it| (has(it, "Level 3.") && !has(it, "Level 2."), it.tool_names().contains(&"Agent")))
         .collect();
     assert!(offered.iter().all(|(is_third, has_agent)| is_third != has_agent), "{offered:?}");
+    // A gateway is told who asks, and who sent that one out.
+    let ids = |level: u32| {
+        let requests = world.model.requests();
+        let is_its = |it: &&loci_testkit::Recorded| {
+            is_agents(it) && has(it, &format!("Level {level}.")) && !has(it, &format!("Level {}.", level - 1))
+        };
+        let request = requests.iter().find(is_its).unwrap();
+        let header = |name: &str| request.header(name).map(str::to_owned);
+        (header("x-claude-code-agent-id"), header("x-claude-code-parent-agent-id"))
+    };
+    let (first, second, third) = (ids(1), ids(2), ids(3));
+    assert_eq!((first.1, second.1, third.1), (None, first.0, second.0));
     let depths: Vec<Value> = side_files(&world)
         .iter()
         .map(|path| {
@@ -172,6 +186,23 @@ async fn agents_send_out_agents_to_a_depth() {
         .map(|meta| meta["spawnDepth"].clone())
         .collect();
     assert_eq!(depths.iter().filter_map(Value::as_u64).sum::<u64>(), 6);
+}
+
+/// What a command of an agent leaves behind with its pipes open is ended with the agent, and not waited for.
+#[tokio::test]
+async fn agent_ends_though_its_command_left_a_process_behind() {
+    let leaving = Step::call("Bash", json!({"command": "sleep 600 > alive.pipe & echo started"}));
+    let script =
+        Script::new([Step::call("Agent", agent("general-purpose", "Start it.")), Step::text("Done.")])
+            .route([leaving, Step::text("It runs.")], is_agents);
+    let world = World::new(script).await;
+    let alive = Pipe::new(&world.home, "alive.pipe");
+    let session = world.start_closed(&print(["hi", "--allowedTools", "Bash,Edit(*.pipe)"]));
+    let alive = alive.writer_came();
+    let output = session.finish();
+    assert_fine(&output);
+    assert_eq!(output.stdout, "Done.\n");
+    assert_ended(alive);
 }
 
 #[tokio::test]

@@ -147,3 +147,15 @@ async fn prompt_that_waits_is_notified_at_the_terminal_and_without_one() {
     session.close_stdin();
     assert_eq!(session.finish().code, Some(0));
 }
+
+#[tokio::test]
+async fn leaving_at_the_prompt_is_the_reason_of_the_session_end() {
+    let world = World::new([]).await;
+    trust(&world);
+    configure(&world, json!({"SessionEnd": command("prompt_input_exit", KEEP)}));
+    let mut screen = loci().args(["--model", MODEL]).start_screen(&world.home, world.model.base_url(), SIZE);
+    screen.wait_for("for shortcuts");
+    leave(screen);
+    let told = super::kept(&world, "kept.jsonl");
+    assert_eq!((told.len(), &told[0]["reason"]), (1, &json!("prompt_input_exit")), "{told:?}");
+}

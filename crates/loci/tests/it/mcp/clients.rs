@@ -204,3 +204,102 @@ async fn hook_has_the_last_word_about_an_answer() {
     );
     assert_eq!(input["mcp_server_name"], "s", "{input}");
 }
+
+#[tokio::test]
+async fn tools_are_called_and_resources_read_for_the_client_without_a_turn() {
+    let world = World::new([]).await;
+    let servers = config(json!({"s": entry(&["--all"])}));
+    let mut session = world.start(&stream(["--mcp-config", &servers]));
+    let mut ask = |id: &str, request: Value| {
+        session.write_json(&control(id, request));
+        session.wait_for_json(answer_to(id))["response"].clone()
+    };
+    // Servers may still be starting.
+    let mut echo = Value::Null;
+    for n in 0..200 {
+        echo = ask(
+            &format!("c{n}"),
+            json!({"subtype": "mcp_call", "tool": "mcp__s__echo", "arguments": {"text": "x"}}),
+        );
+        if echo["subtype"] == "success" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let content = &echo["response"]["content"];
+    assert_eq!(content, &json!([{"type": "text", "text": "{\"text\": \"x\"}"}]), "{echo}");
+    let failed = ask("f", json!({"subtype": "mcp_call", "tool": "mcp__s__fail"}));
+    assert_eq!(failed["response"]["isError"], true, "{failed}");
+    let typed = ask("t", json!({"subtype": "mcp_call", "tool": "mcp__s__typed", "arguments": {"n": 4}}));
+    assert_eq!(typed["response"]["structuredContent"], json!({"n": 4}), "{typed}");
+    let read = ask("r", json!({"subtype": "mcp_read_resource", "serverName": "s", "uri": "note://today"}));
+    let row = &read["response"]["contents"][0];
+    assert_eq!((&row["uri"], &row["text"]), (&json!("note://today"), &json!("buy milk")), "{read}");
+    for (id, bad, why) in [
+        ("1", json!({"subtype": "mcp_call", "tool": "mcp__s__none"}), "There is no MCP tool `mcp__s__none`"),
+        (
+            "2",
+            json!({"subtype": "mcp_call", "tool": "mcp__s__echo", "check_permissions": true}),
+            "check_permissions",
+        ),
+        ("3", json!({"subtype": "mcp_read_resource", "serverName": "x", "uri": "u"}), "no MCP server `x`"),
+    ] {
+        let answer = ask(id, bad);
+        assert!(answer["error"].as_str().is_some_and(|text| text.contains(why)), "{answer}");
+    }
+    assert_eq!(session.finish().code, Some(0));
+    assert_eq!(world.requests().len(), 0);
+}
+
+/// Plays the server in the client: answers one request of the process, and returns its method.
+fn play_server(session: &mut Session, tools: &[&str]) -> String {
+    let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "mcp_message");
+    let message = &asked["request"]["message"];
+    let method = message["method"].as_str().unwrap_or_default().to_owned();
+    let rows: Vec<Value> = tools
+        .iter()
+        .map(|name| json!({"name": name, "description": "Does.", "inputSchema": {"type": "object"}}))
+        .collect();
+    let result = match method.as_str() {
+        "initialize" => json!({
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "calc", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": rows}),
+        _ => json!({}),
+    };
+    let answer = json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}});
+    session.write_json(&json!({"type": "control_response", "response": {
+        "subtype": "success", "request_id": asked["request_id"], "response": answer,
+    }}));
+    method
+}
+
+#[tokio::test]
+async fn mcp_message_of_the_client_tells_that_its_server_has_other_tools() {
+    let world = World::new([Step::text("One."), Step::text("Two.")]).await;
+    let servers = config(json!({"calc": {"type": "sdk", "name": "calc"}}));
+    let mut session = world.start(&stream(["--mcp-config", &servers]));
+    session.write_json(&user("one"));
+    for expected in ["initialize", "notifications/initialized", "tools/list"] {
+        assert_eq!(play_server(&mut session, &["add"]), expected);
+    }
+    session.wait_for_json(is_result);
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    session.write_json(&control(
+        "n",
+        json!({"subtype": "mcp_message", "server_name": "calc", "message": changed}),
+    ));
+    assert_eq!(play_server(&mut session, &["add", "subtract"]), "tools/list");
+    session.write_json(&user("two"));
+    session.wait_for_json(is_result);
+    let frames = session.finish().json_lines();
+    assert!(
+        frames.iter().any(|it| it["response"]["request_id"] == "n" && it["response"]["subtype"] == "success")
+    );
+    let tools = |request: &loci_testkit::Recorded| request.json["tools"].to_string();
+    let requests = world.requests();
+    assert!(!tools(&requests[0]).contains("mcp__calc__subtract"));
+    assert!(requests[1].json.to_string().contains("mcp__calc__subtract"), "{}", tools(&requests[1]));
+}

@@ -8,17 +8,19 @@ use serde_json::{Value, json};
 
 use super::config;
 use crate::settings::tool_result;
-use crate::support::{World, control, is_result, loci, print, stream, user};
+use crate::support::{World, control, is_result, loci, print, stream, user, wait_for_file};
 
 /// A browser: follows the page wherever it leads. Where it ends is in the file.
 const BROWSER: &str = r#"#!/usr/bin/env python3
-import sys, urllib.request
+import os, sys, urllib.request
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 try:
     said = opener.open(sys.argv[1]).read().decode()
 except urllib.error.HTTPError as error:
     said = error.read().decode()
-open(__file__ + ".said", "w").write(said)
+with open(__file__ + ".part", "w") as page:
+    page.write(said)
+os.rename(__file__ + ".part", __file__ + ".said")
 "#;
 
 fn browser(world: &World) -> String {
@@ -76,7 +78,10 @@ async fn login_call_expiry_renewal_and_logout() {
     let output = mcp(&world, &["login", "s"]);
     assert_eq!(output.code, Some(0), "{output:?}");
     assert!(output.stdout.contains("Logged in at the MCP server `s`"), "{output:?}");
-    let said = std::fs::read_to_string(format!("{}.said", browser(&world))).unwrap();
+    let page = PathBuf::from(format!("{}.said", browser(&world)));
+    // The browser is a program of its own, which may end after ours.
+    wait_for_file(&page);
+    let said = std::fs::read_to_string(page).unwrap();
     assert!(said.contains("You are logged in"), "{said}");
     let kept = credentials(&world);
     assert_eq!((&kept["claudeAiOauth"], &kept["unknown"]), (&theirs["claudeAiOauth"], &json!([1, 2])));

@@ -8,7 +8,7 @@ use crate::settings::trust;
 use crate::support::{World, print};
 
 /// Writes a marketplace of plugins: name and manifest of each.
-fn market(world: &World, name: &str, extra: &Value, plugins: &[(&str, Value)]) {
+pub(super) fn market(world: &World, name: &str, extra: &Value, plugins: &[(&str, Value)]) {
     let entries: Vec<Value> =
         plugins.iter().map(|(name, _)| json!({"name": name, "source": format!("./{name}")})).collect();
     let mut catalogue = json!({"name": name, "plugins": entries});
@@ -24,7 +24,7 @@ fn market(world: &World, name: &str, extra: &Value, plugins: &[(&str, Value)]) {
     }
 }
 
-fn state(world: &World) -> Value {
+pub(super) fn state(world: &World) -> Value {
     let file = world.home.config_home().join("plugins/installed_plugins.json");
     serde_json::from_str(&world.home.read(file)).unwrap()
 }
@@ -57,7 +57,8 @@ async fn what_a_plugin_needs_is_installed_with_it_and_pruned_after_it() {
     assert_eq!(state(&world)["plugins"]["base@m"][0]["installedAsDependency"], true);
     assert!(state(&world)["plugins"]["app@m"][0].get("installedAsDependency").is_none());
 
-    refused(&world, &["install", "picky"], "in version ~1.0 for `picky@m`, and 2.3.0 is there");
+    let both = "in version ^2.0 for `app@m`, ~1.0 for `picky@m`, and 2.3.0 is there";
+    refused(&world, &["install", "picky"], both);
     refused(&world, &["install", "lost"], "it needs `nowhere@m`");
     refused(&world, &["disable", "base"], "is still needed by");
     assert!(fine(&world, &["prune"]).contains("Nothing to prune"));
@@ -78,7 +79,10 @@ async fn what_a_plugin_needs_is_installed_with_it_and_pruned_after_it() {
     assert!(fine(&world, &["disable", "hen"]).contains("egg@m is off, too"));
     assert_eq!(fine(&world, &["list"]).matches("  off  ").count(), 2);
     assert!(fine(&world, &["enable", "hen"]).contains("egg@m is on, too"));
-    fine(&world, &["uninstall", "egg", "--prune"]);
+    // Where nobody can be asked, what is not needed any more is only named.
+    assert!(fine(&world, &["uninstall", "egg", "--prune"]).contains("hen@m\nNothing needs these"));
+    assert!(state(&world)["plugins"].get("hen@m").is_some());
+    assert!(fine(&world, &["prune", "-y"]).contains("hen@m is not installed any more"));
     assert_eq!(state(&world)["plugins"], json!({}));
 }
 

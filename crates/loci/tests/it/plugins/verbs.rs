@@ -47,13 +47,13 @@ fn write_marketplace(world: &World, version: &str, hook: &str) {
 #[tokio::test]
 async fn new_plugin_is_valid_and_can_be_used() {
     let world = World::new(Step::text("done")).await;
-    let said = fine(&world, &["init", "kit"]);
+    let said = fine(&world, &["init", "kit", "--dir", "."]);
     assert!(said.contains("--plugin-dir"), "{said}");
     assert!(fine(&world, &["validate", "kit"]).contains("Nothing is wrong"));
     let output = world.print(["/kit:about", "--plugin-dir", "kit"]);
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     assert!(world.last_request().json["messages"].to_string().contains("what the plugin kit is for"));
-    refused(&world, &["init", "kit"], "there already");
+    refused(&world, &["init", "kit", "--dir", "."], "there already");
     refused(&world, &["init", "../x"], "no name");
     world.home.write("kit/.claude-plugin/plugin.json", r#"{"name": "kit", "commands": "/etc"}"#);
     refused(&world, &["validate", "kit"], "does not begin with `./`");
@@ -101,6 +101,41 @@ async fn plugin_of_a_directory_is_installed_updated_turned_off_and_removed() {
     fine(&world, &["marketplace", "remove", "market"]);
     assert!(world.home.project().join("market").is_dir(), "what is not ours stays");
     refused(&world, &["install", "kit@market"], "There is no marketplace");
+}
+
+#[tokio::test]
+async fn plugin_is_installed_from_the_panel() {
+    let world = World::new(Step::text("done")).await;
+    write_marketplace(&world, "1.0.0", "echo one");
+    fine(&world, &["marketplace", "add", "./market"]);
+    let mut screen = world.start_interface([], (110, 40));
+    screen.wait_for("for shortcuts");
+    screen.type_text("/plugin\r");
+    // What is installed is shown first; what is offered is a tab to its left.
+    screen.wait_for("Discover");
+    screen.type_text("\x1b[D");
+    screen.wait_for("kit@market");
+    screen.type_text("\r");
+    screen.wait_for("plugin install");
+    screen.type_text("i");
+    screen.wait_for("again to");
+    assert!(!world.home.config_home().join("plugins/installed_plugins.json").exists());
+    screen.type_text("i");
+    screen.wait_for("Installed kit@market 1.0.0; it is on");
+    assert_eq!(installed(&world)["plugins"]["kit@market"][0]["scope"], json!("user"));
+    assert!(
+        screen.contents().contains("hook Stop: echo one"),
+        "what it may do is told: {}",
+        screen.contents()
+    );
+    screen.wait_for("❯ packed@market");
+    screen.type_text("\x1b");
+    screen.wait_gone("❯ packed@market");
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+    screen.finish();
+    assert!(fine(&world, &["list"]).contains("kit@market  1.0.0  on  (user,"));
 }
 
 #[tokio::test]

@@ -6,10 +6,14 @@ use serde_json::json;
 use super::{main_requests, result_of};
 use crate::support::{World, loci};
 
-const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+pub(super) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
 pub(super) fn ask(world: &World, variables: &[(&str, &str)]) -> Binary {
-    let binary = loci().args(["-p", "hello", "--output-format", "json"]);
+    with_variables(world, loci().args(["-p", "hello", "--output-format", "json"]), variables)
+}
+
+/// Runs with variables of a cloud, and nothing of the machine's own; `{base}` is the model's address.
+pub(super) fn with_variables(world: &World, binary: Binary, variables: &[(&str, &str)]) -> Binary {
     let binary = binary.env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_BASE_URL", "");
     let binary = binary.env("AWS_EC2_METADATA_DISABLED", "1").env("GCE_METADATA_HOST", "127.0.0.1:1");
     let base = world.model.base_url();
@@ -20,7 +24,7 @@ fn turn() -> [Step; 2] {
     [Step::text("Looking.").tool("Read", json!({"file_path": "notes.txt"})), Step::text("It says one.")]
 }
 
-const BEDROCK: [(&str, &str); 6] = [
+pub(super) const BEDROCK: [(&str, &str); 6] = [
     ("CLAUDE_CODE_USE_BEDROCK", "1"),
     ("ANTHROPIC_BEDROCK_BASE_URL", "{base}"),
     ("AWS_REGION", "eu-west-1"),

@@ -3,7 +3,7 @@
 use loci_testkit::Step;
 use serde_json::{Value, json};
 
-use super::{ask, configure, entry, main_requests, result_of};
+use super::{ask, configure, entry, main_requests, result_of, talk};
 use crate::support::{World, assert_fine, loci};
 
 const KEY: &str = "sk-very-secret-key-123";
@@ -70,6 +70,23 @@ async fn broken_entry_concerns_its_own_models_alone() {
     assert_fine(&world.run(&ask("mine/m")));
 }
 
+/// A slip in an entry is told: without its key a server is asked without one, without its window a model is thought large.
+#[tokio::test]
+async fn unknown_key_of_an_entry_is_told_by_the_run_and_by_the_doctor() {
+    let world = World::new(Step::text("Hi.")).await;
+    let mut slip = entry(&world, "chat");
+    slip["apiKeyEnvv"] = json!("LOCAL_KEY");
+    configure(&world, json!({"local": slip, "odd": {"protocol": "chats"}}));
+    let notice = "`providers.local.apiKeyEnvv` has no effect: no such key is known; `apiKeyEnv` is meant?";
+    let output = world.run(&ask("local/tiny"));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(output.stderr, format!("Settings: {notice}\n"));
+    let doctor = world.run(&loci().arg("doctor"));
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.stdout.contains(notice), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("The provider `odd` cannot be used: `protocol`"), "{}", doctor.stdout);
+}
+
 /// 3: a slash at the end changes nothing, and redirects are not followed.
 #[tokio::test]
 async fn address_is_taken_as_it_stands() {
@@ -93,7 +110,7 @@ async fn address_is_taken_as_it_stands() {
 #[tokio::test]
 async fn keys_go_to_their_own_server_and_nowhere_else() {
     let words = json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}});
-    let echo = Step::status(401).raw_body("application/json", &words.to_string());
+    let echo = Step::status(401).raw_body("application/json", words.to_string());
     let run_env = Step::call("Bash", json!({"command": "env", "description": "Show variables"}));
     let world = World::new([run_env, Step::text("done"), echo]).await;
     let mut entry = entry(&world, "chat");
@@ -211,39 +228,38 @@ async fn tools_and_images_are_left_out_for_models_without() {
     assert_eq!((&request.json["tools"], &request.json["reasoning_effort"]), (&Value::Null, &json!("low")));
 }
 
-/// 13: the list and the check.
+/// 4: where Messages are spoken, the key has the header of that API.
 #[tokio::test]
-async fn models_are_listed_and_checked() {
+async fn key_of_a_messages_provider_has_its_own_header() {
     let world = World::new([Step::text("hi")]).await;
-    let mut mine = entry(&world, "chat");
-    mine["models"] = json!({"m": {"window": 32_768, "price": {"input": 1.25, "output": 10}}});
-    let locked = json!({"protocol": "chat", "baseUrl": "http://127.0.0.1:1/v1", "apiKeyEnv": "MY_KEY", "models": {"x": {}}});
-    configure(&world, json!({"mine": mine, "locked": locked}));
-    let output = world.run(&loci().args(["models", "list"]));
-    assert_fine(&output);
-    assert!(
-        output.stdout.contains("mine/m  32768 tokens, $1.25 in, $10 out per million tokens\n"),
-        "{}",
-        output.stdout
-    );
-    assert!(output.stdout.contains("mine/local-7b  65536 tokens, price unknown\n"), "{}", output.stdout);
-    assert!(output.stdout.contains("locked/x  128000 tokens, price unknown\n"), "{}", output.stdout);
-    assert!(output.stdout.contains("claude-opus-5"), "{}", output.stdout);
-    let output = world.run(&loci().args(["models", "list", "--json"]));
-    let list: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
-    let row = list.iter().find(|row| row["name"] == "mine/m").unwrap();
-    assert_eq!(
-        *row,
-        json!({"name": "mine/m", "provider": "mine", "protocol": "chat", "window": 32_768, "maxOutput": 8_192,
-        "price": {"input": 1.25, "output": 10.0, "cacheRead": 1.25}})
-    );
-    let check = |name: &str| world.run(&loci().args(["models", "check", name]).env("MY_KEY", KEY));
-    let output = check("mine/m");
-    assert_eq!(output.code, Some(0), "{output:?}");
-    assert!(output.stdout.starts_with("mine/m answers"), "{output:?}");
-    let output = check("locked/x");
-    assert_eq!(output.code, Some(1), "{output:?}");
-    assert!(output.stderr.contains("127.0.0.1:1") && !output.stderr.contains(KEY), "{output:?}");
+    let mut entry = entry(&world, "messages");
+    entry["apiKeyEnv"] = "MY_KEY".into();
+    configure(&world, json!({"mine": entry}));
+    assert_fine(&world.run(&ask("mine/m").env("MY_KEY", KEY)));
+    let request = &main_requests(&world)[0];
+    assert_eq!((request.header("x-api-key"), request.header("authorization")), (Some(KEY), None));
+}
+
+/// 11: reasoning in tags is split off where settings say so, and a text stands for an image that a model does not take.
+#[tokio::test]
+async fn think_tags_and_images_are_as_settings_say() {
+    let world = World::new([Step::text("<think>Hm.</think>Seen.")]).await;
+    let mut entry = entry(&world, "chat");
+    entry["models"] = json!({"m": {"thinking": "tags", "images": false}});
+    configure(&world, json!({"mine": entry}));
+    let mut session = world.start(&talk("mine/m"));
+    let pixel =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    session.write_json(&json!({"type": "user", "message": {"role": "user", "content": [
+        {"type": "text", "text": "look"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": pixel}}]}}));
+    let result = session.wait_for_json(crate::support::is_result);
+    session.finish();
+    assert_eq!(result["result"], "Seen.", "{result}");
+    let body = main_requests(&world)[0].json.to_string();
+    assert!(body.contains("this model takes no images") && !body.contains("image_url"), "{body}");
+    let thought = world.session().iter().any(|entry| entry["message"]["content"][0]["thinking"] == "Hm.");
+    assert!(thought, "{:?}", world.session());
 }
 
 /// What the table does not know of the first provider's models, settings say: a gateway's ids, say.

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use loci_testkit::PythonVenv;
 use serde_json::{Value, json};
 
-use super::{ask, configure, result_of};
+use super::{ask, configure, result_of, second_result, talk};
 use crate::support::World;
 
 /// The server, which ends with the test.
@@ -95,4 +95,26 @@ async fn real_context_error_is_understood() {
     assert_eq!(result["is_error"], true, "{output:?}");
     let text = result["result"].as_str().unwrap_or_default();
     assert!(text.contains("8192") || text.contains("does not fit"), "{output:?}");
+}
+
+/// A real context error in the second turn is made room for, and the session goes on.
+#[tokio::test]
+async fn real_context_error_leads_to_compaction() {
+    let Some(server) = LocalServer::start(16_384) else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let world = World::new([]).await;
+    // What settings say of the window is wrong, so that only the error tells.
+    let models: Value = json!({"tiny": {"window": 200_000, "maxOutput": 64}});
+    configure(
+        &world,
+        json!({"local": {"protocol": "chat", "baseUrl": format!("{}/v1", server.address), "models": models}}),
+    );
+    let binary = talk("local/tiny").args(["--bare", "--tools", "", "--system-prompt", "Be brief."]);
+    let result = second_result(&world, &binary, &"word ".repeat(1_700));
+    // Noise does not come to an end by itself; what counts is that it was read.
+    let said = result["result"].as_str().unwrap_or_default();
+    assert!(!said.contains("does not fit"), "{result}");
+    assert!(world.session().iter().any(|entry| entry["subtype"] == "compact_boundary"));
 }

@@ -3,7 +3,7 @@
 use loci_testkit::{Script, Step};
 use serde_json::{Value, json};
 
-use super::{ask, configure, entry, main_requests, result_of};
+use super::{ask, configure, entry, main_requests, result_of, second_result, talk};
 use crate::support::{World, assert_fine, control, is_result, loci, stream, user};
 
 fn described() -> Value {
@@ -80,6 +80,12 @@ async fn turn_with_tools_runs_over_every_protocol() {
 /// A session that begins with the first provider goes on with another, and back: old turns keep their bytes.
 #[tokio::test]
 async fn session_changes_its_provider_in_the_middle() {
+    for protocol in ["chat", "responses"] {
+        change_to(protocol).await;
+    }
+}
+
+async fn change_to(protocol: &str) {
     let first =
         Step::text("Reading.").thinking("Signed.", "sig").tool("Read", json!({"file_path": "notes.txt"}));
     let world = World::new([first, Step::text("one")]).await;
@@ -89,7 +95,7 @@ async fn session_changes_its_provider_in_the_middle() {
         Step::text("two"),
     ])
     .await;
-    configure(&world, json!({"mine": entry(&other, "chat")}));
+    configure(&world, json!({"mine": entry(&other, protocol)}));
     let mut session = world.start(&stream([]));
     session.write_json(&user("first"));
     session.wait_for_json(is_result);
@@ -145,41 +151,27 @@ async fn fallback_chain_crosses_providers() {
     assert!(result["modelUsage"]["b/n"].is_object(), "{result}");
 }
 
-/// What a vendor says about a prompt that is too long leads to a compaction.
+/// What a vendor says about a prompt that is too long leads to a compaction, whatever is spoken.
 #[tokio::test]
 async fn context_error_of_a_vendor_leads_to_compaction() {
     let error = json!({"error": {"message": "This model's maximum context length is 20000 tokens. However, you requested 21000 tokens (21000 in the messages, 0 in the completion).", "code": "context_length_exceeded"}});
-    let long = "word ".repeat(8_000);
-    let world = World::new(Script::new([
-        Step::text(long.clone()).usage(9_000, 8_000, 0, 0),
-        Step::status(400).raw_body("application/json", &error.to_string()),
-        Step::text("<summary>It was long.</summary>"),
-        Step::text("after"),
-    ]))
-    .await;
-    let mut entry = entry(&world, "chat");
-    entry["models"] = json!({"m": {"maxOutput": 2_000}});
-    configure(&world, json!({"mine": entry}));
-    let binary = loci().args([
-        "-p",
-        "--model",
-        "mine/m",
-        "--input-format",
-        "stream-json",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-    ]);
-    let binary = binary.env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_BASE_URL", "");
-    let mut session = world.start(&binary);
-    session.write_json(&user("first"));
-    session.wait_for_json(is_result);
-    session.write_json(&user("second"));
-    let result = session.wait_for_json(is_result);
-    assert_eq!(result["result"], "after", "{result}");
-    assert_eq!(result["modelUsage"]["mine/m"]["contextWindow"], 20_000, "{result}");
-    session.finish();
-    assert!(!world.last_request().json.to_string().contains("word word word"), "the old answer is gone");
+    for protocol in ["chat", "responses", "messages"] {
+        let world = World::new(Script::new([
+            Step::text("word ".repeat(8_000)).usage(9_000, 8_000, 0, 0),
+            Step::status(400).raw_body("application/json", error.to_string()),
+            Step::text("<summary>It was long.</summary>"),
+            Step::text("after"),
+        ]))
+        .await;
+        let mut entry = entry(&world, protocol);
+        entry["models"] = json!({"m": {"maxOutput": 2_000}});
+        configure(&world, json!({"mine": entry}));
+        let result = second_result(&world, &talk("mine/m"), "hello");
+        assert_eq!(result["result"], "after", "{protocol}: {result}");
+        assert_eq!(result["modelUsage"]["mine/m"]["contextWindow"], 20_000, "{protocol}: {result}");
+        let last = world.last_request().json.to_string();
+        assert!(!last.contains("word word word"), "{protocol}: the old answer is gone");
+    }
 }
 
 /// A call that is written as text is not guessed at: one reminder, then the text stands.

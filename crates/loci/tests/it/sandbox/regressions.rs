@@ -4,7 +4,7 @@ use loci_testkit::Step;
 use serde_json::{Value, json};
 
 use super::{bash, has_full, on, results};
-use crate::support::{World, is_result, loci, stream, user, watched};
+use crate::support::{World, is_result, loci, stream, user, wait_for_file, watched};
 
 #[tokio::test]
 async fn path_with_a_slash_at_its_end_is_shut_like_any_other() {
@@ -104,15 +104,6 @@ async fn settings_that_change_while_a_command_runs_do_not_open_its_sandbox() {
     let texts: Vec<String> =
         world.requests().iter().flat_map(|it| it.tool_results()).map(|it| it.text).collect();
     assert!(texts.iter().all(|text| text.contains("Read-only file system")), "{texts:?}");
-}
-
-/// Waits for a file that a command makes.
-fn wait_for_file(path: &std::path::Path) {
-    let limit = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !path.exists() && std::time::Instant::now() < limit {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    assert!(path.exists(), "{}", path.display());
 }
 
 #[tokio::test]

@@ -352,8 +352,8 @@ async fn doctor_names_what_is_there_and_what_is_wrong() {
         Notes:
           ~/.claude/settings.json:1: `mine`: no such setting (it is kept)
 
-        Kept, not acted upon yet:
-          voiceEnabled
+        Kept, not acted upon:
+          `voiceEnabled` has no effect: there is no voice input
 
         Trust: <project> is trusted
         Credentials: ANTHROPIC_API_KEY

@@ -1,0 +1,185 @@
+// Options and functions of the official TypeScript Agent SDK beside the usual ones, against our binary.
+//
+// Usage: agent_sdk_options.mjs CLI_PATH SCENARIO
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import * as sdk from "@anthropic-ai/claude-agent-sdk";
+import { inbox, options, play, say, turn } from "./agent_sdk_common.mjs";
+
+// Runs one prompt to its end and returns the result, with what came on standard error.
+async function run(prompt, more) {
+  const told = [];
+  let result;
+  const stderr = (text) => told.push(text);
+  for await (const message of sdk.query({ prompt, options: options({ stderr, ...more }) })) {
+    if (message.type === "result") result = message;
+  }
+  return { result, told: told.join("") };
+}
+
+const scenarios = {
+  async own_process() {
+    let flags = [];
+    const spawnClaudeCodeProcess = ({ command, args, cwd, env }) => {
+      flags = args;
+      return spawn(command, args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    };
+    const { result } = await run("hi", { spawnClaudeCodeProcess, cwd: process.cwd() });
+    say([result.result, flags.includes("stream-json")]);
+    const debugFile = `${process.cwd()}/debug.log`;
+    say((await run("hi", { debugFile })).result.result);
+    say([existsSync(debugFile) && readFileSync(debugFile, "utf8").split("\n").length > 3]);
+    // Without a file of the host's the trace goes to one of the session.
+    say((await run("hi", { debug: true })).result.result);
+    // A program is started as it is, and takes arguments for an interpreter as its own.
+    const more = { executable: "node", executableArgs: ["--name", "Mine"] };
+    const named = (await run("hi", more)).result;
+    say([named.result, (await sdk.getSessionInfo(named.session_id)).customTitle]);
+  },
+
+  async told_as_not_offered() {
+    const more = {
+      agentProgressSummaries: true,
+      toolConfig: { askUserQuestion: { previewFormat: "html" } },
+      onUserDialog: async () => ({ behavior: "cancelled" }),
+      supportedDialogKinds: ["refusal_fallback_prompt"],
+    };
+    const { result, told } = await run("hi", more);
+    say(result.result);
+    say(["agentProgressSummaries", "toolConfig"].map((name) => told.includes(name)));
+  },
+
+  async refused() {
+    for (const more of [{ managedSettings: { permissions: { deny: ["Bash"] } } }, { projectConfigRoot: process.cwd() }]) {
+      const told = [];
+      try {
+        const stderr = (text) => told.push(text);
+        for await (const _ of sdk.query({ prompt: "hi", options: options({ stderr, ...more }) }));
+        say("ran");
+      } catch (error) {
+        const flag = Object.keys(more)[0] === "managedSettings" ? "--managed-settings" : "--project-config-root";
+        say(["raised", `${error.message} ${told.join("")}`.includes(flag)]);
+      }
+    }
+  },
+
+  async resume_drops_turn() {
+    const sessionId = "0b0dd0a4-9b0e-4f3e-8a53-6bd0ce0a1a02";
+    await run("one", { sessionId });
+    await run("two", { resume: sessionId });
+    const messages = await sdk.getSessionMessages(sessionId);
+    const resumeSessionAt = messages.filter((it) => it.type === "assistant")[0].uuid;
+    const resumeDropsTurn = messages.filter((it) => it.type === "user")[1].uuid;
+    const more = { resume: sessionId, forkSession: true, resumeSessionAt };
+    say((await run("three", { ...more, resumeDropsTurn })).result.result);
+    try {
+      await run("four", { ...more, resumeDropsTurn: resumeSessionAt });
+    } catch (error) {
+      say(["raised", error.message.includes("Resume rejected by --resume-drops-turn:")]);
+    }
+  },
+
+  async permission_tool() {
+    const server = { command: "python3", args: [process.env.MCP_SERVER, "--verdict", process.env.VERDICT] };
+    const more = { mcpServers: { s: server }, mcpServersDelivery: "argv", permissionPromptToolName: "mcp__s__verdict" };
+    say((await run("go", more)).result.result);
+    say([existsSync("made"), existsSync("asked")]);
+    const box = inbox();
+    // Root may do it in a sandbox alone.
+    const bypassing = { allowDangerouslySkipPermissions: true, env: { ...process.env, IS_SANDBOX: "1" } };
+    const query = sdk.query({ prompt: box.stream, options: options(bypassing) });
+    await query.setPermissionMode("bypassPermissions");
+    box.push("go");
+    say([(await turn(query)).result, existsSync("unasked")]);
+    box.close();
+    await turn(query);
+  },
+
+  async suggestions() {
+    const box = inbox();
+    const query = sdk.query({ prompt: box.stream, options: options({ promptSuggestions: true }) });
+    box.push("one");
+    say((await turn(query)).result);
+    box.push("two");
+    for await (const message of query) {
+      if (message.type === "result") say(message.result);
+      if (message.type === "prompt_suggestion") {
+        say(["suggestion", message.suggestion]);
+        break;
+      }
+    }
+    box.close();
+  },
+
+  async resources_and_streams() {
+    const server = { command: "python3", args: [process.env.MCP_SERVER, "--all"] };
+    const box = inbox();
+    const query = sdk.query({ prompt: box.stream, options: options({ mcpServers: { s: server } }) });
+    box.push("one");
+    say((await turn(query)).result);
+    say((await query.readMcpResource("s", "ui://page")).contents);
+    const more = inbox();
+    more.push("two");
+    more.close();
+    await query.streamInput(more.stream);
+    say((await turn(query)).result);
+    query.close();
+    say((await query.next()).done);
+  },
+
+  async store_options() {
+    const sessionStore = new sdk.InMemorySessionStore();
+    const { result } = await run("one", { sessionStore, sessionStoreFlush: "eager", loadTimeoutMs: 5000 });
+    const resume = result.session_id;
+    await sdk.deleteSession(resume);
+    say((await run("two", { sessionStore, sessionStoreFlush: "eager", loadTimeoutMs: 5000, resume })).result.result);
+    const messages = await sdk.getSessionMessages(resume, { sessionStore });
+    say(messages.map((it) => it.type));
+    const key = { projectKey: "p", sessionId: resume };
+    const entries = [];
+    for (const it of messages) entries.push({ type: it.type, uuid: it.uuid, message: it.message, timestamp: "2026-01-01T00:00:00.000Z" });
+    say(sdk.foldSessionSummary(undefined, key, entries, { mtime: 1 }).mtime);
+  },
+
+  async agent_messages() {
+    const looker = { description: "Looks.", prompt: "You look.", tools: ["Read"] };
+    const { result } = await run("Send it.", { agents: { looker } });
+    const [agent] = await sdk.listSubagents(result.session_id);
+    say((await sdk.getSubagentMessages(result.session_id, agent)).map((it) => it.type));
+  },
+
+  async names() {
+    const told = async () => ({});
+    const hooks = Object.fromEntries(sdk.HOOK_EVENTS.map((event) => [event, [{ hooks: [told] }]]));
+    const hooked = await run("hi", { hooks });
+    say([hooked.result.result, hooked.told.match(/hooks \(([^)]*)\)/)?.[1] ?? "all events are known"]);
+    const offered = await run("hi", { tools: [...sdk.BUILTIN_TOOL_NAMES] });
+    say([offered.result.result, offered.told.includes("Bash"), offered.told.includes("ClaudeDesign")]);
+    say(Object.keys(sdk.LEGACY_TOOL_NAME_ALIASES).includes("Task"));
+  },
+
+  async settings_functions() {
+    const { mkdirSync, writeFileSync } = await import("node:fs");
+    mkdirSync(".claude", { recursive: true });
+    writeFileSync(".claude/settings.json", JSON.stringify({ permissions: { defaultMode: "bypassPermissions" } }));
+    const resolved = await sdk.resolveSettings({ cwd: process.cwd() });
+    say(sdk.filterEscalatingDefaultMode(resolved).permissions?.defaultMode ?? "dropped");
+    say((await sdk.matchDeniedModels(["claude-opus-4-8"], ["claude-opus-4-8"])).denied);
+    let mode;
+    for await (const message of sdk.query({ prompt: "hi", options: options() })) {
+      if (message.subtype === "init") mode = message.permissionMode;
+    }
+    say(mode);
+  },
+
+  async spare() {
+    try {
+      await sdk.prewarm({ options: options(), initializeTimeoutMs: 20000 });
+      say("warm");
+    } catch (error) {
+      say(["raised", typeof error.message]);
+    }
+  },
+};
+
+await play(scenarios);
