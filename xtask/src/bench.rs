@@ -23,9 +23,11 @@ mod replay;
 mod rows;
 mod sandbox;
 mod script_bench;
+mod sdk;
 mod search;
 mod sessions;
 mod settings;
+mod side_cost;
 mod skills;
 mod tables;
 mod team;
@@ -57,7 +59,9 @@ pub(crate) fn run(root: &Path, words: Vec<String>) -> anyhow::Result<()> {
         Some(("recall", more)) => return recall::run(root, more),
         Some(("replay", more)) => return replay::run(root, more),
         Some(("sandbox", more)) => return sandbox::run(root, more),
+        Some(("sdk", more)) => return sdk::MEASUREMENT.run(root, more),
         Some(("search", more)) => return search::run(root, more),
+        Some(("side-cost", more)) => return side_cost::MEASUREMENT.run(root, more),
         Some(("skills", more)) => return skills::run(root, more),
         Some(("settings", more)) => return settings::MEASUREMENT.run(root, more),
         Some(("team", more)) => return team::run(root, more),

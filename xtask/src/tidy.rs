@@ -8,6 +8,7 @@ mod architecture;
 mod dependencies;
 mod directions;
 mod first_commands;
+mod globals;
 mod headers;
 mod invariants;
 mod leftovers;
@@ -22,6 +23,7 @@ mod rust_source;
 mod setting_keys;
 mod sizes;
 mod tool_texts;
+mod trace_categories;
 mod tree;
 mod type_names;
 
@@ -36,6 +38,7 @@ const CHECKS: &[Check] = &[
     dependencies::check,
     directions::check,
     first_commands::check,
+    globals::check,
     headers::check,
     invariants::check,
     leftovers::check,
@@ -47,6 +50,7 @@ const CHECKS: &[Check] = &[
     setting_keys::check,
     sizes::check,
     tool_texts::check,
+    trace_categories::check,
     type_names::check,
 ];
 

@@ -16,8 +16,9 @@ import sys
 import tempfile
 import threading
 import time
-import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from scripted_answer import AnswerHandler, call_id
 
 N_SERVERS = 20
 N_CALLS = 40
@@ -55,36 +56,10 @@ for line in sys.stdin:
 """
 
 
-def sse(name, data):
-    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
-
-
-class Model(BaseHTTPRequestHandler):
+class Model(AnswerHandler):
     """Calls the first server's tool so many times, then ends; knows when it was asked and when it had answered.
 
-    An answer leaves in one piece and at once: two writes under Nagle's rule would wait for the client's delayed
-    acknowledgement, which is up to 40 ms that no program could save. What was asked counts from its last byte."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = 1 << 16
-
-    def log_message(self, *_):
-        pass
-
-    def do_HEAD(self):
-        self.reply(b"")
-
-    def do_GET(self):
-        self.reply(b'{"data":[]}')
-
-    def reply(self, body, kind="application/json"):
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-        self.wfile.flush()
+    What was asked counts from its last byte."""
 
     def do_POST(self):
         run = self.server.run
@@ -97,36 +72,17 @@ class Model(BaseHTTPRequestHandler):
         if "mcp__s0__t" not in tools and not run.asked:
             # A side question: a title, or whether there is quota.
             if len(tools) < 3:
-                return self.stream([{"type": "text", "text": "ok"}], body)
+                return self.answer({"type": "text", "text": "ok"}, body)
         run.asked.append((at, sum(1 for name in tools if name.startswith("mcp__s"))))
         if len(run.asked) == 1:
             run.sample()
         n_turns = sum(1 for message in body["messages"] if message["role"] == "assistant")
         if n_turns < run.n_calls:
-            block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": "mcp__s0__t", "input": {}}
+            block = {"type": "tool_use", "id": call_id(), "name": "mcp__s0__t", "input": {}}
         else:
             block = {"type": "text", "text": "Done."}
-        self.stream([block], body)
+        self.answer(block, body)
         run.answered.append(time.monotonic())
-
-    def stream(self, blocks, body):
-        usage = {"input_tokens": 10, "output_tokens": 1}
-        message = {"id": f"msg_{uuid.uuid4().hex[:20]}", "type": "message", "role": "assistant", "model": body["model"],
-                   "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        out = sse("message_start", {"type": "message_start", "message": message})
-        for index, block in enumerate(blocks):
-            empty = {**block, "input": {}} if block["type"] == "tool_use" else {"type": "text", "text": ""}
-            delta = ({"type": "input_json_delta", "partial_json": "{}"} if block["type"] == "tool_use"
-                     else {"type": "text_delta", "text": block["text"]})
-            out += sse("content_block_start", {"type": "content_block_start", "index": index, "content_block": empty})
-            out += sse("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
-            out += sse("content_block_stop", {"type": "content_block_stop", "index": index})
-        reason = "tool_use" if blocks[0]["type"] == "tool_use" else "end_turn"
-        out += sse("message_delta", {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage})
-        out += sse("message_stop", {"type": "message_stop"})
-        if body.get("stream"):
-            return self.reply(out, "text/event-stream")
-        self.reply(json.dumps({**message, "content": blocks, "stop_reason": reason}).encode())
 
 
 def own_cpu_ms(pid):

@@ -25,6 +25,8 @@ pub(crate) const MCP: &str = "bench mcp";
 pub(crate) const MEMORY: &str = "bench memory";
 /// The part with the cost of settings and instruction files.
 pub(crate) const SETTINGS: &str = "bench settings";
+/// The part with what the requests beside a conversation cost.
+pub(crate) const SIDE_COST: &str = "bench side-cost";
 /// The part about skills and plugins.
 pub(crate) const SKILLS: &str = "bench skills";
 /// The part with what the server of a team's memories can do.
@@ -38,6 +40,9 @@ pub(crate) const REPLAY: &str = "bench replay";
 
 /// The part with what the sandbox adds.
 pub(crate) const SANDBOX: &str = "bench sandbox";
+
+/// The part with what a client that drives the program costs.
+pub(crate) const SDK: &str = "bench sdk";
 
 /// The part with what searching sessions costs.
 pub(crate) const SEARCH: &str = "bench search";

@@ -116,7 +116,11 @@ impl ScriptBench {
                 .iter()
                 .map(|(program, _)| format!(" --{key} PEERS/{key}", key = program.key()))
                 .collect();
-            let passed: String = args.passed.iter().map(|word| format!(" {word}")).collect();
+            // Where somebody keeps a program is nobody else's business.
+            let name =
+                |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+            let passed: String =
+                args.passed.iter().map(|word| format!(" {}", name(word).unwrap_or_default())).collect();
             let command = format!("```sh\ncargo xtask bench {}{peers}{passed} --write\n```", self.verb);
             page::write(root, self.page, &format!("{machine}\n\n{command}\n\n{report}"))?;
             println!("wrote {}", page::PATH);

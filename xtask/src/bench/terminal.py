@@ -532,20 +532,109 @@ def measure_resume(program, report):
     shutil.rmtree(root, ignore_errors=True)
 
 
+SESSIONS, SKILLS, SERVERS = 10_000, 500, 50
+
+
+def crowded(home, project):
+    """Gives a home many sessions of the project, skills, and servers that nobody answers for."""
+    folder = home + "/.claude/projects/" + re.sub(r"[^A-Za-z0-9]", "-", project)
+    os.makedirs(folder)
+    now = time.time()
+    for idx in range(SESSIONS):
+        session = str(uuid.uuid4())
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now - SESSIONS + idx))
+        entry = {
+            "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": project, "sessionId": session, "version": "2.1.300", "gitBranch": "master",
+            "type": "user", "message": {"role": "user", "content": f"session {idx} {WORDS * 4}"}, "uuid": str(uuid.uuid4()), "timestamp": stamp,
+        }
+        path = f"{folder}/{session}.jsonl"
+        open(path, "w").write(json.dumps(entry, separators=(",", ":")) + "\n")
+        os.utime(path, (now - SESSIONS + idx,) * 2)
+    for idx in range(SKILLS):
+        os.makedirs(f"{home}/.claude/skills/skill-{idx:03}")
+        text = f"---\nname: skill-{idx:03}\ndescription: does the thing of number {idx}\n---\n{WORDS * 10}\n"
+        open(f"{home}/.claude/skills/skill-{idx:03}/SKILL.md", "w").write(text)
+    state = json.load(open(home + "/.claude.json"))
+    # A port that nothing listens on refuses at once.
+    state["mcpServers"] = {f"server-{idx:02}": {"type": "http", "url": "http://127.0.0.1:9/mcp"} for idx in range(SERVERS)}
+    json.dump(state, open(home + "/.claude.json", "w"))
+
+
+def measure_panels(program, report):
+    """How long a panel takes to be there, and to show what it lists, where there is a lot of it."""
+    if program.name != "loci":
+        return
+    root, home, project = program.place()
+    crowded(home, project)
+    screen = program.start(home, project)
+    screen.wait_for(program.prompt)
+    screen.quiet(2.0, 30)
+    panels = [
+        ("/resume", rb"Resume a session", rb"session 9999", "10,000 sessions, first time"),
+        ("/resume", rb"Resume a session", rb"session 9999", "10,000 sessions, again"),
+        ("/skills", rb"Skills", rb"skill-0", "500 skills"),
+        ("/mcp", rb"MCP", rb"server-00", "50 servers"),
+    ]
+    for command, title, row, name in panels:
+        screen.send(command.encode())
+        screen.quiet(0.5, 5)
+        since, pressed = screen.mark(), time.perf_counter()
+        screen.send(b"\r")
+        report(f"panel there, {name}", (screen.wait_for(title, since, 30) - pressed) * 1000)
+        report(f"panel filled, {name}", (screen.wait_for(row, since, 30) - pressed) * 1000)
+        screen.quiet(0.5, 10)
+        screen.send(b"\x1b")
+        screen.quiet(0.5, 5)
+        screen.send(b"\x1b")
+        screen.quiet(0.5, 5)
+    screen.close()
+    shutil.rmtree(root, ignore_errors=True)
+
+
+READER = """import os, termios, tty
+tty.setraw(0)
+os.write(1, b'ready')
+while True:
+    data = os.read(0, 65536)
+    if data.endswith(b'Q'):
+        os.write(1, b'Q')
+"""
+
+
+def measure_floor(program, report):
+    """What a program takes to be given 1 MB through a terminal that does nothing with it."""
+    if program.name != "loci":
+        return
+    root, home, project = program.place()
+    screen = Screen([sys.executable, "-c", READER], project, {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm"})
+    screen.wait_for(rb"ready")
+    pasted = (WORDS * (1_000_000 // len(WORDS))).strip()
+    for _ in range(5):
+        since, pressed = screen.mark(), time.perf_counter()
+        screen.send(b"\x1b[200~" + pasted.encode() + b"\x1b[201~Q")
+        report("1 MB to a program that only reads", (screen.wait_for(b"Q", since, 60) - pressed) * 1000)
+        screen.quiet(0.3, 5)
+    screen.close()
+    shutil.rmtree(root, ignore_errors=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("loci", "claude", "codex"):
         parser.add_argument("--" + name)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--load", type=int, default=0, help="so many processes that do nothing but compute")
-    parser.add_argument("--only", default="start,session,long,resume")
+    parser.add_argument("--only", default="start,session,long,resume,panels,floor")
     args = parser.parse_args()
     server = Server(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(args.load)]
     try:
         programs = [Program(name, getattr(args, name), server.server_port) for name in ("loci", "claude", "codex") if getattr(args, name)]
-        measures = {"start": measure_start, "session": measure_session, "long": measure_long, "resume": measure_resume}
+        measures = {
+            "start": measure_start, "session": measure_session, "long": measure_long, "resume": measure_resume,
+            "panels": measure_panels, "floor": measure_floor,
+        }
         for kind in args.only.split(","):
             for _ in range(args.runs if kind in ("start", "resume") else 1):
                 for program in programs:

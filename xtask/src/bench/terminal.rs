@@ -14,7 +14,7 @@ Usage: cargo xtask bench terminal [options]
   --codex BIN    Codex, likewise
   --runs N       starts and resumes of each, of which the median counts; default 3
   --load N       beside so many processes that do nothing but compute
-  --only KINDS   of start, session, long, resume, with commas between
+  --only KINDS   of start, session, long, resume, panels, floor, with commas between
   --write        put the table into docs/benchmarks.md";
 
 /// The measurement.
@@ -47,4 +47,13 @@ const MEASURES: &[Measure] = &[
     measure("memory after 300 turns", "MB", Some(15.0), Some(7.0), None),
     measure("resume of 2,000 messages", "ms", Some(30.0), None, None),
     measure("paste of 1 MB to the next key", "ms", Some(6.0), Some(2.0), None),
+    measure("1 MB to a program that only reads", "ms", None, None, None),
+    measure("panel there, 10,000 sessions, first time", "ms", None, None, Some(33.0)),
+    measure("panel filled, 10,000 sessions, first time", "ms", None, None, None),
+    measure("panel there, 10,000 sessions, again", "ms", None, None, Some(33.0)),
+    measure("panel filled, 10,000 sessions, again", "ms", None, None, Some(100.0)),
+    measure("panel there, 500 skills", "ms", None, None, Some(33.0)),
+    measure("panel filled, 500 skills", "ms", None, None, Some(33.0)),
+    measure("panel there, 50 servers", "ms", None, None, Some(33.0)),
+    measure("panel filled, 50 servers", "ms", None, None, Some(33.0)),
 ];

@@ -5,6 +5,9 @@ use super::tree::Tree;
 
 const TABLE: &str = "crates/loci-settings/src/key/table.rs";
 
+/// The list of keys that are told as without an effect: to stand there is not to be acted upon.
+const TOLD: &str = "crates/loci-app/src/ineffective_settings.rs";
+
 /// Keys that code names without acting upon them, and where they are listed for another reason.
 const NAMED_ONLY: [&str; 1] = [
     // Named where plugins that set it are told that it has no effect, and where it is taken away with its neighbours.
@@ -12,7 +15,9 @@ const NAMED_ONLY: [&str; 1] = [
 ];
 
 /// Keys that are honoured by what the program never does.
-const NOTHING_TO_DO: [&str; 2] = [
+const NOTHING_TO_DO: [&str; 3] = [
+    // Sessions have no address.
+    "attribution.sessionUrl",
     // No plugin is fetched by a command.
     "disableCommandPluginSources",
     // No service is asked about addresses, so there is nothing to skip.
@@ -25,7 +30,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let code: Vec<(&str, String)> = tree
         .rust()
         .filter(|(file, _)| {
-            file.path.starts_with("crates/") && file.path.contains("/src/") && file.path != TABLE
+            let is_list = [TABLE, TOLD].contains(&file.path.as_str());
+            file.path.starts_with("crates/") && file.path.contains("/src/") && !is_list
         })
         .map(|(file, rust)| (file.path.as_str(), product_lines(&file.text, &rust.product_code())))
         .collect();
@@ -81,6 +87,8 @@ mod tests {
         let table = "key(\"oneKey\", Bool, \"x\").used(),\nkey(\"twoKey\", Bool, \"x\"),\nkey(\"a.b\", Bool, \"x\").used(),";
         let reader = "fn f() { setting(\"oneKey\"); setting(\"b\"); }\n#[cfg(test)]\nmod tests {\n    const K: &str = \"twoKey\";\n}";
         expect_problems(check, &[(TABLE, table), ("crates/a/src/a.rs", reader)], &[]);
+        let told = "const TOLD: &str = \"twoKey\";";
+        expect_problems(check, &[(TABLE, table), ("crates/a/src/a.rs", reader), (TOLD, told)], &[]);
         let other = "fn f() { setting(\"twoKey\"); }";
         expect_problems(
             check,
