@@ -122,6 +122,7 @@ pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck
         refused_hosts: network.refused,
         egress: Some(network.egress),
         connections: Some(network.connections),
+        standby: loci_sandbox::Standby::default(),
     };
     (sandbox, warnings)
 }

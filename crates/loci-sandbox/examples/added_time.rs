@@ -1,7 +1,8 @@
 //! What the sandbox adds to a command, and the proxy to a connection, on this machine.
 //!
 //! `[--loci BIN] [--codex BIN]`. This program is its own helper, so that what is measured is the sandbox and the start of a
-//! small program; with loci's own binary, that of a large one as well, as people have it. Codex is started as a program of its
+//! small program; with loci's own binary, that of a large one as well. In a session only the first command waits for that:
+//! the helper of the next is started ahead, while the model thinks, which is measured too. Codex is started as a program of its
 //! own, which is all that can be seen of it from outside. The caller gives it a machine without a network.
 #![expect(clippy::print_stdout, reason = "the tables are its output")]
 
@@ -9,14 +10,14 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, connections};
 use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
-use loci_sandbox::{Policy, ProxyConnection, ProxyPort, launch};
+use loci_sandbox::{Policy, ProgramStart, ProxyConnection, ProxyPort, WaitingHelper, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -77,9 +78,13 @@ fn commands(dir: &Path, programs: Programs) -> Outcome<String> {
         ("`true` alone", Way::Alone),
         ("Landlock and filter", Way::Sandbox(own.clone(), Layers::WEAK)),
         ("namespaces and mounts", Way::Sandbox(own.clone(), alone(Namespaces::Full, false, false))),
-        ("full", Way::Sandbox(own, Layers::FULL)),
+        ("full", Way::Sandbox(own.clone(), Layers::FULL)),
     ];
-    ways.extend(programs.loci.map(|loci| ("full, loci as people have it", Way::Sandbox(loci, Layers::FULL))));
+    ways.push(("full, helper started ahead", Way::Ahead(own)));
+    if let Some(loci) = programs.loci {
+        ways.push(("full, loci, the first command of a session", Way::Sandbox(loci.clone(), Layers::FULL)));
+        ways.push(("full, loci, every further command", Way::Ahead(loci)));
+    }
     if has_bubblewrap() {
         ways.push(("bubblewrap, roughly the same policy", Way::Bubblewrap));
     }
@@ -90,8 +95,9 @@ fn commands(dir: &Path, programs: Programs) -> Outcome<String> {
             if matches!(way, Way::Codex(_)) && times.len() == PEER_ROUNDS {
                 continue;
             }
+            let ahead = way.start_ahead()?;
             let started = Instant::now();
-            way.run(dir)?;
+            way.run(dir, ahead)?;
             if round >= 10 {
                 times.push(started.elapsed());
             }
@@ -118,12 +124,28 @@ fn commands(dir: &Path, programs: Programs) -> Outcome<String> {
 enum Way {
     Alone,
     Sandbox(PathBuf, Layers),
+    /// By a helper that waits for its program, with all layers.
+    Ahead(PathBuf),
     Bubblewrap,
     Codex(PathBuf),
 }
 
+/// A helper that waits.
+type Ahead = (Child, WaitingHelper);
+
+/// How long a helper that was started ahead has before its program comes; models take longer.
+const THINKING: Duration = Duration::from_millis(10);
+
 impl Way {
-    fn run(&self, dir: &Path) -> Outcome<()> {
+    fn start_ahead(&self) -> Outcome<Option<Ahead>> {
+        let Self::Ahead(helper) = self else { return Ok(None) };
+        let (mut command, helper) = waiting_helper(helper)?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        std::thread::sleep(THINKING);
+        Ok(Some((child, helper)))
+    }
+
+    fn run(&self, dir: &Path, ahead: Option<Ahead>) -> Outcome<()> {
         let quiet = |command: &mut Command| {
             command
                 .current_dir(dir.join("p"))
@@ -132,6 +154,7 @@ impl Way {
                 .stderr(Stdio::null());
         };
         let status = match self {
+            Self::Ahead(_) => run_ahead(dir, ahead)?,
             Self::Alone => {
                 let mut command = Command::new("true");
                 quiet(&mut command);
@@ -176,6 +199,18 @@ impl Way {
             }
         };
         if status.success() { Ok(()) } else { Err("`true` failed".into()) }
+    }
+}
+
+fn run_ahead(dir: &Path, ahead: Option<Ahead>) -> Outcome<ExitStatus> {
+    let (mut child, helper) = ahead.ok_or("no helper waits")?;
+    let start =
+        ProgramStart { words: vec!["true".into()], cwd: dir.join("p"), env: std::env::vars_os().collect() };
+    let supervisor = helper.hand_over(&policy(dir, Layers::FULL), &start)?;
+    let status = child.wait()?;
+    match supervisor.wait()?.why_not_run() {
+        Some(why) => Err(why.into()),
+        None => Ok(status),
     }
 }
 

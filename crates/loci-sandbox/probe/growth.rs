@@ -1,10 +1,10 @@
-//! Whether anything grows in the process that starts commands: descriptors, memory, children.
+//! Whether anything grows in the process that starts commands: descriptors, memory, names in the project.
 
 use std::ffi::OsStr;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use loci_sandbox::policy::{FileRules, Layers, Network, PathSettings, SessionPlaces};
-use loci_sandbox::{Policy, launch};
+use loci_sandbox::{Policy, ProgramStart, Supervisor, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -47,7 +47,7 @@ fn grow_in(dir: &std::path::Path, n_commands: usize) -> Outcome<String> {
         command(&places.dirs[0], &policy)?;
     }
     let before = (n_descriptors()?, resident_kib()?);
-    for _ in 0..n_commands {
+    for _ in 0..n_commands / 2 {
         command(&places.dirs[0], &policy)?;
     }
     let after = (n_descriptors()?, resident_kib()?);
@@ -60,12 +60,24 @@ fn grow_in(dir: &std::path::Path, n_commands: usize) -> Outcome<String> {
     ))
 }
 
+/// Runs a program by a helper that was started for it, and another by one that was started ahead.
 fn command(dir: &std::path::Path, policy: &Policy) -> Outcome<()> {
     let own = std::env::current_exe()?;
     let nothing: [&OsStr; 0] = [];
     let (mut command, supervisor) = launch(&own, policy, OsStr::new("/bin/true"), nothing)?;
-    command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
+    ended(quiet(command.current_dir(dir)).spawn()?, command, supervisor)?;
+    let (mut command, helper) = waiting_helper(&own)?;
+    let child = quiet(&mut command).spawn()?;
+    let start = ProgramStart { words: vec!["/bin/true".into()], cwd: dir.to_owned(), env: Vec::new() };
+    ended(child, command, helper.hand_over(policy, &start)?)
+}
+
+fn quiet(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+}
+
+fn ended(mut child: Child, command: Command, supervisor: Supervisor) -> Outcome<()> {
+    // It holds the helper's end of the socket.
     drop(command);
     let status = child.wait()?;
     match (supervisor.wait()?.why_not_run(), status.success()) {

@@ -2,7 +2,8 @@
 //!
 //! A packet is a letter and what belongs to it: `R` the program is about to start, `E` why it will not (text), `H` and
 //! `S` a connection to the HTTP and the SOCKS port (a descriptor), `X` a file that was removed after the command (its
-//! path). The socket is the lifeline as well: when its other end is gone, everything in the sandbox ends.
+//! path). A helper that waits for its program is told by one packet, `G`, that it can read it; nothing else is ever sent to
+//! one. The socket is the lifeline as well: when its other end is gone, everything in the sandbox ends.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,6 +16,9 @@ use rustix::net::{
 
 /// The packet that says that the program is about to start.
 pub(crate) const READY: u8 = b'R';
+
+/// The packet that tells a helper that its program can be read.
+const GO: u8 = b'G';
 
 /// The longest packet.
 const PACKET: usize = 4096;
@@ -54,6 +58,29 @@ impl ProxyPort {
 /// Makes the two ends: ours and the helper's.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Tells a helper that waits that its program can be read.
+pub(crate) fn send_go(socket: BorrowedFd<'_>) -> io::Result<()> {
+    rustix::net::send(socket, &[GO], SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Waits until the program can be read; false when nobody is left to tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn wait_for_go(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut letter = [0; 1];
+    loop {
+        match rustix::net::recv(socket, &mut letter, RecvFlags::empty()) {
+            Ok((_, 0)) => return Ok(false),
+            Ok(_) if letter == [GO] => return Ok(true),
+            Ok(_) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the helper was told something else"));
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
 }
 
 /// Sends a message; one that is too long is cut.

@@ -78,23 +78,29 @@ pub fn launch<S: AsRef<OsStr>>(
     args: impl IntoIterator<Item = S>,
 ) -> io::Result<(Command, Supervisor)> {
     let text = serde_json::to_vec(policy).map_err(io::Error::other)?;
+    let (mut command, socket, mut file) = helper_command(helper)?;
+    file.write_all(&text)?;
+    file.rewind()?;
+    command.arg(program).args(args);
+    Ok((command, Supervisor::new(socket)))
+}
+
+/// Makes the command that starts the helper, our end of its socket, and the file that it reads what to do from. With words
+/// behind it, it runs them; without, it waits to be told ([`crate::standby`]).
+pub(crate) fn helper_command(helper: &Path) -> io::Result<(Command, OwnedFd, File)> {
     let (ours, theirs) = control::pair()?;
+    let file = in_memory()?;
+    let inherited = file.as_fd().try_clone_to_owned()?;
     let mut command = Command::new(helper);
     command.arg0(HELPER_NAME);
-    let policy = in_memory(&text)?;
-    command.arg(policy.as_raw_fd().to_string()).arg(theirs.as_raw_fd().to_string());
-    command.arg(program).args(args);
-    keep_open(&mut command, vec![policy, theirs]);
-    Ok((command, Supervisor { socket: ours, command: None }))
+    command.arg(inherited.as_raw_fd().to_string()).arg(theirs.as_raw_fd().to_string());
+    keep_open(&mut command, vec![inherited, theirs]);
+    Ok((command, ours, file))
 }
 
 #[cfg(target_os = "linux")]
-fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let fd = rustix::fs::memfd_create("loci-sandbox-policy", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(fd);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file.into())
+fn in_memory() -> io::Result<File> {
+    Ok(rustix::fs::memfd_create("loci-sandbox-policy", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
 
 #[cfg(target_os = "linux")]
@@ -103,7 +109,7 @@ fn keep_open(command: &mut Command, fds: Vec<OwnedFd>) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_memory(_bytes: &[u8]) -> io::Result<OwnedFd> {
+fn in_memory() -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "there is no sandbox on this system"))
 }
 
@@ -111,6 +117,10 @@ fn in_memory(_bytes: &[u8]) -> io::Result<OwnedFd> {
 fn keep_open(_command: &mut Command, _fds: Vec<OwnedFd>) {}
 
 impl Supervisor {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self { socket, command: None }
+    }
+
     /// Waits, in this thread, until everything in the sandbox has ended. Connections are refused.
     pub fn wait(self) -> io::Result<SandboxReport> {
         let mut report = SandboxReport::default();

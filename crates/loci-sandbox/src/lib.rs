@@ -18,8 +18,10 @@ mod linux;
 mod macos;
 mod plan;
 pub mod policy;
+mod program_start;
 mod refusals;
 mod session;
+mod standby;
 
 pub use connect::connect_through_proxy;
 pub use control::ProxyPort;
@@ -27,7 +29,9 @@ pub use launch::{Connections, ProxyConnection, SandboxReport, SandboxRun, Superv
 pub use level::{LayerReport, Level, LevelCheck, check};
 pub use plan::{Disk, MountStep, PathKind, Placeholder, PlaceholderKind, Plan, RealDisk};
 pub use policy::Policy;
+pub use program_start::ProgramStart;
 pub use session::{Sandbox, SandboxStatus, git_dirs};
+pub use standby::{Standby, WaitingHelper, waiting_helper};
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -7,12 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::process::Child;
+use tokio::task::JoinHandle;
+
 use crate::control::ProxyPort;
 use crate::egress::Egress;
 use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, SessionPlaces};
+use crate::program_start::ProgramStart;
 use crate::refusals::refused_paths;
+use crate::standby::Standby;
 
 /// How the sandbox of a session stands, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +68,8 @@ pub struct Sandbox {
     pub egress: Option<Arc<Egress>>,
     /// Takes connections to the network, where commands may have any.
     pub connections: Option<Connections>,
+    /// The helper that waits for the next command.
+    pub standby: Standby,
 }
 
 impl fmt::Debug for Sandbox {
@@ -141,6 +148,19 @@ impl Sandbox {
     ) -> io::Result<(Command, Supervisor)> {
         self.make_scratch()?;
         launch(&self.helper, &self.policy(dirs), program, args)
+    }
+
+    /// Starts a program inside by the helper that waits, where one does; the scratch directory exists then. Its input is
+    /// empty, its output goes to pipes, and it has a session of its own.
+    pub fn start(&self, dirs: &[PathBuf], start: &ProgramStart) -> io::Result<(Child, Supervisor)> {
+        self.make_scratch()?;
+        self.standby.start(&self.helper, &self.policy(dirs), start)
+    }
+
+    /// Has a helper wait for the next command, where none does. It is started beside the caller, who need not wait for it.
+    pub fn prepare_next(&self) -> JoinHandle<()> {
+        let (standby, helper) = (self.standby.clone(), self.helper.clone());
+        tokio::task::spawn_blocking(move || standby.prepare(&helper))
     }
 
     /// Makes the scratch directory, for the user alone, and returns it.
@@ -239,6 +259,7 @@ mod tests {
             refused_hosts: Arc::default(),
             egress: None,
             connections: None,
+            standby: Standby::default(),
         }
     }
 

@@ -285,10 +285,14 @@ impl Bash {
         };
         let capture = Capture::new(limits.capture());
         if input.run_in_background {
-            return to_background("The command runs in the background", input, call, host, running, capture)
-                .await;
+            let what = "The command runs in the background";
+            let outcome = to_background(what, input, call, host, running, capture).await;
+            prepare_next(sandbox.as_ref());
+            return outcome;
         }
-        let outcome = Foreground { input, call, host, limits, cwd, sandbox }.run(running, capture).await;
+        let foreground = Foreground { input, call, host, limits, cwd, sandbox };
+        let outcome = foreground.run(running, capture).await;
+        prepare_next(foreground.sandbox.as_ref());
         if let Some((view, stdout)) = view.zip(result::whole_output(&outcome)) {
             view.remember(stdout, host).await;
         }
@@ -430,6 +434,13 @@ fn start(input: &Input, host: &dyn Host, sandbox: Option<&SandboxPlace>) -> io::
         sandbox,
     })?;
     Ok((Cwd { path, is_moved }, running))
+}
+
+/// Has the helper of the next command start while the model thinks.
+fn prepare_next(place: Option<&SandboxPlace>) {
+    if let Some(place) = place {
+        drop(place.sandbox.prepare_next());
+    }
 }
 
 /// Tells whether anything may run in the background.

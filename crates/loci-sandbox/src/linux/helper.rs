@@ -10,7 +10,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,13 @@ use super::sys::{self, Forked, Program};
 use crate::control::{self, Message};
 use crate::plan::{Plan, RealDisk};
 use crate::policy::{FaultKind, FileRules, HelperStep, Policy};
+use crate::program_start::ProgramStart;
 
 /// The exit code of a sandbox that could not be made.
 pub(super) const FAILED: u8 = 125;
 
-/// What the helper is started with: `<policy descriptor> <control descriptor> <program> <arguments>…`.
+/// What the helper is started with: `<policy descriptor> <control descriptor> <program> <arguments>…`. Without a program it
+/// waits until it is handed one.
 pub(super) struct HelperLaunch {
     words: Vec<OsString>,
 }
@@ -42,15 +44,39 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> u8 {
         sys::inherited(number.ok_or(io::ErrorKind::InvalidInput)?)
     };
     let (Ok(policy), Ok(control)) = (descriptor(), descriptor()) else { return FAILED };
-    let launch = HelperLaunch { words: args.collect() };
-    if launch.words.is_empty() {
-        return FAILED;
-    }
-    let done = read_policy(policy).and_then(|policy| match policy.layers.has_mounts() {
-        true => run_apart(&policy, &launch, &control),
-        false => run_here(&policy, &launch, &control),
+    let words: Vec<OsString> = args.collect();
+    let launch = match words.is_empty() {
+        false => read_policy(policy).map(|policy| Some((policy, words))),
+        true => wait_for_program(policy, &control),
+    };
+    let done = launch.and_then(|launch| match launch {
+        Some((policy, words)) => run_program(&policy, &HelperLaunch { words }, &control),
+        // Whoever this process waited for is gone.
+        None => Ok(FAILED),
     });
     done.unwrap_or_else(|error| say_failure(&error, &control))
+}
+
+fn run_program(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
+    match policy.layers.has_mounts() {
+        true => run_apart(policy, launch, control),
+        false => run_here(policy, launch, control),
+    }
+}
+
+/// Waits to be handed a program, without a terminal, and takes its directory and its environment; none when nobody will.
+fn wait_for_program(file: OwnedFd, control: &OwnedFd) -> io::Result<Option<(Policy, Vec<OsString>)>> {
+    rustix::process::setsid()?;
+    if !control::wait_for_go(control.as_fd())? {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes)?;
+    let (policy, ProgramStart { words, cwd, env }) = ProgramStart::from_bytes(&bytes)?;
+    std::env::set_current_dir(&cwd)
+        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", cwd.display())))?;
+    sys::set_environment(env);
+    Ok(Some((policy, words)))
 }
 
 /// Says why nothing runs, to whoever started the sandbox and to whoever reads the program's errors; returns the code.

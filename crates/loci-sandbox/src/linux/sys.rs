@@ -235,6 +235,20 @@ pub(super) fn inherited(fd: RawFd) -> io::Result<std::os::fd::OwnedFd> {
     Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) })
 }
 
+/// Takes an environment in the place of the one that this process was started with. No name is empty or has `=` in it, and
+/// nothing has a NUL.
+pub(super) fn set_environment(env: Vec<(OsString, OsString)>) {
+    // SAFETY: the helper has one thread, so that nobody reads the environment meanwhile.
+    unsafe {
+        for (name, _) in std::env::vars_os() {
+            std::env::remove_var(name);
+        }
+        for (name, value) in env {
+            std::env::set_var(name, value);
+        }
+    }
+}
+
 /// Lets a program inherit descriptors, which live as long as the command.
 pub(crate) fn keep_open(command: &mut Command, fds: Vec<std::os::fd::OwnedFd>) {
     let inherit = move || {

@@ -1,18 +1,29 @@
-//! Each step of the helper made to fail: nothing ever runs.
+//! Each step of the helper made to fail, started for its program or ahead of it: nothing ever runs.
+
+use std::process::Output;
 
 use loci_sandbox::policy::{Fault, FaultKind, HelperStep, Layers};
+use loci_sandbox::{Policy, SandboxReport};
 
 use super::kit::{World, has_full};
 
+/// Runs a program under a policy.
+type Run = fn(&World, &Policy, &str, &[&str]) -> (Output, SandboxReport);
+
 fn check(layers: Layers, steps: &[HelperStep]) {
+    for (way, run) in [("for it", World::run as Run), ("ahead", World::run_by_waiting_helper)] {
+        check_way(layers, steps, way, run);
+    }
+}
+
+fn check_way(layers: Layers, steps: &[HelperStep], way: &str, run: Run) {
     for step in steps {
         for kind in [FaultKind::Refused, FaultKind::Killed] {
             let world = World::new();
             let before = world.names();
-            let policy =
-                loci_sandbox::Policy { fault: Some(Fault { at: *step, kind }), ..world.policy(layers) };
-            let (output, report) = world.run(&policy, "sh", &["-c", "echo ran; touch ran"]);
-            let label = format!("{step:?} {kind:?}");
+            let policy = Policy { fault: Some(Fault { at: *step, kind }), ..world.policy(layers) };
+            let (output, report) = run(&world, &policy, "sh", &["-c", "echo ran; touch ran"]);
+            let label = format!("{step:?} {kind:?}, started {way}");
             assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{label}");
             assert!(!world.path("home/p/ran").exists(), "{label}");
             assert!(!output.status.success(), "{label}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
-use loci_sandbox::{Policy, SandboxReport, launch};
+use loci_sandbox::{Policy, ProgramStart, SandboxReport, launch, waiting_helper};
 
 /// The program that is the helper and has the probes.
 pub(crate) const PROBE: &str = env!("CARGO_BIN_EXE_sandbox-probe");
@@ -133,6 +133,28 @@ impl World {
         let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
         let output = child.wait_with_output().unwrap();
         (output, waiting.join().unwrap())
+    }
+
+    /// Runs a program under a policy, by a helper that waited for it.
+    pub(crate) fn run_by_waiting_helper(
+        &self,
+        policy: &Policy,
+        program: &str,
+        args: &[&str],
+    ) -> (Output, SandboxReport) {
+        let (mut command, helper) = waiting_helper(Path::new(PROBE)).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let env = self.env().into_iter().map(|(name, value)| (name.into(), value.into()));
+        let start = ProgramStart {
+            words: std::iter::once(&program).chain(args).map(Into::into).collect(),
+            cwd: self.path("home/p"),
+            env: env.collect(),
+        };
+        let supervisor = helper.hand_over(policy, &start).unwrap();
+        let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
+        (child.wait_with_output().unwrap(), waiting.join().unwrap())
     }
 
     /// Runs a program inside, with all layers; it must work.

@@ -16,3 +16,4 @@ mod probes;
 mod programs;
 mod proxied;
 mod regressions;
+mod standby;

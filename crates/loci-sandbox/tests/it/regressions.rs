@@ -195,11 +195,11 @@ fn descriptors_memory_and_names_do_not_grow_with_commands() {
     if !has_full() {
         return;
     }
-    let output = std::process::Command::new(PROBE).args(["growth", "200"]).output().unwrap();
+    let output = std::process::Command::new(PROBE).args(["growth", "1000"]).output().unwrap();
     let line = String::from_utf8_lossy(&output.stdout).into_owned();
     let numbers: Vec<i64> =
         line.split(|c: char| !"+-0123456789".contains(c)).filter_map(|it| it.parse().ok()).collect();
-    let [200, n_descriptors, kib, n_left] = numbers[..] else { panic!("{line}") };
+    let [1000, n_descriptors, kib, n_left] = numbers[..] else { panic!("{line}") };
     assert_eq!((n_descriptors, n_left), (0, 0), "{line}");
     assert!(kib < 1024, "{line}");
 }

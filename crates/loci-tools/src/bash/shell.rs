@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use loci_sandbox::{Sandbox, SandboxRun, Supervisor};
+use loci_sandbox::{ProgramStart, Sandbox, SandboxRun, Supervisor};
 use loci_stdx::prefixed_program;
 
 use tempfile::TempPath;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use super::death_watch::DeathWatch;
 use super::process_tree::{MARK_VARIABLE, ProcessTree};
@@ -78,21 +78,52 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
             ["--noprofile", "--norc", "-p", "-c", line.as_str()].into_iter().map(OsStr::new).collect()
         }
     };
-    let Confined { mut command, env, supervisor } =
-        confine(launch.sandbox, bash.as_os_str(), args.into_iter(), launch.env)?;
-    command.current_dir(launch.cwd).env_clear().envs(env).env(MARK_VARIABLE, &mark);
-    command.env("CLAUDECODE", "1").env("GIT_EDITOR", "true");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    own_session(&mut command);
+    let own_env = [(MARK_VARIABLE, mark.as_str()), ("CLAUDECODE", "1"), ("GIT_EDITOR", "true")];
+    let start = BashStart { bash: &bash, args, cwd: launch.cwd, env: launch.env, own_env };
     let watched = launch.death_watch.watch(&mark);
-    let child = command.spawn()?;
-    // It holds the helper's end of the socket.
-    drop(command);
+    let (child, supervisor) = match launch.sandbox {
+        Some(place) => start.inside(place).map(|(child, supervisor)| (child, Some(supervisor)))?,
+        None => (start.outside()?, None),
+    };
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
     let tree = ProcessTree::new(child.id(), mark).watched(watched);
     let supervisor = supervisor.map(|it| it.of_command(launch.command));
     let sandboxed = follow(launch.sandbox, supervisor)?;
     Ok(Running::new(child, tree, launch.cwd_file).sandboxed(sandboxed))
+}
+
+/// Bash with all that it gets.
+struct BashStart<'a> {
+    bash: &'a Path,
+    args: Vec<&'a OsStr>,
+    cwd: &'a Path,
+    env: Vec<(String, String)>,
+    /// Variables that are ours, whatever else is said of them.
+    own_env: [(&'static str, &'a str); 3],
+}
+
+impl BashStart<'_> {
+    /// Starts it in a sandbox, by the helper that was started ahead, where one was.
+    fn inside(self, place: &SandboxPlace) -> io::Result<(Child, Supervisor)> {
+        let SandboxPlace { sandbox, dirs } = place;
+        let env = sandbox.child_env(self.env).into_iter().map(|(name, value)| (name.into(), value.into()));
+        let own_env = self.own_env.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let words = std::iter::once(self.bash.as_os_str()).chain(self.args);
+        let start = ProgramStart {
+            words: words.map(OsStr::to_owned).collect(),
+            cwd: self.cwd.to_owned(),
+            env: env.chain(own_env).collect(),
+        };
+        sandbox.start(dirs, &start)
+    }
+
+    fn outside(self) -> io::Result<Child> {
+        let mut command = Command::new(self.bash);
+        command.args(self.args).current_dir(self.cwd).env_clear().envs(self.env).envs(self.own_env);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        own_session(&mut command);
+        command.spawn()
+    }
 }
 
 /// A program about to start, in a sandbox or without one.

@@ -93,6 +93,42 @@ async fn mcp_servers_and_their_children_die_when_loci_is_killed() {
     }
 }
 
+/// Returns the children of a process that are helpers of the sandbox.
+fn sandbox_helpers(parent: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
+    let pids = entries.filter_map(|name| name.to_str().and_then(|name| name.parse::<u32>().ok()));
+    let is_helper = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect::<Vec<_>>());
+        let is_child = fields.is_some_and(|fields| fields.get(1) == Some(&parent.to_string().as_str()));
+        is_child
+            && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"loci-sandbox\0"))
+    };
+    pids.filter(is_helper).collect()
+}
+
+/// The helper that waits for the next command of a sandbox knows nothing of the last, and goes with the session.
+#[tokio::test]
+async fn waiting_helper_of_the_sandbox_ends_when_loci_is_killed() {
+    let world = World::new([]).await;
+    if !crate::sandbox::has_full(&world) {
+        return;
+    }
+    let settings = json!({"sandbox": {"enabled": true, "excludedCommands": ["cat *"]}});
+    world.home.write_config("settings.json", settings.to_string());
+    let calls = ["echo inside", "cat held.pipe"].map(|it| Step::call("Bash", json!({"command": it})));
+    let world = world.then(calls.to_vec()).await;
+    let held = Pipe::new(&world.home, "held.pipe");
+    let session = world.start_closed(&watched(["hi", "--allowedTools", "Bash(cat *)"]));
+    let _writer = held.reader_came();
+    wait_until(|| sandbox_helpers(session.id()).len() == 1, "a helper waits");
+    let [pid] = sandbox_helpers(session.id())[..] else { panic!("one helper waits") };
+    assert_eq!(fs::read(format!("/proc/{pid}/environ")).unwrap(), b"", "it has no variables");
+    assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).unwrap(), Path::new("/"));
+    session.crash();
+    wait_until(|| !loci_stdx::is_alive(pid), "the helper is left");
+}
+
 /// A process that was left on purpose, by a command that has ended, is not the session's any more.
 #[tokio::test]
 async fn daemon_left_by_an_ended_command_outlives_loci() {
