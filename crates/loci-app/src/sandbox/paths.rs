@@ -91,25 +91,20 @@ impl Found<'_> {
     }
 
     fn lexical(&self, text: &str, base: &Path) -> PathBuf {
-        let text = text.trim();
-        // What lies in a directory goes with it.
-        let text = match text.strip_suffix("/**") {
-            Some("") => "/",
-            Some(dir) => dir,
-            None => text,
-        };
-        normalise(base, &loci_core::path::expand_home(&self.world.env.home, text))
+        normalise(base, &loci_core::path::expand_home(&self.world.env.home, directory_of(text.trim())))
     }
 
     /// Returns the path of a rule that forbids reading, or writing; patterns of one name are for any depth.
     fn rule_path(&self, tool: &str, rule: &Sourced) -> Option<PathBuf> {
         let spec = specifier(&rule.text, tool)?;
         let start = self.world.dirs.first().unwrap_or(&self.world.env.cwd);
-        let spec = spec.strip_suffix("/**").unwrap_or(spec);
+        let spec = directory_of(spec);
         let path = match (spec.strip_prefix("//"), spec.strip_prefix('/')) {
             (Some(absolute), _) => Path::new("/").join(absolute),
             (None, Some(below)) => anchor(self.world.env, &rule.origin).join(below),
-            (None, None) if !spec.contains('/') && !spec.starts_with('~') => start.join("**").join(spec),
+            (None, None) if !spec.contains('/') && !spec.starts_with('~') && spec != "." => {
+                start.join("**").join(spec)
+            }
             (None, None) => self.lexical(spec, start),
         };
         Some(normalise(Path::new("/"), &path))
@@ -225,6 +220,16 @@ impl Walk<'_> {
     }
 }
 
+/// Returns the directory of a pattern that matches all in one: what lies in it goes with it, what is made later as well.
+fn directory_of(text: &str) -> &str {
+    match text {
+        "**" => ".",
+        "/**" => "/",
+        "//**" => "//",
+        _ => text.strip_suffix("/**").unwrap_or(text),
+    }
+}
+
 fn is_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
@@ -256,6 +261,54 @@ mod tests {
         assert!(found.warnings.is_empty());
         assert!(found.look_up(&[pattern], 50).len() < 50);
         assert!(found.warnings[0].contains("the first 50 names only"), "{:?}", found.warnings);
+    }
+
+    #[test]
+    fn rule_for_all_in_a_directory_shuts_the_directory() {
+        let home = loci_testkit::TestHome::new();
+        home.write("file", "x");
+        let project = home.project().canonicalize().unwrap();
+        let env = Env::for_test(home.home(), &project);
+        let world = SandboxWorld {
+            env: &env,
+            config_home: "/cfg".into(),
+            scratch: "/t".into(),
+            dirs: vec![project.clone()],
+        };
+        let denied = |sandbox: &[&str], rules: &[&str]| {
+            let settings = Settings {
+                sandbox: SandboxSettings {
+                    deny_write: sourced(Scope::Project, sandbox),
+                    ..SandboxSettings::default()
+                },
+                permissions: PermissionSettings {
+                    deny: sourced(Scope::Project, rules),
+                    ..PermissionSettings::default()
+                },
+                ..Settings::default()
+            };
+            path_settings(&world, &settings).0.deny_write
+        };
+        let root = PathBuf::from("/");
+        for (text, expected) in [
+            ("**", &project),
+            ("./**", &project),
+            (".", &project),
+            ("~/**", &env.home),
+            ("/**", &root),
+            ("/", &root),
+        ] {
+            assert_eq!(denied(&[text], &[]).last(), Some(expected), "{text}");
+        }
+        for (rule, expected) in [
+            ("Edit(**)", &project),
+            ("Edit(./**)", &project),
+            ("Edit(/**)", &project),
+            ("Edit(~/**)", &env.home),
+            ("Edit(//**)", &root),
+        ] {
+            assert_eq!(denied(&[], &[rule]).last(), Some(expected), "{rule}");
+        }
     }
 
     #[test]
