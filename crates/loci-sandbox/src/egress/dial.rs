@@ -38,7 +38,7 @@ impl UpstreamProxy {
             authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place));
         let target = Target::parse(place).or_else(|| Target::parse(&format!("{place}:80")))?;
         let authorization = user.map(|user| {
-            let text = base64::engine::general_purpose::STANDARD.encode(user);
+            let text = base64::engine::general_purpose::STANDARD.encode(percent_decoded(user));
             format!("Proxy-Authorization: Basic {text}\r\n")
         });
         let direct = direct.split(',').map(|it| it.trim().trim_start_matches("*.").trim_start_matches('.'));
@@ -46,10 +46,24 @@ impl UpstreamProxy {
         Some(Self { host: target.host.to_string(), port: target.port, authorization, direct })
     }
 
+    /// Tells whether a host is reached through it.
     fn serves(&self, host: &Host) -> bool {
         let host = host.to_string();
         !self.direct.iter().any(|it| it == "*" || *it == host || host.ends_with(&format!(".{it}")))
     }
+}
+
+/// Returns what is meant by a text of an address, in which `%40` is an `@`; what is no such number stays as it is.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut rest = text.as_bytes();
+    let mut bytes = Vec::with_capacity(rest.len());
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).filter(|it| *first == b'%' && it.iter().all(u8::is_ascii_hexdigit));
+        let number = digits.and_then(|it| u8::from_str_radix(std::str::from_utf8(it).ok()?, 16).ok());
+        bytes.push(number.unwrap_or(*first));
+        rest = if number.is_some() { &behind[2..] } else { behind };
+    }
+    bytes
 }
 
 /// A connection.
@@ -158,6 +172,16 @@ mod tests {
             [("example.com", true), ("git.corp", false), ("corp", false), ("10.0.0.1", false)]
         {
             assert_eq!(proxy.serves(&Host::parse(host).unwrap()), expected, "{host}");
+        }
+        for (user, expected) in [
+            ("u%40corp:p%23%2f", "u@corp:p#/"),
+            ("u:100%", "u:100%"),
+            ("u:%zz%4", "u:%zz%4"),
+            ("u:%+1", "u:%+1"),
+        ] {
+            let proxy = UpstreamProxy::parse(&format!("http://{user}@proxy:1"), "").unwrap();
+            let text = base64::engine::general_purpose::STANDARD.encode(expected);
+            assert_eq!(proxy.authorization, Some(format!("Proxy-Authorization: Basic {text}\r\n")), "{user}");
         }
         assert_eq!(UpstreamProxy::parse("socks5://x:1", ""), None);
         assert_eq!(UpstreamProxy::parse("", ""), None);
