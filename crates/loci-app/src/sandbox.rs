@@ -50,7 +50,8 @@ impl SessionSandbox {
     /// Makes the sandbox that settings ask for.
     pub fn new(world: &SandboxWorld<'_>, settings: &Settings) -> Result<Self, UserError> {
         if !settings.sandbox.enabled {
-            return Ok(Self { warnings: left_unused(&settings.sandbox), ..Self::default() });
+            let notes = loosened(&settings.sandbox).chain(left_unused(&settings.sandbox));
+            return Ok(Self { warnings: notes.collect(), ..Self::default() });
         }
         let found = check_level(&settings.sandbox);
         let problem = found.problem().unwrap_or_else(|| "its layers do not work together".to_owned());
@@ -59,8 +60,7 @@ impl SessionSandbox {
                 "Settings refuse to run without it (sandbox.failIfUnavailable). See `loci sandbox check`.",
             ));
         }
-        let mut warnings = not_honoured(&settings.sandbox);
-        warnings.extend(excluded_by_project(&settings.sandbox));
+        let mut warnings = settings_notes(&settings.sandbox);
         match found.level {
             Level::None => {
                 warnings.push(format!(
@@ -155,9 +155,21 @@ fn rules(env: &Env, settings: &SandboxSettings, sandbox: &Sandbox) -> (SandboxRu
     (SandboxRules { auto_allow, allows_unsandboxed: settings.allows_unsandboxed, excluded }, warnings)
 }
 
-/// Says which keys are set and cannot be honoured.
-fn not_honoured(settings: &SandboxSettings) -> Vec<String> {
-    settings.not_honoured.iter().map(|(key, why)| format!("Settings: `{key}` has no effect: {why}")).collect()
+/// Says which keys are set and cannot be honoured, and where a project takes commands out of the sandbox or holds less.
+pub fn settings_notes(settings: &SandboxSettings) -> Vec<String> {
+    let lost = settings.not_honoured.iter();
+    let lost = lost.map(|(key, why)| format!("Settings: `{key}` has no effect: {why}"));
+    lost.chain(excluded_by_project(settings)).chain(loosened(settings)).collect()
+}
+
+/// Says where a project's settings hold less than the user's own.
+fn loosened(settings: &SandboxSettings) -> impl Iterator<Item = String> {
+    settings.loosened.iter().map(|it| {
+        format!(
+            "Sandbox: this project's settings hold less than yours: `{}` is {} ({})",
+            it.key, it.value, it.place
+        )
+    })
 }
 
 /// Says that a project takes commands out of the sandbox.
@@ -169,15 +181,16 @@ fn excluded_by_project(settings: &SandboxSettings) -> Option<String> {
 }
 
 /// Says that what is set for a sandbox is not in force without one.
-fn left_unused(settings: &SandboxSettings) -> Vec<String> {
+fn left_unused(settings: &SandboxSettings) -> Option<String> {
     let restricts = !settings.deny_read.is_empty()
         || !settings.deny_write.is_empty()
         || !settings.network.denied.is_empty()
+        || settings.network.is_strict
         || !settings.secret_files.is_empty()
         || !settings.secret_variables.is_empty()
         || settings.fail_if_unavailable;
     let note = "Sandbox: settings restrict sandboxed commands, but `sandbox.enabled` is not set: commands run without one";
-    restricts.then(|| note.to_owned()).into_iter().collect()
+    restricts.then(|| note.to_owned())
 }
 
 /// Returns what a permission rule of a tool has in its parentheses.

@@ -36,8 +36,8 @@ pub use layer::{Layer, UnknownKey};
 pub use merge::{MergedSettings, Part, Role, Setting, merge};
 pub use schema::json_schema;
 pub use view::{
-    AutoMemorySettings, CompactionSteps, McpSettings, NetworkSettings, PermissionSettings, SandboxSettings,
-    SessionMemorySettings, Settings, Sourced, TeamMemorySettings, WorktreeSettings,
+    AutoMemorySettings, CompactionSteps, LoosenedSetting, McpSettings, NetworkSettings, PermissionSettings,
+    SandboxSettings, SessionMemorySettings, Settings, Sourced, TeamMemorySettings, WorktreeSettings,
 };
 
 /// Whose settings they are, lowest precedence first.

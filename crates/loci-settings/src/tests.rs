@@ -523,6 +523,45 @@ fn sandbox_settings_that_have_no_effect_are_named() {
 }
 
 #[test]
+fn project_that_loosens_the_users_sandbox_is_named() {
+    for (project, user, expected) in [
+        (r#"{"enabled": false}"#, r#"{"enabled": true}"#, Some(("sandbox.enabled", false))),
+        (r#"{"enabled": true}"#, r#"{"enabled": false}"#, None),
+        (r#"{"enabled": false}"#, "{}", None),
+        (
+            r#"{"allowUnsandboxedCommands": true}"#,
+            r#"{"allowUnsandboxedCommands": false}"#,
+            Some(("sandbox.allowUnsandboxedCommands", true)),
+        ),
+        (
+            r#"{"autoAllowBashIfSandboxed": true}"#,
+            r#"{"autoAllowBashIfSandboxed": false}"#,
+            Some(("sandbox.autoAllowBashIfSandboxed", true)),
+        ),
+    ] {
+        let text = |inner: &str| format!(r#"{{"sandbox": {inner}}}"#);
+        let layers = [layer(Scope::User, &text(user)), layer(Scope::Project, &text(project))];
+        for is_trusted in [true, false] {
+            let sandbox = Settings::from(&merge(&layers, is_trusted)).sandbox;
+            let found: Vec<_> = sandbox.loosened.iter().map(|it| (it.key, it.value)).collect();
+            let expected = expected.filter(|_| is_trusted);
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{project} {user} {is_trusted}");
+        }
+    }
+}
+
+#[test]
+fn file_that_cannot_be_masked_is_said_to_be_hidden_only_where_it_is() {
+    let file = r#""credentials": {"files": [{"path": "~/t", "mode": "mask"}]}"#;
+    for (more, is_hidden) in [("", true), (r#", "filesystem": {"disabled": true}"#, false)] {
+        let text = format!(r#"{{"sandbox": {{{file}{more}}}}}"#);
+        let sandbox = Settings::from(&merge(&[layer(Scope::User, &text)], true)).sandbox;
+        let [("sandbox.credentials", why)] = sandbox.not_honoured[..] else { panic!("{text}") };
+        assert_eq!((why.contains("hidden instead"), why.contains("commands read")), (is_hidden, !is_hidden));
+    }
+}
+
+#[test]
 fn the_typed_view_knows_where_rules_stand() {
     let user = r#"{"model": "opus", "permissions": {"deny": ["A"], "defaultMode": "plan"}, "env": {"B": "2", "A": "1"}}"#;
     let project = r#"{"permissions": {"deny": ["B"], "allow": ["C"]}, "includeGitInstructions": false}"#;

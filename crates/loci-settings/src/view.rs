@@ -5,7 +5,7 @@ mod sandbox;
 use serde_json::Value;
 
 use super::{MergedSettings, Origin, Role};
-pub use sandbox::{NetworkSettings, SandboxSettings};
+pub use sandbox::{LoosenedSetting, NetworkSettings, SandboxSettings};
 
 /// What the program reads of its settings.
 #[derive(Debug, Clone, Default, PartialEq)]

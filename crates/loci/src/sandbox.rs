@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use loci_app::UserError;
-use loci_app::sandbox::{SandboxWorld, check_level, sandbox};
+use loci_app::sandbox::{SandboxWorld, check_level, sandbox, settings_notes};
 use loci_core::ids::SessionId;
 use loci_sandbox::{Level, LevelCheck};
 use loci_stdx::Env;
@@ -130,7 +130,7 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
         dirs: dirs.clone(),
     };
     let (sandbox, warnings) = sandbox(&world, &settings, &found);
-    for warning in warnings {
+    for warning in settings_notes(&settings.sandbox).into_iter().chain(warnings) {
         // A closed stderr leaves nobody to tell.
         drop(writeln!(std::io::stderr(), "{warning}"));
     }

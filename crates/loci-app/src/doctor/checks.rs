@@ -84,6 +84,8 @@ fn sandbox(it: &Installation) -> Check {
     lines.extend(found.problem().map(|problem| format!("Sandbox, missing: {problem}")));
     lines.extend(found.open().iter().map(|it| format!("Sandbox, open: {it}")));
     lines.extend(hosts.iter().map(|it| format!("Sandbox, hosts: {it}")));
+    let notes = if settings.enabled { crate::sandbox::settings_notes(settings) } else { Vec::new() };
+    lines.extend(notes);
     let json = json!({
         "level": found.level.to_string(),
         "enabled": settings.enabled,

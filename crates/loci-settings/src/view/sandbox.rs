@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{MergedSettings, Sourced, sourced};
-use crate::Scope;
+use crate::{Part, Role, Scope};
 
 /// What holds commands once they run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +38,27 @@ pub struct SandboxSettings {
     pub allows_old_proc: bool,
     /// Keys that are set and cannot be honoured here, each with why.
     pub not_honoured: Vec<(&'static str, &'static str)>,
+    /// Where a project's file says less than the user's own.
+    pub loosened: Vec<LoosenedSetting>,
 }
+
+/// A switch that a project's file sets to less than the user's own does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoosenedSetting {
+    /// The key.
+    pub key: &'static str,
+    /// What it is set to.
+    pub value: bool,
+    /// The project's file and line.
+    pub place: String,
+}
+
+/// Switches, and the value that holds less.
+const SWITCHES: [(&str, bool); 3] = [
+    ("sandbox.enabled", false),
+    ("sandbox.autoAllowBashIfSandboxed", true),
+    ("sandbox.allowUnsandboxedCommands", true),
+];
 
 /// What sandboxed commands may reach.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,13 +118,18 @@ impl SandboxSettings {
         let (secret_variables, variables_masked) = secrets(merged, "envVars", "name");
         let mut not_honoured: Vec<(&str, &str)> =
             NOT_HONOURED.iter().filter(|(key, _)| is_set(merged, key)).copied().collect();
-        if files_masked || variables_masked {
-            not_honoured
-                .push(("sandbox.credentials", "mode `mask` is not there yet; these are hidden instead"));
-        }
         let wants_no_files = flag("sandbox.filesystem.disabled") == Some(true);
         // The administrator alone may lift what the administrator says.
         let keeps_files = is_managed(merged) && !is_of_managed(merged, "sandbox.filesystem.disabled");
+        if files_masked && wants_no_files && !keeps_files {
+            not_honoured.push((
+                "sandbox.credentials",
+                "mode `mask` is not there yet, and with `sandbox.filesystem.disabled` commands read these files",
+            ));
+        } else if files_masked || variables_masked {
+            not_honoured
+                .push(("sandbox.credentials", "mode `mask` is not there yet; these are hidden instead"));
+        }
         if wants_no_files && keeps_files {
             not_honoured.push(("sandbox.filesystem.disabled", "the administrator has rules about files"));
         }
@@ -133,8 +158,20 @@ impl SandboxSettings {
             secret_variables,
             allows_old_proc: flag("sandbox.enableWeakerNestedSandbox") == Some(true),
             not_honoured,
+            loosened: SWITCHES.iter().filter_map(|(key, loose)| loosened(merged, key, *loose)).collect(),
         }
     }
+}
+
+/// Tells whether a project's file counts that says less than the user's.
+fn loosened(merged: &MergedSettings, key: &'static str, loose: bool) -> Option<LoosenedSetting> {
+    let parts = merged.get(key).map(|setting| setting.parts.as_slice()).unwrap_or_default();
+    let said = |part: &Part, scope: Scope, value: bool| part.origin.scope == scope && part.value == value;
+    let of_project =
+        parts.iter().find(|part| said(part, Scope::Project, loose) && part.role == Role::Wins)?;
+    let is_stricter = parts.iter().any(|part| said(part, Scope::User, !loose));
+    let place = format!("{}:{}", of_project.origin.name, of_project.line);
+    is_stricter.then_some(LoosenedSetting { key, value: loose, place })
 }
 
 /// Tells whether a key has a value that would do something.

@@ -113,6 +113,7 @@ async fn leaving_the_sandbox_is_a_question_and_rules_still_hold() {
             true,
         ),
         (json!({"sandbox": {"enabled": true}, "permissions": {"ask": ["Bash"]}}), &[], "touch a", false),
+        (json!({"sandbox": {"enabled": true}, "permissions": {"ask": ["Bash(*)"]}}), &[], "touch a", false),
         (json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": false}}), &[], "touch a", true),
         (json!({"sandbox": {"enabled": true, "excludedCommands": ["touch *"]}}), &[], "touch a", true),
         (json!({"sandbox": {"enabled": true, "excludedCommands": ["touch"]}}), &[], "ls && touch a", true),
@@ -191,17 +192,48 @@ async fn sandbox_verbs_check_and_run() {
     let doctor = world.run(&loci().args(["doctor"]));
     assert!(doctor.stdout.contains("`::1:80` may be an address or one with a port"), "{}", doctor.stdout);
     assert!(!doctor.stdout.contains("a.com"), "{}", doctor.stdout);
+    let settings = json!({"sandbox": {"enabled": true, "network": {"tlsTerminate": {}}}}).to_string();
+    world.home.write_config("settings.json", settings);
+    let lost = "`sandbox.network.tlsTerminate` has no effect";
+    let doctor = world.run(&loci().args(["doctor"]));
+    assert!(doctor.stdout.contains(lost), "{}", doctor.stdout);
+    let output = world.run(&loci().args(["sandbox", "run", "--", "true"]));
+    assert!(output.code == Some(0) && output.stderr.contains(lost), "{}", output.stderr);
 }
 
 #[tokio::test]
 async fn settings_for_a_sandbox_that_is_off_are_said() {
-    let world = World::new([Step::text("hi")]).await;
-    world
-        .home
-        .write_config("settings.json", json!({"sandbox": {"filesystem": {"denyRead": ["~/x"]}}}).to_string());
-    let output = world.run(&watched(["hi"]));
-    assert_eq!(output.code, Some(0), "{}", output.stderr);
-    assert!(output.stderr.contains("`sandbox.enabled` is not set"), "{}", output.stderr);
+    for settings in
+        [json!({"filesystem": {"denyRead": ["~/x"]}}), json!({"network": {"strictAllowlist": true}})]
+    {
+        let world = World::new([Step::text("hi")]).await;
+        world.home.write_config("settings.json", json!({"sandbox": settings}).to_string());
+        let output = world.run(&watched(["hi"]));
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert!(output.stderr.contains("`sandbox.enabled` is not set"), "{settings}: {}", output.stderr);
+    }
+}
+
+/// A project may say less than the user once it is trusted, and never unnoticed.
+#[tokio::test]
+async fn project_that_turns_the_sandbox_off_is_told_of() {
+    for is_trusted in [true, false] {
+        let world = World::new([]).await;
+        if !has_full(&world) {
+            return;
+        }
+        world.home.write_config("settings.json", on().to_string());
+        world.home.write(".claude/settings.json", json!({"sandbox": {"enabled": false}}).to_string());
+        if is_trusted {
+            crate::settings::trust(&world);
+        }
+        let call = Step::call("Bash", bash("touch made"));
+        let world = world.then([call, Step::text("I see.")]).await;
+        let output = world.run(&watched(["hi"]));
+        let said = "this project's settings hold less than yours: `sandbox.enabled` is false";
+        assert_eq!(output.stderr.contains(said), is_trusted, "{}", output.stderr);
+        assert_eq!(world.home.project().join("made").exists(), !is_trusted, "without trust it runs inside");
+    }
 }
 
 #[tokio::test]
