@@ -5,7 +5,7 @@
 //! fact of a tool's descriptor. Everything else about a call is judged by its effects.
 
 /// Rules for this tool govern which commands run.
-const BASH: &str = "Bash";
+pub(super) const BASH: &str = "Bash";
 /// Rules for this tool govern what is read.
 pub(super) const READ: &str = "Read";
 /// Rules for this tool govern what is written.

@@ -1,5 +1,6 @@
 //! Sessions whose commands run in the sandbox: what runs unasked, what is refused, what the model is told.
 
+mod entrances;
 mod hosts;
 mod levels;
 mod regressions;
