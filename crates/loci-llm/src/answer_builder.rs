@@ -165,6 +165,14 @@ impl AnswerBuilder {
         }
     }
 
+    /// Keeps what the server must hear again beside a call that has begun: its block is done at the end of the answer.
+    pub(crate) fn keep_in_call(&mut self, key: u64, kept: Value) {
+        let piece = self.find_call(key).and_then(|idx| self.pieces.get_mut(idx));
+        if let Some(Piece { kind: PieceKind::Call(call), .. }) = piece {
+            call.kept = Some(kept);
+        }
+    }
+
     /// Adds to the arguments of a call that has begun.
     pub(crate) fn arguments(&mut self, key: u64, text: &str, out: &mut VecDeque<StreamEvent>) {
         let Some(idx) = self.find_call(key).filter(|_| !text.is_empty()) else { return };

@@ -59,6 +59,8 @@ pub(crate) enum ChatServer {
     OpenAi,
     /// OpenRouter, which passes marks of what is to be cached on to models that want them.
     OpenRouter,
+    /// Google's, whose models want a signature with every call.
+    Google,
     /// Any other.
     Other,
 }
@@ -68,7 +70,7 @@ impl ChatServer {
     pub(crate) fn takes_files(self) -> bool {
         match self {
             Self::OpenAi | Self::OpenRouter => true,
-            Self::Other => false,
+            Self::Google | Self::Other => false,
         }
     }
 
@@ -76,6 +78,8 @@ impl ChatServer {
         match base_url {
             url if url.starts_with("https://api.openai.com/") => Self::OpenAi,
             url if url.starts_with("https://openrouter.ai/") => Self::OpenRouter,
+            url if url.contains("generativelanguage.googleapis.com/") => Self::Google,
+            url if url.contains("aiplatform.googleapis.com/") => Self::Google,
             _ => Self::Other,
         }
     }

@@ -10,7 +10,7 @@ use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::Usage;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::reasoning;
 use super::think_tags::{Split, ThinkTags};
@@ -40,6 +40,8 @@ struct OpenCall {
     name: String,
     /// Arguments that came before the name.
     early: String,
+    /// What the server must hear again with the call.
+    kept: Map<String, Value>,
     has_begun: bool,
 }
 
@@ -91,7 +93,13 @@ struct WireCall {
     id: Option<String>,
     #[serde(default)]
     function: Option<WireFunction>,
+    #[serde(flatten)]
+    more: Map<String, Value>,
 }
+
+/// What stands beside a call and must stand there again: Google's models refuse a call without the signature in it, and
+/// LiteLLM has it by another name.
+const KEPT_FIELDS: [&str; 2] = ["extra_content", "provider_specific_fields"];
 
 #[derive(Deserialize, Default)]
 struct WireFunction {
@@ -239,6 +247,7 @@ impl Decoder {
                     id: String::new(),
                     name: String::new(),
                     early: String::new(),
+                    kept: Map::new(),
                     has_begun: false,
                 });
                 self.calls.len() - 1
@@ -251,6 +260,8 @@ impl Decoder {
         if let Some(name) = function.name.filter(|name| !call.has_begun && *name != call.name) {
             call.name.push_str(&name);
         }
+        let kept = piece.more.into_iter();
+        call.kept.extend(kept.filter(|(name, it)| KEPT_FIELDS.contains(&name.as_str()) && !it.is_null()));
         let arguments = arguments_text(&function.arguments);
         if !call.has_begun && call.name.is_empty() {
             call.early.push_str(&arguments);
@@ -276,10 +287,14 @@ impl Decoder {
         if let Some(split) = self.think_tags.as_mut().and_then(ThinkTags::end) {
             self.sorted([split], out);
         }
+        for call in self.calls.iter().filter(|call| call.has_begun && !call.kept.is_empty()) {
+            self.answer.keep_in_call(call.key, call.kept.clone().into());
+        }
         // Calls that have a name and nothing else take no arguments.
         for call in self.calls.iter_mut().filter(|call| !call.has_begun && !call.name.is_empty()) {
             call.has_begun = true;
-            self.answer.call(call.key, (&call.id, &call.name), None, out);
+            let kept = (!call.kept.is_empty()).then(|| call.kept.clone().into());
+            self.answer.call(call.key, (&call.id, &call.name), kept, out);
             self.answer.arguments(call.key, &call.early, out);
         }
         if self.calls.iter().any(|call| !call.has_begun) {

@@ -19,6 +19,8 @@ use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
 const SEE_NEXT: &str = "[The image is in the next message.]";
 /// Stands in a result for the documents that follow it.
 const DOCUMENT_NEXT: &str = "[The document is in the next message.]";
+/// What Google takes for the signature of a call that one of its models did not make.
+const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 
 /// Writes the body; `provider` is whom it is for, `pdf_texts` keeps what documents say.
 pub(crate) fn body(request: &Request, provider: &str, server: ChatServer, pdf_texts: &PdfTextCache) -> Bytes {
@@ -140,7 +142,7 @@ impl Messages<'_> {
         for block in blocks {
             match block.kind() {
                 BlockKind::Text => text.push_str(&block.text().unwrap_or_default()),
-                BlockKind::ToolUse => calls.extend(call(block)),
+                BlockKind::ToolUse => calls.extend(self.call(block)),
                 BlockKind::Thinking => {
                     if let Some(Value::Object(kept)) = kept_for(block, self.provider, self.model) {
                         super::reasoning::join(&mut reasoning, kept);
@@ -164,6 +166,23 @@ impl Messages<'_> {
             message.insert("tool_calls".to_owned(), Value::Array(calls));
         }
         self.out.push(Value::Object(message));
+    }
+
+    /// Says a call, with what this very model said beside it.
+    fn call(&self, block: &Block) -> Option<Value> {
+        let object = RawObject::parse(block.json().as_str()).ok()?;
+        let (id, name): (String, String) = (object.read("id")?, object.read("name")?);
+        let arguments = object.get("input").map_or("{}", |input| input.get());
+        let mut call = json!({"id": call_id_to_wire(&id), "type": "function",
+            "function": {"name": tool_name_to_wire(&name), "arguments": arguments}});
+        match kept_for(block, self.provider, self.model) {
+            Some(Value::Object(kept)) => kept.into_iter().for_each(|(name, value)| call[name] = value),
+            _ if self.server == ChatServer::Google => {
+                call["extra_content"] = json!({"google": {"thought_signature": FOREIGN_CALL}});
+            }
+            _ => {}
+        }
+        Some(call)
     }
 
     fn user(&mut self, blocks: &[Block]) {
@@ -216,14 +235,6 @@ impl Messages<'_> {
         };
         self.out.push(json!({"role": "user", "content": content}));
     }
-}
-
-fn call(block: &Block) -> Option<Value> {
-    let object = RawObject::parse(block.json().as_str()).ok()?;
-    let (id, name): (String, String) = (object.read("id")?, object.read("name")?);
-    let arguments = object.get("input").map_or("{}", |input| input.get());
-    Some(json!({"id": call_id_to_wire(&id), "type": "function",
-        "function": {"name": tool_name_to_wire(&name), "arguments": arguments}}))
 }
 
 /// A piece of what a user, or a tool, says.

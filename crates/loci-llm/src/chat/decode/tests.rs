@@ -391,6 +391,37 @@ fn reasoning_is_shown_and_kept() {
     );
 }
 
+/// Google's models refuse a call that comes back without its signature.
+#[test]
+fn signature_beside_a_call_is_kept_whenever_it_comes() {
+    let signed = |index: u64, fields: Value| {
+        let mut call = json!({"index": index});
+        call.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        delta(json!({"tool_calls": [call]}))
+    };
+    let extra = |word: &str| json!({"google": {"thought_signature": word}});
+    check(
+        &[
+            signed(
+                0,
+                json!({"id": "a", "function": {"name": "Read", "arguments": "{}"}, "extra_content": extra("one")}),
+            ),
+            signed(
+                1,
+                json!({"id": "b", "function": {"name": "Read", "arguments": "{"}, "extra_content": null}),
+            ),
+            signed(1, json!({"function": {"arguments": "}"}, "extra_content": extra("two")})),
+            signed(2, json!({"id": "c", "function": {"name": "Read"}, "note": "not for us"})),
+            finish("tool_calls"),
+        ],
+        expect![[r#"
+            {"type":"tool_use","id":"a","name":"Read","input":{},"loci:wire":{"provider":"p","model":"p/m","raw":{"extra_content":{"google":{"thought_signature":"one"}}}}}
+            {"type":"tool_use","id":"b","name":"Read","input":{},"loci:wire":{"provider":"p","model":"p/m","raw":{"extra_content":{"google":{"thought_signature":"two"}}}}}
+            {"type":"tool_use","id":"c","name":"Read","input":{}}
+            tool_use in=6 cached=0 out=1 estimated"#]],
+    );
+}
+
 #[test]
 fn think_tags_are_split_for_models_that_are_said_to_write_them() {
     let chunks = stream(&[
@@ -478,6 +509,111 @@ proptest! {
         let calls = blocks.iter().filter(|block| block["type"] == "tool_use");
         let inputs: Vec<String> = calls.map(|block| block["input"]["a"].as_str().unwrap().to_owned()).collect();
         prop_assert_eq!(inputs, arguments);
+    }
+}
+
+/// An answer: reasoning in one of its spellings, text, and calls with what stands beside them.
+fn answer() -> impl Strategy<Value = Value> {
+    let reasoning = prop_oneof![
+        Just(json!({})),
+        "[a-z ]{1,12}".prop_map(|text| json!({"reasoning_content": text})),
+        "[a-z ]{1,12}".prop_map(|text| json!({"reasoning": text})),
+        ("[a-z ]{1,12}", "[A-Za-z0-9+/]{4,12}").prop_map(|(text, sealed)| json!({"reasoning_details": [
+            {"type": "reasoning.text", "index": 0, "text": text, "signature": sealed},
+            {"type": "reasoning.encrypted", "index": 1, "data": sealed},
+        ]})),
+    ];
+    let call = ("[a-z]{1,8}", "[^\\x00]{0,12}", any::<i64>(), proptest::option::of("[A-Za-z0-9+/=]{4,16}"));
+    (reasoning, "[^\\x00]{0,12}", proptest::collection::vec(call, 0..4)).prop_map(
+        |(mut message, text, calls)| {
+            let calls: Vec<Value> = calls
+                .into_iter()
+                .enumerate()
+                .map(|(idx, (key, text, number, signature))| {
+                    let mut call = json!({"id": format!("call_{idx}"), "type": "function", "function": {
+                    "name": "Read", "arguments": json!({key: [text, number]}).to_string()}});
+                    if let Some(signature) = signature {
+                        call["extra_content"] = json!({"google": {"thought_signature": signature}});
+                    }
+                    call
+                })
+                .collect();
+            message["content"] = if text.is_empty() { Value::Null } else { text.into() };
+            if !calls.is_empty() {
+                message["tool_calls"] = calls.into();
+            }
+            message
+        },
+    )
+}
+
+/// The chunks that tell of an answer, its texts in pieces.
+fn chunks_of(answer: &Value, cuts: &[usize]) -> Vec<Value> {
+    let mut chunks = Vec::new();
+    for field in ["reasoning_content", "reasoning", "content"] {
+        let pieces = cut(answer[field].as_str().unwrap_or_default(), cuts);
+        chunks.extend(pieces.into_iter().map(|piece| delta(json!({field: piece}))));
+        if field == "reasoning" && answer["reasoning_details"].is_array() {
+            chunks.push(delta(json!({"reasoning_details": answer["reasoning_details"]})));
+        }
+    }
+    for (idx, call) in answer["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        let arguments = call["function"]["arguments"].as_str().unwrap();
+        for (n, piece) in cut(arguments, cuts).into_iter().enumerate() {
+            let mut part = json!({"index": idx, "function": {"arguments": piece}});
+            if n == 0 {
+                part["id"] = call["id"].clone();
+                part["function"]["name"] = "Read".into();
+                part["extra_content"] = call["extra_content"].clone();
+            }
+            chunks.push(delta(json!({"tool_calls": [part]})));
+        }
+    }
+    chunks.push(finish("stop"));
+    chunks
+}
+
+proptest! {
+    /// What a server said goes back to it as it said it, and to another model without what is nobody else's business.
+    #[test]
+    fn what_was_decoded_is_encoded_again(
+        answer in answer(),
+        cuts in proptest::collection::vec(1_usize..6, 1..10),
+    ) {
+        prop_assume!(!answer["content"].is_null() || answer["tool_calls"].is_array());
+        let events = events_of(&stream(&chunks_of(&answer, &cuts)), &request(), false).unwrap();
+        let blocks: Vec<_> = events.into_iter().filter_map(|event| match event {
+            StreamEvent::BlockDone { block, .. } => Some(block),
+            _ => None,
+        }).collect();
+        let sent = |model: &str, server: crate::chat::ChatServer| -> Value {
+            let said = Message::new(loci_core::message::Role::Assistant, blocks.clone());
+            let body = crate::chat::encode::body(
+                &Request::new(model, 1, vec![said]),
+                "p",
+                server,
+                &crate::pdf_text::PdfTextCache::default(),
+            );
+            serde_json::from_slice::<Value>(&body).unwrap()["messages"][0].clone()
+        };
+        let mut expected = answer;
+        expected["role"] = "assistant".into();
+        prop_assert_eq!(&sent("p/m", crate::chat::ChatServer::Other), &expected);
+        for field in ["reasoning_content", "reasoning", "reasoning_details"] {
+            expected.as_object_mut().unwrap().shift_remove(field);
+        }
+        for call in expected["tool_calls"].as_array_mut().into_iter().flatten() {
+            call.as_object_mut().unwrap().shift_remove("extra_content");
+        }
+        if expected["tool_calls"].is_null() {
+            expected.as_object_mut().unwrap().shift_remove("tool_calls");
+        }
+        prop_assert_eq!(&sent("p/other", crate::chat::ChatServer::Other), &expected);
+        // Google's models want a signature with every call, and take a word for those that others made.
+        for call in sent("p/other", crate::chat::ChatServer::Google)["tool_calls"].as_array().into_iter().flatten() {
+            let signature = &call["extra_content"]["google"]["thought_signature"];
+            prop_assert_eq!(signature, "skip_thought_signature_validator");
+        }
     }
 }
 
