@@ -10,6 +10,11 @@
 //! | Ollama | "input length exceeds the context length" |
 //! | Gemini | "input token count (M) exceeds the maximum number of tokens allowed (N)" |
 //! | xAI | "maximum prompt length is N but the request contains M tokens" |
+//! | SGLang | "The input (M tokens) is longer than the model's context length (N tokens)"; "exceeds the model's maximum context length of N tokens" |
+//! | Moonshot | "exceeded model token limit: N" |
+//! | MiniMax | "context window exceeds limit" |
+//! | GitHub | "prompt token count of M exceeds the limit of N" |
+//! | gateways | "capability_rejected: prompt_too_long" |
 //! | Mistral | "prompt contains M tokens …, too large for model with N maximum context length" |
 //! | Bedrock | "Input is too long for requested model" |
 
@@ -26,7 +31,7 @@ pub(super) struct StatedOverflow {
 }
 
 /// Words and codes that mean nothing else.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 20] = [
     "context_length_exceeded",
     "exceed_context_size_error",
     "maximum context length",
@@ -41,6 +46,12 @@ const WORDS: [&str; 14] = [
     "context length of only",
     "reduce the length of the messages",
     "prompt is too long",
+    "prompt_too_long",
+    "longer than the model's context length",
+    "greater than the context length",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "prompt token count of",
 ];
 
 impl StatedOverflow {
@@ -62,7 +73,11 @@ impl StatedOverflow {
         let after = |words: &str| numbers(text.split_once(words)?.1).next();
         let before = |words: &str| last_number(text.split_once(words)?.0);
         let limit = after("maximum context length is")
+            .or_else(|| after("maximum context length of"))
             .or_else(|| after("maximum model length of"))
+            .or_else(|| after("model's context length ("))
+            .or_else(|| after("model token limit:"))
+            .or_else(|| after("exceeds the limit of"))
             .or_else(|| after("number of tokens allowed"))
             .or_else(|| after("maximum prompt length is"))
             .or_else(|| after("context length of only"))
@@ -80,6 +95,8 @@ impl StatedOverflow {
             .or_else(|| after("request contains"))
             .or_else(|| after("prompt contains"))
             .or_else(|| after("keep the first"))
+            .or_else(|| after("prompt token count of"))
+            .or_else(|| after("the input ("))
             .or_else(|| after("(length "));
         Self { input, output, limit }
     }
@@ -157,6 +174,24 @@ mod tests {
                 json!({"message": "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"}),
                 some(Some(40_000), None, Some(32_768)),
             ),
+            (
+                json!({"message": "The input (33000 tokens) is longer than the model's context length (32768 tokens)."}),
+                some(Some(33_000), None, Some(32_768)),
+            ),
+            (
+                json!({"message": "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 40000 tokens: 32000 tokens from the input messages and 8000 tokens for the completion."}),
+                some(Some(40_000), None, Some(32_768)),
+            ),
+            (
+                json!({"message": "Invalid request: Your request exceeded model token limit: 131072"}),
+                some(None, None, Some(131_072)),
+            ),
+            (json!({"message": "invalid params, context window exceeds limit"}), some(None, None, None)),
+            (
+                json!({"message": "prompt token count of 70000 exceeds the limit of 64000", "code": "model_max_prompt_tokens_exceeded"}),
+                some(Some(70_000), None, Some(64_000)),
+            ),
+            (json!({"message": "capability_rejected: prompt_too_long"}), some(None, None, None)),
         ] {
             let message = error["message"].as_str().unwrap();
             let read = StatedOverflow::read(&error, message).unwrap_or_else(|| panic!("{message}"));
