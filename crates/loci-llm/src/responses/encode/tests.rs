@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use loci_core::raw::RawJson;
+use proptest::prelude::*;
 
 use super::*;
 use crate::request::SystemBlock;
@@ -77,4 +78,122 @@ fn images_of_the_user_are_addresses() {
     let body: Value = serde_json::from_slice(&body(&request, "p")).unwrap();
     expect![[r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"},{"type":"input_image","image_url":"http://x/y.png","detail":"auto"}]}]"#]]
         .assert_eq(&body["input"].to_string());
+}
+
+/// A round of a conversation: what the user says and shows, what the model thinks, says and calls, what comes of it.
+#[derive(Debug, Clone)]
+struct Round {
+    asked: String,
+    image: Option<String>,
+    said: String,
+    calls: Vec<Call>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    input: String,
+    output: String,
+    is_error: bool,
+    image: Option<String>,
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    let image = || proptest::option::of("[A-Za-z0-9]{4,8}");
+    let call = ("\\PC{0,12}", "\\PC{0,12}", any::<bool>(), image());
+    let call = call.prop_map(|(input, output, is_error, image)| Call { input, output, is_error, image });
+    let calls = proptest::collection::vec(call, 0..3);
+    ("\\PC{1,12}", image(), "\\PC{1,12}", calls).prop_map(|(asked, image, said, calls)| Round {
+        asked,
+        image,
+        said,
+        calls,
+    })
+}
+
+fn image_block(data: &str) -> Value {
+    json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+}
+
+/// Says rounds as the transcript has them, with thoughts that Anthropic's models signed.
+fn conversation(rounds: &[Round]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (n, round) in rounds.iter().enumerate() {
+        let id = |idx: usize| format!("toolu_{n}_{idx}");
+        let mut asked = vec![Block::new_text(&round.asked)];
+        asked.extend(round.image.as_deref().map(|data| block(image_block(data))));
+        messages.push(Message::new(Role::User, asked));
+        let mut said = vec![
+            block(json!({"type": "thinking", "thinking": "private", "signature": "sealed"})),
+            Block::new_text(&round.said),
+        ];
+        said.extend(round.calls.iter().enumerate().map(|(idx, call)| {
+            block(json!({"type": "tool_use", "id": id(idx), "name": "Read", "input": {"a": call.input}}))
+        }));
+        messages.push(Message::new(Role::Assistant, said));
+        let results = round.calls.iter().enumerate().map(|(idx, call)| {
+            let text = json!({"type": "text", "text": call.output});
+            let parts: Vec<Value> =
+                std::iter::once(text).chain(call.image.as_deref().map(image_block)).collect();
+            block(json!({"type": "tool_result", "tool_use_id": id(idx), "is_error": call.is_error, "content": parts}))
+        });
+        let results: Vec<Block> = results.collect();
+        if !results.is_empty() {
+            messages.push(Message::new(Role::User, results));
+        }
+    }
+    messages
+}
+
+/// Returns all texts and images of an item, in their order.
+fn told(item: &Value) -> Vec<String> {
+    let parts = [&item["content"], &item["output"]].into_iter().flat_map(|value| match value {
+        Value::String(text) => vec![json!({"text": text})],
+        Value::Array(parts) => parts.clone(),
+        _ => Vec::new(),
+    });
+    let text = |part: Value| {
+        let value = part["text"].as_str().or_else(|| part["image_url"].as_str());
+        value.unwrap_or_default().trim_start_matches("Error:").trim_start_matches('\n').to_owned()
+    };
+    parts.map(text).filter(|text| !text.is_empty()).collect()
+}
+
+proptest! {
+    /// Everything that was said, shown, called and answered is in the request, in its order; signed thoughts are not.
+    #[test]
+    fn translation_loses_nothing(rounds in proptest::collection::vec(round(), 1..5)) {
+        let sent = |rounds: &[Round]| -> Vec<Value> {
+            let request = Request::new("p/m", 100, conversation(rounds));
+            let body: Value = serde_json::from_slice(&body(&request, "p")).unwrap();
+            body["input"].as_array().unwrap().clone()
+        };
+        let url = |data: &String| format!("data:image/png;base64,{data}");
+        let all = sent(&rounds);
+        prop_assert!(!json!(all).to_string().contains("sealed"));
+        let mut rest = all.iter();
+        for round in &rounds {
+            let asked: Vec<String> = std::iter::once(round.asked.clone()).chain(round.image.iter().map(url)).collect();
+            prop_assert_eq!(told(rest.next().unwrap()), asked);
+            prop_assert_eq!(told(rest.next().unwrap()), vec![round.said.clone()]);
+            let mut ids = Vec::new();
+            for call in &round.calls {
+                let item = rest.next().unwrap();
+                let arguments: Value = serde_json::from_str(item["arguments"].as_str().unwrap()).unwrap();
+                prop_assert_eq!(arguments, json!({"a": call.input}));
+                ids.push(item["call_id"].clone());
+            }
+            for (call, id) in round.calls.iter().zip(ids) {
+                let item = rest.next().unwrap();
+                prop_assert_eq!(&item["call_id"], &id);
+                prop_assert_eq!(item["output"].to_string().contains("Error:"), call.is_error || call.output.contains("Error:"));
+                let output = call.output.trim_start_matches("Error:").trim_start_matches('\n').to_owned();
+                let parts = std::iter::once(output).filter(|it| !it.is_empty()).chain(call.image.iter().map(url));
+                prop_assert_eq!(told(item), parts.collect::<Vec<_>>());
+            }
+        }
+        prop_assert!(rest.next().is_none());
+        // A longer conversation begins with the shorter one, so the server's cache fits.
+        let before = sent(&rounds[..rounds.len() - 1]);
+        prop_assert_eq!(&all[..before.len()], &before[..]);
+    }
 }
