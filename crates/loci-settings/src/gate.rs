@@ -138,10 +138,17 @@ fn variable(name: &str) -> Variable {
     // Files of credentials name addresses, and commands that give keys; a prompt speaks as the person.
     const NETWORK: &[&str] = &[
         "ANTHROPIC_CUSTOM_HEADERS",
+        "ANTHROPIC_FOUNDRY_RESOURCE",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_BEARER_TOKEN_BEDROCK",
         "AWS_CONFIG_FILE",
         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
         "AWS_SHARED_CREDENTIALS_FILE",
         "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AZURE_AUTHORITY_HOST",
+        "AZURE_CLIENT_SECRET",
         "CLAUDE_CODE_CERT_STORE",
         "CLAUDE_CODE_EXTRA_BODY",
         "CLAUDE_CODE_RESUME_PROMPT",

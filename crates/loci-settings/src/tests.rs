@@ -267,6 +267,28 @@ fn a_managed_list_of_models_replaces_the_others() {
     check_merge(true, &[(Scope::User, user), (Scope::Managed, project)], "availableModels", json!(["b"]));
 }
 
+/// An allowed name must not be led to a model that is not.
+#[test]
+fn names_of_models_are_the_administrators_where_the_list_of_models_is() {
+    let user = r#"{"modelOverrides": {"claude-sonnet-5": "dear-model", "claude-opus-5": "u"}}"#;
+    let names = r#"{"modelOverrides": {"claude-opus-5": "m"}}"#;
+    let list = r#"{"availableModels": ["sonnet"]}"#;
+    let both = r#"{"availableModels": ["sonnet"], "modelOverrides": {"claude-opus-5": "m"}}"#;
+    for (managed, expected, is_idle) in [
+        ("{}", "claude-opus-5=u claude-sonnet-5=dear-model", false),
+        (names, "claude-opus-5=m claude-sonnet-5=dear-model", false),
+        (list, "", true),
+        (both, "claude-opus-5=m", true),
+    ] {
+        let settings =
+            Settings::from(&merge(&[layer(Scope::User, user), layer(Scope::Managed, managed)], true));
+        let mut names: Vec<String> =
+            settings.model_overrides.iter().map(|(id, own)| format!("{id}={own}")).collect();
+        names.sort();
+        assert_eq!((names.join(" ").as_str(), settings.has_idle_overrides), (expected, is_idle), "{managed}");
+    }
+}
+
 /// Shows what becomes of each value of a text, trusted and not.
 fn check_gate(scope: Scope, text: &str, untrusted: &str, trusted: &str) {
     for (is_trusted, expected) in [(false, untrusted), (true, trusted)] {
@@ -365,6 +387,11 @@ fn repository_cannot_set_request_endpoints() {
         "CLAUDE_CODE_CLIENT_CERT",
         "AWS_ENDPOINT_URL_BEDROCK",
         "AWS_CONFIG_FILE",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "AWS_SECRET_ACCESS_KEY",
+        "ANTHROPIC_AWS_API_KEY",
+        "ANTHROPIC_FOUNDRY_RESOURCE",
+        "AZURE_AUTHORITY_HOST",
         "GOOGLE_APPLICATION_CREDENTIALS",
         "CLAUDE_CODE_RESUME_PROMPT",
     ] {

@@ -4,7 +4,7 @@ mod sandbox;
 
 use serde_json::Value;
 
-use super::{MergedSettings, Origin, Role};
+use super::{MergedSettings, Origin, Part, Role};
 pub use sandbox::{LoosenedSetting, NetworkSettings, SandboxSettings};
 
 /// What the program reads of its settings.
@@ -72,6 +72,8 @@ pub struct Settings {
     pub providers: serde_json::Map<String, Value>,
     /// What a provider calls our ids of models.
     pub model_overrides: Vec<(String, String)>,
+    /// Whether such names are set where they do not count, because the administrator says which models may be chosen.
+    pub has_idle_overrides: bool,
     /// The command that renews a login at Amazon.
     pub aws_auth_refresh: Option<String>,
     /// The command that prints keys for Amazon.
@@ -288,13 +290,9 @@ impl From<&MergedSettings> for Settings {
             api_key_helper: command("apiKeyHelper"),
             models: merged.value("models").and_then(Value::as_object).cloned().unwrap_or_default(),
             providers: merged.value("providers").and_then(Value::as_object).cloned().unwrap_or_default(),
-            model_overrides: merged
-                .value("modelOverrides")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
-                .filter_map(|(id, own)| Some((id.clone(), own.as_str()?.to_owned())))
-                .collect(),
+            model_overrides: model_overrides(merged),
+            has_idle_overrides: has_managed_models(merged)
+                && managed_parts(merged, "modelOverrides").count() < parts(merged, "modelOverrides").len(),
             aws_auth_refresh: command("awsAuthRefresh"),
             aws_credential_export: command("awsCredentialExport"),
             gcp_auth_refresh: command("gcpAuthRefresh"),
@@ -309,13 +307,37 @@ fn allowed_servers(merged: &MergedSettings, managed_only: bool) -> Option<Vec<Va
     if !managed_only {
         return merged.value("allowedMcpServers").and_then(Value::as_array).cloned();
     }
-    let parts = merged.get("allowedMcpServers").map(|setting| setting.parts.as_slice()).unwrap_or_default();
-    let mut lists = parts
-        .iter()
-        .filter(|part| part.origin.scope == super::Scope::Managed && !matches!(part.role, Role::Refused(_)))
-        .filter_map(|part| part.value.as_array())
-        .peekable();
+    let lists = managed_parts(merged, "allowedMcpServers").filter_map(|part| part.value.as_array());
+    let mut lists = lists.peekable();
     lists.peek().is_some().then(|| lists.flatten().cloned().collect())
+}
+
+/// Returns what a provider calls models. Where the administrator says which models may be chosen, only the administrator says
+/// this, too: another's word could lead an allowed name to a model that is not.
+fn model_overrides(merged: &MergedSettings) -> Vec<(String, String)> {
+    let texts = |value: &Value| -> Vec<(String, String)> {
+        let all = value.as_object().into_iter().flatten();
+        all.filter_map(|(id, own)| Some((id.clone(), own.as_str()?.to_owned()))).collect()
+    };
+    if !has_managed_models(merged) {
+        return merged.value("modelOverrides").map(texts).unwrap_or_default();
+    }
+    managed_parts(merged, "modelOverrides").flat_map(|part| texts(&part.value)).collect()
+}
+
+/// Returns what the administrator says of a key, in the order in which it counts.
+fn managed_parts<'a>(merged: &'a MergedSettings, path: &str) -> impl Iterator<Item = &'a Part> {
+    let is_managed =
+        |part: &&Part| part.origin.scope == super::Scope::Managed && !matches!(part.role, Role::Refused(_));
+    parts(merged, path).iter().filter(is_managed)
+}
+
+fn parts<'a>(merged: &'a MergedSettings, path: &str) -> &'a [Part] {
+    merged.get(path).map(|setting| setting.parts.as_slice()).unwrap_or_default()
+}
+
+fn has_managed_models(merged: &MergedSettings) -> bool {
+    managed_parts(merged, "availableModels").next().is_some()
 }
 
 fn texts_of(value: &Value) -> Vec<String> {
