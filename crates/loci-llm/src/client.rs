@@ -121,6 +121,13 @@ impl Client {
         }
     }
 
+    /// Lets somebody hear what happens while credentials are got: a command that renews a login may name a page to open.
+    pub fn on_announcement(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+        if let Kind::Routed(router) = &self.kind {
+            router.announcer().listen(listener);
+        }
+    }
+
     /// Starts reading certificates on a thread of its own, if the server is reached by TLS.
     pub fn warm_up(&self) {
         match &self.kind {

@@ -11,6 +11,7 @@
 //! 3. Credentials appear in no `Debug` output, no error and no hint.
 //! 4. Dropping the stream, or cancelling it, aborts the request.
 
+mod announcer;
 mod answer_builder;
 mod anthropic;
 mod auth;
@@ -46,6 +47,7 @@ mod tls;
 mod transport;
 mod wire_names;
 
+pub use announcer::Announcer;
 pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
 pub use aws::{AwsKeys, AwsSigner, FORM, is_region, sha1_hex};

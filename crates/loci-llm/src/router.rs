@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use loci_core::stream::Failure;
 
+use crate::announcer::Announcer;
 use crate::client::Client;
 
 /// Puts a provider together.
@@ -19,6 +20,7 @@ type Make = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
 pub struct Router {
     first: Result<Client, Failure>,
     named: BTreeMap<String, Named>,
+    announcer: Announcer,
 }
 
 struct Named {
@@ -29,7 +31,7 @@ struct Named {
 impl Router {
     /// Begins with the provider of the environment, or with why there is none.
     pub fn new(first: Result<Client, Failure>) -> Self {
-        Self { first, named: BTreeMap::new() }
+        Self { first, named: BTreeMap::new(), announcer: Announcer::default() }
     }
 
     /// Adds a provider; `make` is called when it is first asked.
@@ -41,6 +43,17 @@ impl Router {
     ) -> Self {
         self.named.insert(name.into(), Named { make: Box::new(make), made: OnceLock::new() });
         self
+    }
+
+    /// Names by whom people hear what happens while credentials are got.
+    #[must_use]
+    pub fn announced_by(mut self, announcer: Announcer) -> Self {
+        self.announcer = announcer;
+        self
+    }
+
+    pub(crate) fn announcer(&self) -> &Announcer {
+        &self.announcer
     }
 
     /// Returns the provider that answers for a model.

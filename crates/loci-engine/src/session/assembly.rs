@@ -67,6 +67,11 @@ impl Session {
             sandbox: config.sandbox.take(),
         };
         let ambient = Arc::new(Mutex::new(ambient));
+        let listener = events.clone();
+        config.client.on_announcement(move |text| {
+            // Without a listener there is nobody to tell.
+            drop(listener.send(EngineEvent::Warning(text.to_owned())));
+        });
         let outside = SessionStateEffects {
             events: events.clone(),
             identity: Arc::clone(&identity),
