@@ -2,8 +2,8 @@
 
 use loci_core::stream::Failure;
 use loci_engine::{
-    ModelConfig, ToolSearchMode, available_model, is_model_available, is_named, is_on_cloud, planning_model,
-    resolve_model,
+    ModelConfig, ToolSearchMode, available_model, has_cloud_ids, is_model_available, is_named,
+    planning_model, resolve_model,
 };
 use loci_settings::Settings;
 use loci_stdx::{Env, Vars};
@@ -104,7 +104,7 @@ fn default_model<'a>(vars: &'a Vars, in_force: &Value) -> Option<&'a str> {
 
 /// Tells whether a session may go on with the model it used: clouds have names of their own for theirs.
 fn can_go_on(vars: &Vars, in_force: &Value, model: &str) -> bool {
-    is_model_available(vars, in_force, model) && (!is_on_cloud(vars) || is_named(in_force, model))
+    is_model_available(vars, in_force, model) && (!has_cloud_ids(vars) || is_named(in_force, model))
 }
 
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next, and at last to the model.
@@ -234,6 +234,8 @@ mod tests {
         let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1")];
         check(&bedrock, "", Some("claude-sonnet-5-5"), "claude-opus-5");
         check(&bedrock, "", Some("ollama/qwen3"), "ollama/qwen3");
+        let on_aws = [("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1")];
+        check(&on_aws, "", Some("claude-sonnet-5"), "claude-sonnet-5");
     }
 
     #[test]

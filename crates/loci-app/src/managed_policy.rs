@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use loci_engine::is_on_cloud;
 use loci_settings::{MergedSettings, Scope};
 use loci_stdx::Env;
 use loci_storage::config::{GivenSettings, LoadedSettings};
@@ -15,7 +16,6 @@ use serde_json::Value;
 use crate::COMPATIBLE_VERSION;
 use crate::bounded_command::{self, CommandFailure, CommandLimits};
 use crate::child_env::child_env;
-use crate::cloud::Cloud;
 use crate::user_error::UserError;
 
 /// How long the program has where its entry does not say, and the least that an entry may say, in milliseconds.
@@ -135,7 +135,7 @@ fn version(text: &str) -> Option<[u64; 3]> {
 
 /// Tells whether Claude Code would fetch settings for such a run: it goes to the vendor's own server.
 fn fetches_settings(env: &Env) -> bool {
-    let is_cloud = !matches!(Cloud::from_env(env), Ok(None));
+    let is_cloud = is_on_cloud(&env.vars);
     let base = env.vars.non_empty("ANTHROPIC_BASE_URL");
     !is_cloud && base.is_none_or(|base| base.trim_end_matches('/') == "https://api.anthropic.com")
 }

@@ -4,12 +4,11 @@
 //! default where requests go to a server of the user's own choice.
 
 use loci_core::permission::Rulebook;
-use loci_engine::ToolSearchMode;
+use loci_engine::{ToolSearchMode, is_on_cloud};
 use loci_llm::ProviderConfig;
 use loci_stdx::Vars;
 use loci_tools::TOOL_SEARCH;
 
-use crate::cloud::Cloud;
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
 
@@ -44,7 +43,7 @@ pub(crate) fn tool_search(
     }
     let config = ProviderConfig::from_env(&run.env).ok();
     // A cloud is asked elsewhere, whatever the address would be.
-    let config = config.filter(|_| matches!(Cloud::from_env(&run.env), Ok(None)));
+    let config = config.filter(|_| !is_on_cloud(&run.env.vars));
     let base_url = config.map(|config| config.base_url).unwrap_or_default();
     tool_search_mode(&run.env.vars, &base_url, model)
 }

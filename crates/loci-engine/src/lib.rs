@@ -8,6 +8,7 @@ mod agents;
 mod background;
 mod calls;
 mod client_request;
+mod cloud_kind;
 mod command;
 mod config;
 mod conversation;
@@ -51,6 +52,7 @@ pub use agents::{
     AgentAtWork, AgentServersMaker, MadeServers, agent_listing, main_agent_memory, task_summary,
 };
 pub use client_request::{ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, ClientRequests};
+pub use cloud_kind::{CloudKind, idle_cloud_switches};
 pub use command::{
     Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideExchange, SideTask,
     ToolChanges,
@@ -94,8 +96,8 @@ pub use loci_tools::{
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
 pub use memory::render_memory_indexes;
 pub use model_name::{
-    BUILT_IN_PROVIDERS, NO_LARGE_WINDOW, available_model, is_model_available, is_named, is_on_cloud,
-    planning_model, resolve_model,
+    BUILT_IN_PROVIDERS, NO_LARGE_WINDOW, available_model, has_cloud_ids, is_model_available, is_named,
+    is_on_cloud, planning_model, resolve_model,
 };
 pub use plan::PlanConfig;
 pub use renewal::{

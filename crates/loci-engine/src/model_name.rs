@@ -4,6 +4,8 @@ use loci_core::model::{AllowedModels, ModelCatalog, is_family, resolve_alias};
 use loci_stdx::Vars;
 use serde_json::Value;
 
+use crate::cloud_kind::CloudKind;
+
 /// The variable that has nobody ask for the large windows.
 pub const NO_LARGE_WINDOW: &str = "CLAUDE_CODE_DISABLE_1M_CONTEXT";
 
@@ -30,19 +32,33 @@ pub fn resolve_model(vars: &Vars, name: &str) -> String {
         return resolve_model(vars, &format!("sonnet{suffix}"));
     }
     let id = resolve_alias(name, |alias| {
-        let variable = match alias {
-            "opus" | "default" | "best" => "ANTHROPIC_DEFAULT_OPUS_MODEL",
-            "fable" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
-            "sonnet" => "ANTHROPIC_DEFAULT_SONNET_MODEL",
-            "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
-            _ => return None,
-        };
-        vars.non_empty(variable).map(str::to_owned).or_else(|| on_cloud(vars, alias).map(str::to_owned))
+        let own = variable_of_alias(vars, alias).and_then(|variable| vars.non_empty(variable));
+        own.or_else(|| CloudKind::from_vars(vars)?.model_of_alias(alias)).map(str::to_owned)
     });
     match id.strip_suffix("[1m]") {
         Some(small) if vars.is_truthy(NO_LARGE_WINDOW) => small.trim_end().to_owned(),
         _ => id,
     }
+}
+
+/// Returns the variable that says what an alias means. At a cloud, whoever names a Sonnet and no Opus means it as the usual
+/// model, too; at Foundry, whose usual model is a Sonnet, in any case.
+fn variable_of_alias(vars: &Vars, alias: &str) -> Option<&'static str> {
+    const OPUS: &str = "ANTHROPIC_DEFAULT_OPUS_MODEL";
+    const SONNET: &str = "ANTHROPIC_DEFAULT_SONNET_MODEL";
+    let is_steered = || {
+        let cloud = CloudKind::from_vars(vars);
+        let has_opus = vars.non_empty(OPUS).is_some() && cloud != Some(CloudKind::Foundry);
+        cloud.is_some() && !has_opus && vars.non_empty(SONNET).is_some()
+    };
+    Some(match alias {
+        "default" if is_steered() => SONNET,
+        "opus" | "default" | "best" => OPUS,
+        "fable" => "ANTHROPIC_DEFAULT_FABLE_MODEL",
+        "sonnet" => SONNET,
+        "haiku" => "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+        _ => return None,
+    })
 }
 
 /// Returns the model for an agent that takes over the conversation's, but nothing above Opus: Opus where the conversation
@@ -52,24 +68,14 @@ pub(crate) fn capped_at_opus(vars: &Vars, catalog: &ModelCatalog, model: &str) -
     if is_above { resolve_model(vars, "opus") } else { model.to_owned() }
 }
 
-/// Returns the model that an alias means on the cloud that the environment chooses: each has them at its own time.
-fn on_cloud(vars: &Vars, alias: &str) -> Option<&'static str> {
-    let is_foundry = vars.is_truthy("CLAUDE_CODE_USE_FOUNDRY");
-    match alias {
-        _ if !is_on_cloud(vars) => None,
-        "opus" | "default" | "best" if is_foundry => Some("claude-opus-4-6"),
-        "opus" | "default" | "best" => Some("claude-opus-5"),
-        "sonnet" => Some("claude-sonnet-4-5"),
-        "haiku" => Some("claude-haiku-4-5"),
-        "fable" => Some("claude-fable-5"),
-        _ => None,
-    }
-}
-
 /// Tells whether a cloud serves the models of the first provider.
 pub fn is_on_cloud(vars: &Vars) -> bool {
-    let switches = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-    switches.iter().any(|it| vars.is_truthy(it))
+    CloudKind::from_vars(vars).is_some()
+}
+
+/// Tells whether the models of the first provider are called otherwise than at Anthropic, for a cloud serves them.
+pub fn has_cloud_ids(vars: &Vars) -> bool {
+    CloudKind::from_vars(vars).is_some_and(CloudKind::has_own_ids)
 }
 
 /// The providers that have names without a setting.
@@ -123,7 +129,7 @@ fn permitted(
         Some(word) => (word.trim_end().to_ascii_lowercase(), "[1m]"),
         None => (name.trim().to_ascii_lowercase(), ""),
     };
-    let newest = (is_family(&word) && !is_on_cloud(vars)).then(|| allowed.newest(&word)).flatten()?;
+    let newest = (is_family(&word) && !has_cloud_ids(vars)).then(|| allowed.newest(&word)).flatten()?;
     Some(resolve_model(vars, &format!("{newest}{suffix}")))
 }
 
@@ -230,23 +236,31 @@ mod tests {
         for (switch, expected) in [
             (
                 "",
-                "opus=claude-opus-5-5 best=claude-opus-5-5 sonnet=claude-sonnet-5-5 haiku=claude-haiku-5-5 fable=claude-fable-5-2",
+                "opus=claude-opus-5-5 best=claude-opus-5-5 sonnet=claude-sonnet-5-5 haiku=claude-haiku-5-5 fable=claude-fable-5-2 default=claude-opus-5-5",
             ),
             (
                 "CLAUDE_CODE_USE_BEDROCK",
-                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5",
+                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5 default=claude-opus-5",
             ),
             (
                 "CLAUDE_CODE_USE_VERTEX",
-                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5",
+                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5 default=claude-opus-5",
             ),
             (
                 "CLAUDE_CODE_USE_FOUNDRY",
-                "opus=claude-opus-4-6 best=claude-opus-4-6 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5",
+                "opus=claude-opus-4-6 best=claude-opus-4-6 sonnet=claude-sonnet-4-5 haiku=claude-haiku-4-5 fable=claude-fable-5 default=claude-sonnet-4-5",
+            ),
+            (
+                "CLAUDE_CODE_USE_ANTHROPIC_AWS",
+                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-4-6 haiku=claude-haiku-4-5 fable=claude-fable-5 default=claude-opus-5",
+            ),
+            (
+                "CLAUDE_CODE_USE_MANTLE",
+                "opus=claude-opus-5 best=claude-opus-5 sonnet=claude-sonnet-5 haiku=claude-haiku-4-5 fable=claude-fable-5 default=claude-opus-5",
             ),
         ] {
             let vars: Vars = [(switch, "1")].into_iter().collect();
-            let names = ["opus", "best", "sonnet", "haiku", "fable"];
+            let names = ["opus", "best", "sonnet", "haiku", "fable", "default"];
             let found: Vec<String> =
                 names.iter().map(|name| format!("{name}={}", resolve_model(&vars, name))).collect();
             assert_eq!(found.join(" "), expected, "{switch}");
@@ -256,11 +270,28 @@ mod tests {
             .collect();
         assert_eq!(resolve_model(&own, "best"), "my-deployment");
         assert_eq!(resolve_model(&own, "default"), "my-deployment");
+        let sonnet = ("ANTHROPIC_DEFAULT_SONNET_MODEL", "my-sonnet");
+        for (vars, expected) in [
+            (&[("CLAUDE_CODE_USE_BEDROCK", "1"), sonnet][..], "my-sonnet"),
+            (
+                &[("CLAUDE_CODE_USE_BEDROCK", "1"), sonnet, ("ANTHROPIC_DEFAULT_OPUS_MODEL", "my-opus")],
+                "my-opus",
+            ),
+            (
+                &[("CLAUDE_CODE_USE_FOUNDRY", "1"), sonnet, ("ANTHROPIC_DEFAULT_OPUS_MODEL", "my-opus")],
+                "my-sonnet",
+            ),
+            (&[sonnet], "claude-opus-5-5"),
+        ] {
+            let vars: Vars = vars.iter().copied().collect();
+            assert_eq!(resolve_model(&vars, "default"), expected, "{vars:?}");
+        }
     }
 
     #[test]
     fn listed_models_may_be_chosen_and_a_family_means_its_newest_that_may() {
         let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1")];
+        let on_aws = [("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1")];
         let redirected = [("ANTHROPIC_DEFAULT_SONNET_MODEL", "mine")];
         let none: [(&str, &str); 0] = [];
         for (vars, settings, name, expected) in [
@@ -273,6 +304,7 @@ mod tests {
             (&none, json!({"availableModels": ["claude-opus-4-6"]}), "opus[1m]", "claude-opus-4-6[1m]"),
             (&bedrock, json!({"availableModels": ["sonnet", "claude-opus-4-6"]}), "opus", "-"),
             (&bedrock, json!({"availableModels": ["opus"]}), "opus", "claude-opus-5"),
+            (&on_aws, json!({"availableModels": ["sonnet", "claude-opus-4-6"]}), "opus", "claude-opus-4-6"),
             (&redirected, json!({"availableModels": ["sonnet"]}), "sonnet", "claude-sonnet-5-5"),
             (&redirected, json!({"availableModels": ["sonnet", "mine"]}), "sonnet", "mine"),
             (&none, json!({"availableModels": ["sonnet"]}), "opus", "-"),

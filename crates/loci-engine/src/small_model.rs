@@ -3,7 +3,7 @@
 //!
 //! 1. whoever asks names one, as a hook may;
 //! 2. `ANTHROPIC_SMALL_FAST_MODEL` names one;
-//! 3. the model of the haiku class, unless a cloud serves the models and no variable says that it has that one;
+//! 3. the model of the haiku class, unless a cloud with ids of its own serves the models and no variable says that it has that one;
 //! 4. the main model, if somebody chose that, and at Foundry, where a model is a deployment, in any case;
 //! 5. the model of the sonnet class.
 //!
@@ -12,8 +12,9 @@
 use loci_core::model::ModelCatalog;
 use loci_stdx::Vars;
 
+use crate::cloud_kind::CloudKind;
 use crate::config::ModelConfig;
-use crate::model_name::{is_on_cloud, resolve_model};
+use crate::model_name::resolve_model;
 
 /// What the choice rests on besides the environment, which settings may change.
 #[derive(Debug, Clone)]
@@ -36,13 +37,12 @@ impl SmallModel {
     /// Returns the model to ask, or the one that `named` stands for.
     pub(crate) fn choose(&self, vars: &Vars, named: Option<&str>) -> String {
         let is_set = |name: &str| vars.non_empty(name).is_some();
-        let has_haiku = !is_on_cloud(vars) || is_set("ANTHROPIC_DEFAULT_HAIKU_MODEL");
+        let cloud = CloudKind::from_vars(vars);
+        let has_haiku = !cloud.is_some_and(CloudKind::has_own_ids) || is_set("ANTHROPIC_DEFAULT_HAIKU_MODEL");
         let named = named.or_else(|| vars.non_empty("ANTHROPIC_SMALL_FAST_MODEL"));
         let chosen = match named.or(has_haiku.then_some("haiku")) {
             Some(name) => resolve_model(vars, name),
-            None if self.is_main_chosen(vars) || vars.is_truthy("CLAUDE_CODE_USE_FOUNDRY") => {
-                self.main.clone()
-            }
+            None if self.is_main_chosen(vars) || cloud == Some(CloudKind::Foundry) => self.main.clone(),
             None => resolve_model(vars, "sonnet"),
         };
         self.catalog.stand_in(chosen)
@@ -78,6 +78,7 @@ mod tests {
             (&[BEDROCK], "claude-sonnet-4-5", "main"),
             (&[VERTEX], "claude-sonnet-4-5", "main"),
             (&[FOUNDRY], "main", "main"),
+            (&[("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1")], "claude-haiku-4-5", "claude-haiku-4-5"),
             (&[FOUNDRY, ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "small")], "small", "small"),
             (&[BEDROCK, ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "small")], "small", "small"),
             (&[BEDROCK, ("ANTHROPIC_SMALL_FAST_MODEL", "haiku")], "claude-haiku-4-5", "claude-haiku-4-5"),

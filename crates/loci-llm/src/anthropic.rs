@@ -7,15 +7,17 @@ mod cache;
 mod decode;
 mod features;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use loci_core::ids::RequestId;
-use loci_core::stream::{Failure, StreamEvent};
+use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::HeaderMap;
 
 use self::body::Wording;
 use self::features::{Features, INTERLEAVED_THINKING};
+use crate::clouds::{HostConfig, HostIds};
 use crate::config::ProviderConfig;
 use crate::failure::{self, RequestFacts};
 use crate::prompt_caching::PromptCaching;
@@ -30,8 +32,8 @@ pub(crate) const API_VERSION: &str = "2023-06-01";
 /// Whom a body is for: each takes it with a few changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Addressee {
-    /// The Anthropic API.
-    Api,
+    /// The Anthropic API, or a host of it that has ids of its own for models.
+    Api(HostIds),
     /// A provider of this name, which stands before the ids of its models.
     Named(String),
     /// Bedrock: the model is in the address, the beta features are in the body.
@@ -46,6 +48,12 @@ pub(crate) struct Anthropic {
     features: Features,
     extra_betas: Vec<String>,
     addressee: Addressee,
+    /// What settings call our ids at the server.
+    overrides: BTreeMap<String, String>,
+    /// The workspace that every request names.
+    workspace_id: Option<String>,
+    /// What to do about credentials that are refused, where the usual words do not fit.
+    credential_hint: Option<&'static str>,
     /// Whether requests say who asks, for gateways that attribute usage.
     tells_ids: bool,
     /// Whether a model with a budget of thinking may think between calls, too.
@@ -61,7 +69,10 @@ impl Anthropic {
         Self {
             features,
             extra_betas: config.extra_betas.clone(),
-            addressee: Addressee::Api,
+            addressee: Addressee::Api(HostIds::Same),
+            overrides: config.model_overrides.clone(),
+            workspace_id: None,
+            credential_hint: None,
             tells_ids: true,
             interleaves_thinking: config.interleaves_thinking,
             caching: config.caching.clone(),
@@ -73,12 +84,25 @@ impl Anthropic {
         Self { addressee, ..self }
     }
 
+    /// Speaks to a host of the same API.
+    pub(crate) fn hosted(config: &ProviderConfig, host: &HostConfig) -> Self {
+        Self {
+            addressee: Addressee::Api(host.ids),
+            workspace_id: host.workspace_id.clone(),
+            credential_hint: Some(host.credential_hint),
+            ..Self::new(config)
+        }
+    }
+
     /// Speaks to a provider of the settings: what the environment wants of the first one does not concern it.
     pub(crate) fn named(provider: &str) -> Self {
         Self {
             features: Features::StableOnly,
             extra_betas: Vec::new(),
             addressee: Addressee::Named(provider.to_owned()),
+            overrides: BTreeMap::new(),
+            workspace_id: None,
+            credential_hint: None,
             tells_ids: false,
             interleaves_thinking: true,
             caching: PromptCaching::default(),
@@ -107,6 +131,7 @@ impl Protocol for Anthropic {
             return headers;
         }
         headers.push(("x-app", "cli".to_owned()));
+        headers.extend(self.workspace_id.clone().map(|id| ("anthropic-workspace-id", id)));
         let betas = self.betas(request);
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
@@ -124,11 +149,11 @@ impl Protocol for Anthropic {
     fn body(&self, request: &Request) -> Bytes {
         let betas = match self.addressee {
             Addressee::Bedrock => self.betas(request),
-            Addressee::Api | Addressee::Named(_) | Addressee::Vertex => Vec::new(),
+            Addressee::Api(_) | Addressee::Named(_) | Addressee::Vertex => Vec::new(),
         };
         let cache_mark = self.caching.mark(&request.model);
-        let (features, addressee) = (self.features, &self.addressee);
-        body::write(request, Wording { features, addressee, betas: &betas, cache_mark })
+        let (features, addressee, overrides) = (self.features, &self.addressee, &self.overrides);
+        body::write(request, Wording { features, addressee, overrides, betas: &betas, cache_mark })
     }
 
     fn decoder(&self, request: &Arc<Request>, request_id: Option<RequestId>) -> Box<dyn Decode> {
@@ -152,6 +177,10 @@ impl Protocol for Anthropic {
     }
 
     fn failure(&self, status: u16, headers: &HeaderMap, body: &[u8], asked: RequestFacts<'_>) -> Failure {
-        failure::from_answer(status, headers, body, asked)
+        let failure = failure::from_answer(status, headers, body, asked);
+        match (failure.kind, self.credential_hint) {
+            (FailureKind::Unauthenticated, Some(hint)) => failure.with_hint(hint),
+            _ => failure,
+        }
     }
 }

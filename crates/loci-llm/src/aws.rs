@@ -117,9 +117,9 @@ pub fn is_region(text: &str) -> bool {
 
 /// A host of Amazon's names the region that a signature must name, too.
 fn region_of_host(host: &str) -> Option<&str> {
-    let host = host.strip_suffix(".amazonaws.com")?;
-    let behind =
-        ["bedrock-runtime.", "bedrock."].iter().find_map(|service| Some(host.split_once(service)?.1))?;
+    let host = [".amazonaws.com", ".api.aws"].iter().find_map(|ending| host.strip_suffix(ending))?;
+    let services = ["bedrock-runtime.", "bedrock.", "bedrock-mantle.", "aws-external-anthropic."];
+    let behind = services.iter().find_map(|service| Some(host.split_once(service)?.1))?;
     behind.split('.').next().filter(|region| is_region(region))
 }
 
@@ -133,6 +133,8 @@ mod tests {
             ("bedrock-runtime.eu-west-1.amazonaws.com", Some("eu-west-1")),
             ("bedrock.us-gov-west-1.amazonaws.com", Some("us-gov-west-1")),
             ("vpce-1-a.bedrock-runtime.us-east-1.vpce.amazonaws.com", Some("us-east-1")),
+            ("bedrock-mantle.us-west-2.api.aws", Some("us-west-2")),
+            ("aws-external-anthropic.eu-west-1.api.aws", Some("eu-west-1")),
             ("bedrock-runtime.amazonaws.com", None),
             ("bedrock-runtime.eu-west-1.example.com", None),
             ("127.0.0.1", None),

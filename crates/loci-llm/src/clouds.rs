@@ -4,6 +4,7 @@
 //! has the beta features in the body, too. Ids are theirs; ours are mapped, and whatever is no id of ours is passed on.
 
 mod bedrock;
+mod host;
 mod inference_profile;
 mod vertex;
 
@@ -16,7 +17,9 @@ use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
 use reqwest::header::HeaderMap;
 
+pub use bedrock::is_geography;
 pub(crate) use bedrock::{bedrock_base, bedrock_path};
+pub use host::{HostConfig, HostIds, anthropic_aws_base, is_mantle_id, mantle_base};
 pub use inference_profile::is_inference_profile;
 pub(crate) use inference_profile::{model_of_profile, profile_path};
 pub(crate) use vertex::{vertex_base, vertex_path};

@@ -12,7 +12,9 @@ use loci_stdx::{Env, Vars};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::auth::Auth;
-use crate::clouds::{BedrockConfig, SmallModelRegion, VertexConfig, bedrock_base, vertex_base};
+use crate::clouds::{
+    BedrockConfig, HostConfig, SmallModelRegion, VertexConfig, bedrock_base, is_geography, vertex_base,
+};
 use crate::model_traits::ModelTraits;
 use crate::prompt_caching::PromptCaching;
 use crate::proxy::ProxySettings;
@@ -36,6 +38,8 @@ pub struct ProviderConfig {
     pub allows_experimental_betas: bool,
     /// Whether a model with a budget of thinking may be let think between calls, too.
     pub interleaves_thinking: bool,
+    /// What settings call our ids at the server (`modelOverrides`).
+    pub model_overrides: BTreeMap<String, String>,
     /// Which prompts the server is asked to cache.
     pub caching: PromptCaching,
     /// The `user-agent` header.
@@ -59,6 +63,8 @@ pub struct ProviderConfig {
 pub enum Dialect {
     /// The Anthropic API, or a gateway that speaks like it.
     Anthropic,
+    /// Another host of the same API.
+    Host(HostConfig),
     /// A provider of the settings, whose models are called `name/id`.
     Named(NamedProvider),
     /// Amazon Bedrock.
@@ -150,6 +156,7 @@ impl ProviderConfig {
             extra_betas: Vec::new(),
             allows_experimental_betas: true,
             interleaves_thinking: true,
+            model_overrides: BTreeMap::new(),
             caching: PromptCaching::default(),
             user_agent: user_agent_from_vars(&Vars::default()),
             proxy: None,
@@ -159,6 +166,17 @@ impl ProviderConfig {
             timeouts,
             dialect: Dialect::Anthropic,
         }
+    }
+
+    /// Makes the configuration of another host of the Messages API.
+    pub fn host(
+        env: &Env,
+        host: HostConfig,
+        base_url: String,
+        model_overrides: BTreeMap<String, String>,
+    ) -> Result<Self, Failure> {
+        let dialect = Dialect::Host(host);
+        Ok(Self { base_url, auth: Auth::None, dialect, model_overrides, ..Self::from_env(env)? })
     }
 
     /// Makes the configuration of Bedrock; `region` is where it is unless a variable names another address.
@@ -179,7 +197,10 @@ impl ProviderConfig {
         let base_url = own.unwrap_or_else(|| bedrock_base(region));
         let bedrock = BedrockConfig {
             region: region.to_owned(),
-            prefix: vars.non_empty("ANTHROPIC_BEDROCK_REGION_PREFIX").map(|it| it.trim().to_owned()),
+            prefix: vars
+                .non_empty("ANTHROPIC_BEDROCK_REGION_PREFIX")
+                .filter(|it| is_geography(it))
+                .map(|it| it.trim().to_owned()),
             overrides,
             service_tier: vars.non_empty("ANTHROPIC_BEDROCK_SERVICE_TIER").map(|it| it.trim().to_owned()),
             small,
@@ -311,7 +332,7 @@ impl Timeouts {
 }
 
 /// Tells whether a text is shaped like a place of Google's; it becomes part of a host's name.
-fn is_location(text: &str) -> bool {
+pub fn is_location(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 

@@ -42,9 +42,9 @@ impl fmt::Debug for PathOf {
 }
 
 impl Endpoint {
-    /// Makes the endpoint of the Messages API below `base_url`.
-    pub(crate) fn messages(base_url: &str) -> Result<Self, Failure> {
-        let base = parse_base("ANTHROPIC_BASE_URL", base_url)?;
+    /// Makes the endpoint of the Messages API below `base_url`; `setting` is what people call the address.
+    pub(crate) fn messages(setting: &str, base_url: &str) -> Result<Self, Failure> {
+        let base = parse_base(setting, base_url)?;
         Ok(Self {
             base,
             path: PathOf(Arc::new(|_| "/v1/messages".to_owned())),
@@ -114,7 +114,10 @@ mod tests {
             ("https://gw.example.com/a?team=x", "https://gw.example.com/a/v1/messages?team=x&beta=true"),
             ("http://[::1]:9", "http://[::1]:9/v1/messages?beta=true"),
         ] {
-            assert_eq!(Endpoint::messages(base).unwrap().url(&request).as_str(), expected);
+            assert_eq!(
+                Endpoint::messages("ANTHROPIC_BASE_URL", base).unwrap().url(&request).as_str(),
+                expected
+            );
         }
     }
 
@@ -126,7 +129,7 @@ mod tests {
             ("", ""),
             ("https://user:hush@:bad", ":bad"),
         ] {
-            let failure = Endpoint::messages(base).unwrap_err();
+            let failure = Endpoint::messages("ANTHROPIC_BASE_URL", base).unwrap_err();
             assert_eq!(
                 failure.message,
                 format!("`ANTHROPIC_BASE_URL` is not an http or https address: `{shown}`")

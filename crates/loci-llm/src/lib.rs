@@ -52,8 +52,13 @@ pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
 pub use aws::{AwsKeys, AwsSigner, FORM, is_region, sha1_hex};
 pub use client::{Client, EventStream};
-pub use clouds::{BedrockConfig, SmallModelRegion, VertexConfig, is_inference_profile};
-pub use config::{CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol};
+pub use clouds::{
+    BedrockConfig, HostConfig, HostIds, SmallModelRegion, VertexConfig, anthropic_aws_base, is_geography,
+    is_inference_profile, is_mantle_id, mantle_base,
+};
+pub use config::{
+    CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol, is_location,
+};
 pub use failure::{Overflow, overflow};
 pub use google::service_account_jwt;
 pub use json_post::{HttpCall, JsonPost, JsonPostError, http_call, post_json};

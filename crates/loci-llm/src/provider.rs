@@ -24,7 +24,8 @@ use crate::auth::{Auth, AuthSource};
 use crate::aws::event_stream::EventStreamReader;
 use crate::chat::Chat;
 use crate::clouds::{
-    BedrockConfig, Cloud, VertexConfig, bedrock_base, bedrock_path, profile_path, vertex_base, vertex_path,
+    BedrockConfig, Cloud, HostConfig, VertexConfig, bedrock_base, bedrock_path, profile_path, vertex_base,
+    vertex_path,
 };
 use crate::config::{Dialect, NamedProvider, ProviderConfig, WireProtocol};
 use crate::endpoint::{Endpoint, parse_base};
@@ -87,6 +88,8 @@ pub(crate) struct Provider {
     pub(crate) framing: Framing,
     /// The provider's name and what it says of its models, if it has one.
     named: Option<NamedProvider>,
+    /// What people set to change its address, for hints.
+    address_setting: String,
     /// Whether it is a cloud that does not edit conversations.
     is_cloud: bool,
     /// Where Bedrock describes what an account has.
@@ -110,6 +113,7 @@ impl Provider {
     pub(crate) fn from_config(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
         match &config.dialect {
             Dialect::Anthropic => Self::anthropic(config, source),
+            Dialect::Host(host) => Self::host(config, host, source),
             Dialect::Named(named) => Self::named(config, named, source),
             Dialect::Bedrock(bedrock) => Self::bedrock(config, bedrock, source),
             Dialect::Vertex(vertex) => Self::vertex(config, vertex, source),
@@ -135,7 +139,8 @@ impl Provider {
         let protocol = Box::new(Cloud::bedrock(config, bedrock));
         let framing: Framing = || Box::new(EventStreamReader::default());
         let assembled = Self::assembled(config, protocol, endpoint, source)?;
-        Ok(Self { framing, is_cloud: true, control_plane, ..assembled })
+        let address_setting = "ANTHROPIC_BEDROCK_BASE_URL".to_owned();
+        Ok(Self { framing, is_cloud: true, control_plane, address_setting, ..assembled })
     }
 
     fn vertex(
@@ -153,7 +158,9 @@ impl Provider {
             (!own.has_own_address && region != own.region).then(|| vertex_base(&region))
         });
         let protocol = Box::new(Cloud::vertex(config));
-        Ok(Self { is_cloud: true, ..Self::assembled(config, protocol, endpoint, source)? })
+        let address_setting = "ANTHROPIC_VERTEX_BASE_URL".to_owned();
+        let assembled = Self::assembled(config, protocol, endpoint, source)?;
+        Ok(Self { is_cloud: true, address_setting, ..assembled })
     }
 
     /// Puts together a provider of the settings.
@@ -169,13 +176,35 @@ impl Provider {
             WireProtocol::Messages => (Box::new(Anthropic::named(&named.name)), "/messages"),
         };
         let endpoint = Endpoint::below(&setting, &config.base_url, path)?;
-        Ok(Self { named: Some(named.clone()), ..Self::assembled(config, protocol, endpoint, source)? })
+        let assembled = Self::assembled(config, protocol, endpoint, source)?;
+        Ok(Self { named: Some(named.clone()), address_setting: format!("`{setting}`"), ..assembled })
     }
 
     /// Puts together the Anthropic API, or a gateway that speaks like it.
     fn anthropic(config: &ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
-        let endpoint = Endpoint::messages(&config.base_url)?;
+        let endpoint = Endpoint::messages("ANTHROPIC_BASE_URL", &config.base_url)?;
         Self::assembled(config, Box::new(Anthropic::new(config)), endpoint, source)
+    }
+
+    /// Puts together another host of the same API.
+    fn host(
+        config: &ProviderConfig,
+        host: &HostConfig,
+        source: Arc<dyn AuthSource>,
+    ) -> Result<Self, Failure> {
+        let mut endpoint = Endpoint::messages(host.address_variable, &config.base_url)?;
+        if let Some((small, base)) = host.small.clone() {
+            endpoint = endpoint.with_host(move |request| {
+                let model = request.model_and_window().0;
+                small.models.iter().any(|small| small == model).then(|| base.clone())
+            });
+        }
+        let protocol = Box::new(Anthropic::hosted(config, host));
+        Ok(Self {
+            is_cloud: !host.edits_context,
+            address_setting: host.address_variable.to_owned(),
+            ..Self::assembled(config, protocol, endpoint, source)?
+        })
     }
 
     fn assembled(
@@ -195,6 +224,7 @@ impl Provider {
             endpoint,
             source,
             named: None,
+            address_setting: "ANTHROPIC_BASE_URL".to_owned(),
             is_cloud: false,
             control_plane: None,
             framing: || Box::new(SseReader::default()),
@@ -277,19 +307,20 @@ impl Provider {
 
     /// Says the next step in the words of this provider.
     pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
+        failure.hint = failure.hint.map(|hint| hint.replace("ANTHROPIC_BASE_URL", &self.address_setting));
         let Some(named) = &self.named else { return failure };
         failure.hint = failure.hint.map(|hint| match failure.kind {
             FailureKind::Unauthenticated => format!(
                 "Check {}: the key may be mistyped, revoked, or meant for another server.",
                 named.key_setting
             ),
-            FailureKind::EditingRefused | FailureKind::InvalidRequest if !hint.contains("BASE_URL") => {
+            FailureKind::EditingRefused | FailureKind::InvalidRequest if !hint.contains("baseUrl") => {
                 format!(
                     "Check `providers.{}` in your settings: its protocol, and what it says of the model.",
                     named.name
                 )
             }
-            _ => hint.replace("ANTHROPIC_BASE_URL", &format!("`providers.{}.baseUrl`", named.name)),
+            _ => hint,
         });
         failure
     }

@@ -19,6 +19,8 @@ type Make = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
 /// The providers of a run.
 pub struct Router {
     first: Result<Client, Failure>,
+    /// Which ids of the first provider have another door, and that.
+    second: Option<(fn(&str) -> bool, Client)>,
     named: BTreeMap<String, Named>,
     announcer: Announcer,
 }
@@ -31,7 +33,14 @@ struct Named {
 impl Router {
     /// Begins with the provider of the environment, or with why there is none.
     pub fn new(first: Result<Client, Failure>) -> Self {
-        Self { first, named: BTreeMap::new(), announcer: Announcer::default() }
+        Self { first, second: None, named: BTreeMap::new(), announcer: Announcer::default() }
+    }
+
+    /// Asks another client for the models whose ids are its own.
+    #[must_use]
+    pub fn with_ids(mut self, has_id: fn(&str) -> bool, client: Client) -> Self {
+        self.second = Some((has_id, client));
+        self
     }
 
     /// Adds a provider; `make` is called when it is first asked.
@@ -61,7 +70,10 @@ impl Router {
         let named = model.split_once('/').and_then(|(name, _)| self.named.get(name.trim()));
         let found = match named {
             Some(named) => named.made.get_or_init(|| (named.make)()),
-            None => &self.first,
+            None => match &self.second {
+                Some((has_id, client)) if has_id(model) => return Ok(client),
+                _ => &self.first,
+            },
         };
         found.as_ref().map_err(Clone::clone)
     }

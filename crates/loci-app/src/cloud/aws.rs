@@ -10,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner, is_region};
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner, is_region};
 use loci_stdx::Env;
 
 use super::ini::{self, Sections};
 use super::{RENEWAL_LIMIT, unauthenticated};
-use crate::credentials::helper::output_of;
+use crate::credentials::helper::run_aloud;
 
 pub(super) use chain::AwsChain;
 
@@ -25,6 +25,28 @@ const MARGIN: Duration = Duration::from_secs(5 * 60);
 const USUAL_LIFE: Duration = Duration::from_secs(60 * 60);
 /// How long finding keys may take.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// What requests are signed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AwsService {
+    /// Bedrock's own protocol.
+    Bedrock,
+    /// Bedrock's door for the Messages API.
+    Mantle,
+    /// Claude Platform on AWS.
+    AnthropicAws,
+}
+
+impl AwsService {
+    /// Returns the name that a signature has for it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bedrock => "bedrock",
+            Self::Mantle => "bedrock-mantle",
+            Self::AnthropicAws => "aws-external-anthropic",
+        }
+    }
+}
 
 /// Keys, and when they end on the clock of the world.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,13 +84,12 @@ impl AwsSource {
         }
         let refused = self.state().refused.take();
         let mut found = self.find_keys().await;
-        let is_stale = match (&refused, &found) {
-            (Some(refused), Ok(found)) => found.keys == *refused,
-            (Some(_), Err(_)) => true,
-            (None, _) => false,
-        };
+        let now = env.clock.now();
+        let is_stale = found.as_ref().map_or(true, |found| {
+            Some(&found.keys) == refused.as_ref() || found.expires.is_some_and(|end| end <= now)
+        });
         if is_stale && let Some(command) = &self.chain.refresh {
-            renew("awsAuthRefresh", command, env).await?;
+            renew("awsAuthRefresh", command, env, &self.chain.announcer).await?;
             found = self.find_keys().await;
         }
         let found = found?;
@@ -110,7 +131,7 @@ impl AwsSource {
         Auth::Aws(Box::new(AwsSigner {
             keys,
             region: self.chain.region.clone(),
-            service: "bedrock",
+            service: self.chain.service.name(),
             now: self.chain.env.clock.now(),
         }))
     }
@@ -142,10 +163,16 @@ impl fmt::Debug for AwsSource {
     }
 }
 
-/// Runs a command that renews a login; what it says goes nowhere, for it may say secrets.
-pub(super) async fn renew(setting: &str, command: &str, env: &Env) -> Result<(), Failure> {
+/// Runs a command that renews a login; people hear what it says (a page to open, a code), logs do not.
+pub(super) async fn renew(
+    setting: &str,
+    command: &str,
+    env: &Env,
+    announcer: &Announcer,
+) -> Result<(), Failure> {
     tracing::info!(target: "loci::api", setting, "credentials are renewed");
-    output_of(command, env, RENEWAL_LIMIT).await.map(drop).map_err(|what| {
+    let say = |line: &str| announcer.say(&format!("{setting}: {line}"));
+    run_aloud(command, env, RENEWAL_LIMIT, say).await.map_err(|what| {
         unauthenticated(format!("The command of `{setting}` failed: {what}"), "Run it by hand.")
     })
 }

@@ -11,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, FORM, HttpCall, Secret, http_call, service_account_jwt};
+use loci_llm::{
+    Announcer, Auth, AuthFuture, AuthSource, FORM, HttpCall, Secret, http_call, service_account_jwt,
+};
 use loci_stdx::Env;
 use serde_json::Value;
 
@@ -41,6 +43,8 @@ struct Token {
 pub(super) struct GoogleSource {
     env: Env,
     refresh: Option<String>,
+    /// By whom people hear what that command says.
+    announcer: Announcer,
     /// Held to look or to change.
     state: Mutex<State>,
     /// Held while a token is got, so that requests at once get one.
@@ -54,8 +58,8 @@ struct State {
 }
 
 impl GoogleSource {
-    pub(super) fn new(env: Env, refresh: Option<String>) -> Self {
-        Self { env, refresh, state: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    pub(super) fn new(env: Env, refresh: Option<String>, announcer: Announcer) -> Self {
+        Self { env, refresh, announcer, state: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
     async fn find(&self) -> Result<Auth, Failure> {
@@ -77,7 +81,7 @@ impl GoogleSource {
         if !was_refused && let Ok(token) = self.fetch().await {
             return Ok(token);
         }
-        renew("gcpAuthRefresh", command, &self.env).await?;
+        renew("gcpAuthRefresh", command, &self.env, &self.announcer).await?;
         self.fetch().await
     }
 
@@ -213,7 +217,7 @@ pub(super) fn project(env: &Env) -> Result<String, UserError> {
     if let Some(project) = names.into_iter().find_map(|name| env.vars.non_empty(name)) {
         return Ok(project.trim().to_owned());
     }
-    let source = GoogleSource::new(env.clone(), None);
+    let source = GoogleSource::new(env.clone(), None, Announcer::default());
     let file = source.file().ok().flatten();
     let said = file
         .as_ref()
@@ -272,7 +276,11 @@ mod tests {
             _ => (403, String::new()),
         });
         let home = TestHome::new();
-        let source = GoogleSource::new(env(&home, &[("GCE_METADATA_HOST", &metadata.authority())]), None);
+        let source = GoogleSource::new(
+            env(&home, &[("GCE_METADATA_HOST", &metadata.authority())]),
+            None,
+            Announcer::default(),
+        );
         assert_eq!(show(&source).await, "of-the-instance ");
         assert_eq!(show(&source).await, "of-the-instance ");
         assert_eq!(metadata.paths(), ["GET /computeMetadata/v1/instance/service-accounts/default/token"]);
@@ -300,10 +308,13 @@ mod tests {
         );
         let file = home.write_home("login.json", &login).display().to_string();
         let vars = [("GOOGLE_APPLICATION_CREDENTIALS", file.as_str())];
-        let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+        let said = show(&GoogleSource::new(env(&home, &vars), None, Announcer::default())).await;
         assert!(said.contains("400 Token has been expired") && !said.contains("old"), "{said}");
         let refresh = format!("sed -i s/old/new/ {file}");
-        assert_eq!(show(&GoogleSource::new(env(&home, &vars), Some(refresh))).await, "renewed payer");
+        assert_eq!(
+            show(&GoogleSource::new(env(&home, &vars), Some(refresh), Announcer::default())).await,
+            "renewed payer"
+        );
     }
 
     #[tokio::test]
@@ -321,7 +332,7 @@ mod tests {
             "token_uri": format!("{}/token", tokens.base_url()), "project_id": "p"});
         let file = home.write_home("account.json", account.to_string()).display().to_string();
         let vars = [("GOOGLE_APPLICATION_CREDENTIALS", file.as_str())];
-        let source = GoogleSource::new(env(&home, &vars), None);
+        let source = GoogleSource::new(env(&home, &vars), None, Announcer::default());
         assert_eq!(show(&source).await, "of-the-account ");
         assert_eq!(show(&source).await, "of-the-account ");
         let bodies = tokens.bodies();
@@ -331,7 +342,7 @@ mod tests {
             .unwrap_or_else(|| panic!("{}", bodies[0]));
         assert_eq!(assertion.split('.').count(), 3, "{assertion}");
         home.write_home("account.json", r#"{"type":"from_the_future"}"#);
-        let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+        let said = show(&GoogleSource::new(env(&home, &vars), None, Announcer::default())).await;
         assert!(said.contains("`from_the_future` are not supported"), "{said}");
     }
 
@@ -393,7 +404,7 @@ mod tests {
         ] {
             let path = home.write_home("c.json", file.to_string()).display().to_string();
             let vars = [("GOOGLE_APPLICATION_CREDENTIALS", path.as_str())];
-            let said = show(&GoogleSource::new(env(&home, &vars), None)).await;
+            let said = show(&GoogleSource::new(env(&home, &vars), None, Announcer::default())).await;
             assert!(said.contains(expected) && !said.contains("id-1"), "{file}: {said}");
         }
     }

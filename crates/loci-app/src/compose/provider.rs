@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use loci_core::model::{FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
 use loci_core::stream::{Failure, FailureKind};
-use loci_engine::{ModelConfig, NO_LARGE_WINDOW};
-use loci_llm::{AuthSource, Client, ProviderConfig};
+use loci_engine::{CloudKind, ModelConfig, NO_LARGE_WINDOW, has_cloud_ids, is_on_cloud};
+use loci_llm::{Announcer, AuthSource, Client, ProviderConfig};
 use loci_stdx::Env;
 
 use crate::choose_model::{ModelSources, choose};
-use crate::cloud::Cloud;
+use crate::cloud::{cloud_warnings, connect_cloud};
 use crate::credentials::Credentials;
 use crate::options::RunOptions;
 use crate::pinned_models::{PinnedModel, pinned_models};
@@ -59,11 +59,12 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
         };
     }
     let table = Arc::new(ProviderTable::new(&run.settings.providers, &run.env.vars));
-    let (first, api_key_source, first_problem) = match connect(run, &credentials) {
+    let announcer = Announcer::default();
+    let (first, api_key_source, first_problem) = match connect(run, &credentials, &announcer) {
         Ok((client, source)) => (Ok(client), source, None),
         Err(error) => (Err(as_failure(&error)), "none", Some(error)),
     };
-    let client = Client::routed(table.router(first, &run.env));
+    let client = Client::routed(table.router(first, &run.env).announced_by(announcer));
     let asked = options.model.model.as_deref().or_else(|| run.env.vars.non_empty("ANTHROPIC_MODEL"));
     if asked.or(run.settings.model.as_deref()).is_none_or(|model| table.find(model).is_none()) {
         client.warm_up();
@@ -85,7 +86,7 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
 /// Adds what settings and variables say of the models of the first provider.
 fn describe_models(catalog: ModelCatalog, run: &RunSettings) -> ModelCatalog {
     let windows = WindowRules {
-        is_cloud: Cloud::from_env(&run.env).ok().flatten().is_some(),
+        is_cloud: has_cloud_ids(&run.env.vars),
         has_no_large: run.env.vars.is_truthy(NO_LARGE_WINDOW),
     };
     let is_set = |name| run.env.vars.is_truthy(name);
@@ -161,10 +162,18 @@ impl Provider {
 impl Provider {
     /// Returns what the user should know about them.
     pub(super) fn warnings(&self, run: &RunSettings) -> Vec<String> {
-        let cloud = Cloud::from_env(&run.env).ok().flatten().filter(|_| !self.is_scripted);
         let mut warnings = models_problems(&run.settings.models);
         warnings.extend(unknown_provider_keys(&run.settings.providers, &run.settings.models));
-        warnings.extend(cloud.map(|cloud| cloud.warnings(&run.env)).unwrap_or_default());
+        if run.settings.has_idle_overrides {
+            warnings.push(
+                "Settings: `modelOverrides` counts in the administrator's settings alone, which say what may be chosen \
+                 (availableModels)"
+                    .to_owned(),
+            );
+        }
+        if !self.is_scripted {
+            warnings.extend(cloud_warnings(&run.env));
+        }
         warnings
     }
 
@@ -226,7 +235,7 @@ pub fn needs_credentials(
     options: &RunOptions,
     before: Option<&str>,
 ) -> Result<bool, UserError> {
-    if Cloud::from_env(&run.env)?.is_some() {
+    if is_on_cloud(&run.env.vars) {
         return Ok(false);
     }
     let config = ProviderConfig::from_env(&run.env)?;
@@ -243,7 +252,7 @@ pub fn needs_credentials(
 
 /// Names where the credentials of a run come from, or the cloud that has them; none where there are none.
 pub fn credentials_source(run: &RunSettings) -> Result<Option<&'static str>, UserError> {
-    if let Some(cloud) = Cloud::from_env(&run.env)? {
+    if let Some(cloud) = CloudKind::from_vars(&run.env.vars) {
         return Ok(Some(cloud.name()));
     }
     let credentials = Credentials::new(&run.home, &run.env, &run.settings);
@@ -255,11 +264,16 @@ fn is_custom(run: &RunSettings, config: &ProviderConfig) -> bool {
     run.env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty()
 }
 
-fn connect(run: &RunSettings, credentials: &Arc<Credentials>) -> Result<(Client, &'static str), UserError> {
-    if let Some(cloud) = Cloud::from_env(&run.env)? {
-        return Ok((cloud.connect(&run.env, &run.settings)?, cloud.name()));
+fn connect(
+    run: &RunSettings,
+    credentials: &Arc<Credentials>,
+    announcer: &Announcer,
+) -> Result<(Client, &'static str), UserError> {
+    if let Some(cloud) = CloudKind::from_vars(&run.env.vars) {
+        return Ok((connect_cloud(cloud, &run.env, &run.settings, announcer)?, cloud.name()));
     }
-    let config = ProviderConfig::from_env(&run.env)?;
+    let model_overrides = run.settings.model_overrides.iter().cloned().collect();
+    let config = ProviderConfig { model_overrides, ..ProviderConfig::from_env(&run.env)? };
     let is_custom = is_custom(run, &config);
     let source = match credentials.source() {
         Ok(Some(source)) => source,

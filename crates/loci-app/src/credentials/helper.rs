@@ -1,7 +1,7 @@
-//! Running the command of `apiKeyHelper`.
+//! Running the command of `apiKeyHelper`, and others for credentials.
 //!
 //! What it prints is a secret and goes nowhere but into requests. What it says on standard error is thrown
-//! away, since commands that trace themselves say secrets there.
+//! away, since commands that trace themselves say secrets there. Commands that renew a login speak to people: see [`run_aloud`].
 
 use std::io::Write;
 use std::process::{ExitStatus, Stdio};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use loci_core::stream::{Failure, FailureKind};
 use loci_llm::Secret;
 use loci_stdx::{Env, Signal, kill_group, own_group};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 use crate::child_env::child_env;
 
@@ -23,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// When a command is given up.
 const LIMIT: Duration = Duration::from_secs(60);
+/// The most of a line that people are shown.
+const LONGEST_LINE: usize = 500;
 /// The most a key can be long.
 const MOST_BYTES: u64 = 64 * 1024;
 
@@ -68,19 +70,60 @@ pub(crate) async fn output_of(command: &str, env: &Env, limit: Duration) -> Resu
     }
 }
 
+/// Runs a command that renews a login, and passes on what it says while it runs: a page to open, a code to type.
+pub(crate) async fn run_aloud(
+    command: &str,
+    env: &Env,
+    limit: Duration,
+    say: impl Fn(&str),
+) -> Result<(), String> {
+    let ended = tokio::time::timeout(limit, aloud(command, env, say)).await;
+    let status =
+        ended.unwrap_or_else(|_| Err(format!("the command did not end within {} s", limit.as_secs())))?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(format!("the command ended with code {code}")),
+        None => Err("the command was killed".to_owned()),
+    }
+}
+
+async fn aloud(command: &str, env: &Env, say: impl Fn(&str)) -> Result<ExitStatus, String> {
+    // Both streams are for people here, in the order in which they come.
+    let (mut child, _group) = spawn(&format!("exec 2>&1\n{command}"), env)?;
+    if let Some(stdout) = child.stdout.take() {
+        let mut lines = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).await.is_ok_and(|n_bytes| n_bytes > 0) {
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim();
+            if !text.is_empty() {
+                say(&loci_stdx::single_line(text, LONGEST_LINE));
+            }
+            line.clear();
+        }
+    }
+    child.wait().await.map_err(|error| format!("the command cannot be waited for: {error}"))
+}
+
 async fn once(command: &str, env: &Env) -> Result<Secret, String> {
     let (status, text) = output(command, env).await?;
     secret(status, &text)
 }
 
-async fn output(command: &str, env: &Env) -> Result<(ExitStatus, String), String> {
+/// Starts a command; what it prints can be read, what it says on standard error is thrown away.
+fn spawn(command: &str, env: &Env) -> Result<(Child, Group), String> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(child_env(env));
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     own_group(shell.as_std_mut());
-    let mut child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
-    let _group = Group(child.id());
+    let child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
     tracing::debug!(target: "loci::process", pid = child.id(), "a command for credentials started");
+    let group = Group(child.id());
+    Ok((child, group))
+}
+
+async fn output(command: &str, env: &Env) -> Result<(ExitStatus, String), String> {
+    let (mut child, _group) = spawn(command, env)?;
     let mut text = String::new();
     if let Some(stdout) = child.stdout.take() {
         let read = stdout.take(MOST_BYTES).read_to_string(&mut text).await;

@@ -8,14 +8,14 @@ use futures_util::StreamExt;
 use loci_core::message::Message;
 use loci_core::model::{ModelFacts, Price, ThinkingStyle, built_in_models};
 use loci_core::stream::{Failure, StreamEvent};
-use loci_engine::{BUILT_IN_PROVIDERS, available_model, is_model_available, resolve_model};
+use loci_engine::{BUILT_IN_PROVIDERS, CloudKind, available_model, is_model_available, resolve_model};
 use loci_llm::{Client, ListedModel, ModelTraits, Request, ServerFacts};
 use loci_stdx::Env;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelEntry, ProviderEntry, ProviderTable};
-use crate::cloud::Cloud;
+use crate::cloud::CLOUD_MODELS;
 use crate::compose::RunProviders;
 use crate::options::RunOptions;
 use crate::pinned_models::pinned_models;
@@ -106,7 +106,7 @@ pub struct CheckedModel {
 pub fn list_models(env: &Env, settings: Option<String>) -> Result<ModelListing, UserError> {
     let options = RunOptions { settings, ..RunOptions::default() };
     let run = RunSettings::load(env, &options)?;
-    let cloud = Cloud::from_env(&run.env)?;
+    let cloud = CloudKind::from_vars(&run.env.vars);
     let RunProviders { client, catalog, table, models, warnings } = RunProviders::new(&options, &run);
     let told = ask_servers(&table, &client)?;
     for (entry, answer) in &told {
@@ -137,7 +137,7 @@ pub fn list_models(env: &Env, settings: Option<String>) -> Result<ModelListing, 
             name,
         }
     };
-    let first = cloud.map_or("anthropic", Cloud::name);
+    let first = cloud.map_or("anthropic", CloudKind::name);
     let ids = first_models(&run, cloud.is_some());
     let mut rows: Vec<ListedRow> = ids.into_iter().map(|id| row(id, first, "messages", None)).collect();
     for (entry, answer) in &told {
@@ -154,7 +154,7 @@ pub fn list_models(env: &Env, settings: Option<String>) -> Result<ModelListing, 
 
 /// Returns the ids of the first provider: of the table, of the setting `models`, and of variables.
 fn first_models(run: &RunSettings, is_cloud: bool) -> Vec<String> {
-    let known: Vec<&str> = if is_cloud { Cloud::models().collect() } else { built_in_models().collect() };
+    let known: Vec<&str> = if is_cloud { CLOUD_MODELS.to_vec() } else { built_in_models().collect() };
     let known = known.into_iter().map(str::to_owned);
     let described = run.settings.models.iter().filter(|(id, value)| ModelEntry::read(id, value).is_ok());
     let described = described.map(|(id, _)| id.clone());
@@ -212,7 +212,6 @@ pub fn check_model(env: &Env, name: &str, settings: Option<String>) -> Result<Ch
         ..RunOptions::default()
     };
     let run = RunSettings::load(env, &options)?;
-    Cloud::from_env(&run.env)?;
     let Some(model) = available_model(&run.env.vars, &run.in_force, name) else {
         let id = resolve_model(&run.env.vars, name);
         return Err(UserError::new(format!("Settings (availableModels) do not let `{id}` be chosen"))

@@ -6,6 +6,7 @@
 //! So, cache marks aside, each body is the previous one plus new messages, byte for byte (a property test).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -28,6 +29,8 @@ static FOREIGN_MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\
 pub(crate) struct Wording<'a> {
     pub(crate) features: Features,
     pub(crate) addressee: &'a Addressee,
+    /// What settings call our ids at the server.
+    pub(crate) overrides: &'a BTreeMap<String, String>,
     /// Beta features that stand in the body.
     pub(crate) betas: &'a [String],
     /// What marks the end of a cached prefix, with the brace that ends the object it stands in; none, if nothing is cached.
@@ -62,11 +65,11 @@ pub(crate) fn write(request: &Request, wording: Wording<'_>) -> Bytes {
 
 /// Returns all fields but the long lists, in order.
 fn head(request: &Request, wording: Wording<'_>) -> Map<String, Value> {
-    let Wording { features, addressee, betas, .. } = wording;
+    let Wording { features, addressee, overrides, betas, .. } = wording;
     let mut head = Map::new();
     let mut add = |name: &str, value: Value| head.insert(name.to_owned(), value);
     match addressee {
-        Addressee::Api => add("model", request.model_and_window().0.into()),
+        Addressee::Api(ids) => add("model", ids.id(overrides, request.model_and_window().0).into()),
         Addressee::Named(provider) => add("model", request.model_in(provider).into()),
         Addressee::Bedrock => add("anthropic_version", "bedrock-2023-05-31".into()),
         Addressee::Vertex => add("anthropic_version", "vertex-2023-10-16".into()),

@@ -52,6 +52,11 @@ pub(super) fn model_id(config: &BedrockConfig, id: &str) -> String {
     format!("{}anthropic.{id}{version}", geography(config, config.region_of(id)))
 }
 
+/// Tells whether a text names a geography that may be preferred.
+pub fn is_geography(text: &str) -> bool {
+    ["us", "eu", "apac", "jp", "au", "global"].contains(&text.trim().trim_end_matches('.'))
+}
+
 /// Government regions have no other; elsewhere a preference counts.
 fn geography(config: &BedrockConfig, region: &str) -> String {
     if region.starts_with("us-gov-") {

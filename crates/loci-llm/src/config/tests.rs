@@ -21,6 +21,7 @@ fn empty_environment_gives_the_default_config() {
             extra_betas: [],
             allows_experimental_betas: true,
             interleaves_thinking: true,
+            model_overrides: {},
             caching: PromptCaching {
                 is_off: false,
                 without: [],
@@ -89,6 +90,7 @@ fn debug_of_a_full_config_shows_no_credential() {
             ],
             allows_experimental_betas: false,
             interleaves_thinking: true,
+            model_overrides: {},
             caching: PromptCaching {
                 is_off: false,
                 without: [],

@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{AwsKeys, HttpCall, JsonPostError, Secret, http_call, sha1_hex};
+use loci_llm::{Announcer, AwsKeys, HttpCall, JsonPostError, Secret, http_call, sha1_hex};
 use loci_stdx::Env;
 use serde_json::Value;
 
 use super::super::ini::Sections;
 use super::super::unauthenticated;
-use super::{FoundKeys, LIMIT, config_file, credentials_file, profile_name, read_sections};
+use super::{AwsService, FoundKeys, LIMIT, config_file, credentials_file, profile_name, read_sections};
 use crate::credentials::helper::output_of;
 
 /// How long the addresses of containers and instances may take.
@@ -23,10 +23,14 @@ const SSO_HINT: &str = "Log in with `aws sso login`, or set `awsAuthRefresh` to 
 pub(in crate::cloud) struct AwsChain {
     pub(in crate::cloud) env: Env,
     pub(in crate::cloud) region: String,
+    /// What requests are signed for.
+    pub(in crate::cloud) service: AwsService,
     /// The command of `awsCredentialExport`.
     pub(in crate::cloud) export: Option<String>,
     /// The command of `awsAuthRefresh`.
     pub(in crate::cloud) refresh: Option<String>,
+    /// By whom people hear what that command says.
+    pub(in crate::cloud) announcer: Announcer,
 }
 
 impl AwsChain {
@@ -94,6 +98,12 @@ impl AwsChain {
             }
             if let Some(command) = said("credential_process") {
                 return self.keys_of_command("credential_process", command).await.map(Some);
+            }
+            // A login of `aws login` is renewed every quarter of an hour, which its own program does best.
+            if said("login_session").is_some() {
+                let name = profile.replace('\'', r"'\''");
+                let command = format!("aws configure export-credentials --profile '{name}' --format process");
+                return self.keys_of_command("aws configure export-credentials", &command).await.map(Some);
             }
             if said("sso_start_url").is_some() || said("sso_session").is_some() {
                 return self.keys_of_sso(profile, &config).await.map(Some);

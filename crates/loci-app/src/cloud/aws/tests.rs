@@ -9,6 +9,9 @@ struct World {
     env: Env,
 }
 
+/// What people were told.
+static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
 impl World {
     fn new(vars: &[(&str, &str)]) -> Self {
         let home = TestHome::new();
@@ -18,12 +21,20 @@ impl World {
         Self { home, env }
     }
 
+    fn announcer(&self) -> Announcer {
+        let announcer = Announcer::default();
+        announcer.listen(|text| TOLD.lock().unwrap().push(text.to_owned()));
+        announcer
+    }
+
     fn source(&self, export: Option<&str>, refresh: Option<&str>) -> AwsSource {
         AwsSource::new(AwsChain {
             env: self.env.clone(),
             region: "us-east-1".to_owned(),
+            service: AwsService::Bedrock,
             export: export.map(str::to_owned),
             refresh: refresh.map(str::to_owned),
+            announcer: self.announcer(),
         })
     }
 }
@@ -125,6 +136,38 @@ async fn command_that_renews_runs_only_where_the_same_keys_are_found_again() {
     let auth = source.current().await.unwrap();
     assert!(source.refused(&auth));
     assert_eq!((show(&source).await.as_str(), mark.exists()), ("NEW s -", true));
+}
+
+/// A login that has ended gives no keys, or old ones: nobody has to be refused first.
+#[tokio::test]
+async fn login_that_has_ended_is_renewed_before_the_first_request() {
+    let keys = |end: &str| format!(r#"{{"AccessKeyId":"K","SecretAccessKey":"s","Expiration":"{end}"}}"#);
+    let ended = keys("2026-01-02T03:00:00Z");
+    for before in ["not logged in", ended.as_str()] {
+        let world = World::new(&[]);
+        world.home.write_home(".aws/config", "[default]\ncredential_process = cat \"$HOME/login\"\n");
+        world.home.write_home("login", before);
+        let fresh = world.home.write_home("fresh", keys("2026-01-02T09:00:00Z"));
+        let login = world.home.home().join("login");
+        let refresh = format!(
+            "cp {} {}; echo x >> {}.log; echo open https://login.example; echo the code is 7 >&2",
+            fresh.display(),
+            login.display(),
+            login.display()
+        );
+        let env = Env {
+            vars: world.env.vars.clone().with("HOME", world.home.home().display().to_string()),
+            ..world.env.clone()
+        };
+        let world = World { env, home: world.home };
+        let source = world.source(None, Some(&refresh));
+        assert_eq!(show(&source).await, "K s -", "{before}");
+        for line in ["awsAuthRefresh: open https://login.example", "awsAuthRefresh: the code is 7"] {
+            assert!(TOLD.lock().unwrap().iter().any(|told| told == line), "{line}");
+        }
+        assert_eq!(show(&source).await, "K s -", "{before}");
+        assert_eq!(std::fs::read_to_string(world.home.home().join("login.log")).unwrap(), "x\n", "{before}");
+    }
 }
 
 #[test]
@@ -268,6 +311,21 @@ async fn login_of_sso_is_exchanged_for_keys_while_it_is_good() {
     let old = World { env, home: world.home };
     assert_eq!(show(&old.source(None, None)).await, "SSO s t");
     assert!(portal.paths()[1].contains("role_name=ops&account_id=9"));
+}
+
+#[tokio::test]
+async fn login_of_the_console_is_asked_of_its_own_program() {
+    let world = World::new(&[]);
+    let script = r#"#!/bin/sh
+echo "{\"AccessKeyId\":\"$4\",\"SecretAccessKey\":\"$2\",\"SessionToken\":\"t\",\"Expiration\":\"2026-01-02T09:00:00Z\"}"
+"#;
+    let program = world.home.write_home("bin/aws", script);
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.home.write_home(".aws/config", "[profile my console]\nlogin_session = arn:aws:iam::1:user/me\n");
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let vars = world.env.vars.clone().with("PATH", path).with("AWS_PROFILE", "my console");
+    let console = World { env: Env { vars, ..world.env.clone() }, home: world.home };
+    assert_eq!(show(&console.source(None, None)).await, "my console export-credentials t");
 }
 
 #[tokio::test]

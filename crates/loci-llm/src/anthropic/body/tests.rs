@@ -8,6 +8,7 @@ use loci_core::raw::RawJson;
 use proptest::prelude::*;
 
 use super::*;
+use crate::clouds::HostIds;
 use crate::request::{ClearResults, SystemBlock, ToolSpec};
 
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
@@ -18,8 +19,9 @@ fn block(json: &str) -> Block {
 }
 
 fn text_of(request: &Request, features: Features) -> String {
-    let addressee = &Addressee::Api;
-    let body = write(request, Wording { features, addressee, betas: &[], cache_mark: Some(CACHE_MARK) });
+    let (addressee, overrides) = (&Addressee::Api(HostIds::Same), &BTreeMap::new());
+    let wording = Wording { features, addressee, overrides, betas: &[], cache_mark: Some(CACHE_MARK) };
+    let body = write(request, wording);
     serde_json::from_slice::<Value>(&body).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }

@@ -144,12 +144,12 @@ async fn expired_keys_are_renewed_once() {
 }
 
 #[tokio::test]
-async fn missing_credentials_and_unknown_clouds_are_said() {
+async fn missing_credentials_and_places_are_said() {
     let world = World::new([Step::text("never")]).await;
     let output = world.run(&ask(&world, &BEDROCK[..3]));
     assert!(output.stdout.contains("No Amazon credentials were found"), "{output:?}");
     for (variables, words) in [
-        (&[("CLAUDE_CODE_USE_MANTLE", "1")][..], "CLAUDE_CODE_USE_MANTLE"),
+        (&[("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1")][..], "ANTHROPIC_AWS_WORKSPACE_ID"),
         (&[("CLAUDE_CODE_USE_VERTEX", "1")], "ANTHROPIC_VERTEX_PROJECT_ID"),
         (&[("CLAUDE_CODE_USE_FOUNDRY", "1")], "ANTHROPIC_FOUNDRY_RESOURCE"),
     ] {
@@ -204,6 +204,84 @@ async fn foundry_takes_keys_and_tokens() {
     variables.push(("ANTHROPIC_FOUNDRY_AUTH_TOKEN", "foundry-token"));
     world.run(&ask(&world, &variables));
     assert_eq!(world.last_request().header("authorization"), Some("Bearer foundry-token"));
+}
+
+#[tokio::test]
+async fn ids_of_settings_are_sent_to_foundry_and_to_gateways() {
+    let world = World::new([Step::text("a"), Step::text("b")]).await;
+    let overrides =
+        json!({"modelOverrides": {"claude-opus-4-6": "my-opus", "claude-opus-5": "gateway-opus"}});
+    world.home.write_config("settings.json", overrides.to_string());
+    let foundry = [
+        ("CLAUDE_CODE_USE_FOUNDRY", "1"),
+        ("ANTHROPIC_FOUNDRY_BASE_URL", "{base}/anthropic"),
+        ("ANTHROPIC_FOUNDRY_API_KEY", "foundry-key"),
+        ("CLAUDE_CODE_SKIP_FOUNDRY_AUTH", "1"),
+    ];
+    world.run(&ask(&world, &foundry).args(["--model", "opus"]));
+    let request = world.last_request();
+    assert_eq!(request.json["model"], "my-opus");
+    assert_eq!(request.header("x-api-key"), Some("foundry-key"), "a key that is set is sent");
+    let gateway = [("ANTHROPIC_BASE_URL", "{base}"), ("ANTHROPIC_API_KEY", "key")];
+    world.run(&ask(&world, &gateway).args(["--model", "claude-opus-5"]));
+    assert_eq!(world.last_request().json["model"], "gateway-opus");
+}
+
+#[tokio::test]
+async fn turn_runs_over_claude_platform_on_aws() {
+    let world = World::new(turn()).await;
+    world.home.write("notes.txt", "one\n");
+    let mut variables = vec![
+        ("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1"),
+        ("ANTHROPIC_AWS_BASE_URL", "{base}"),
+        ("ANTHROPIC_AWS_WORKSPACE_ID", "wrkspc_1"),
+    ];
+    variables.extend(&BEDROCK[2..]);
+    let output = world.run(&ask(&world, &variables).args(["--model", "sonnet"]));
+    assert_eq!(result_of(&output)["result"], "It says one.", "{output:?}");
+    for request in &main_requests(&world) {
+        assert_eq!(request.route(), "/v1/messages");
+        check_aws_signature(request, SECRET).unwrap();
+        let scope = "/eu-west-1/aws-external-anthropic/aws4_request";
+        assert!(request.header("authorization").unwrap().contains(scope), "{request:?}");
+        assert_eq!(request.header("anthropic-workspace-id"), Some("wrkspc_1"));
+        assert_eq!(request.json["model"], "claude-sonnet-4-6");
+    }
+    variables.push(("ANTHROPIC_AWS_API_KEY", "workspace-key"));
+    world.run(&ask(&world, &variables));
+    let request = world.last_request();
+    assert_eq!((request.header("x-api-key"), request.header("authorization")), (Some("workspace-key"), None));
+    variables
+        .extend([("CLAUDE_CODE_SKIP_ANTHROPIC_AWS_AUTH", "1"), ("ANTHROPIC_AUTH_TOKEN", "of-the-gateway")]);
+    world.run(&ask(&world, &variables));
+    let request = world.last_request();
+    assert_eq!(request.header("authorization"), Some("Bearer of-the-gateway"));
+    assert_eq!(request.header("x-api-key"), None);
+}
+
+#[tokio::test]
+async fn mantle_serves_its_own_ids_beside_bedrock_and_all_alone() {
+    let world = World::new([Step::text("a"), Step::text("b"), Step::text("c")]).await;
+    let mut variables = BEDROCK.to_vec();
+    variables
+        .extend([("CLAUDE_CODE_USE_MANTLE", "1"), ("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "{base}/mantle")]);
+    let asked = |variables: &[(&str, &str)], model: &str| {
+        let output = world.run(&ask(&world, variables).args(["--model", model]));
+        assert_eq!(output.code, Some(0), "{output:?}");
+        world.last_request()
+    };
+    let request = asked(&variables, "anthropic.claude-haiku-4-5");
+    assert_eq!(request.route(), "/mantle/v1/messages");
+    assert_eq!(request.json["model"], "anthropic.claude-haiku-4-5");
+    check_aws_signature(&request, SECRET).unwrap();
+    assert!(request.header("authorization").unwrap().contains("/eu-west-1/bedrock-mantle/aws4_request"));
+    let request = asked(&variables, "haiku");
+    assert!(request.path.starts_with("/model/eu.anthropic.claude-haiku-4-5"), "{}", request.path);
+    let request = asked(&variables[1..], "claude-haiku-4-5");
+    assert_eq!(request.json["model"], "anthropic.claude-haiku-4-5");
+    variables.push(("CLAUDE_CODE_SKIP_MANTLE_AUTH", "1"));
+    let request = asked(&variables[1..], "sonnet");
+    assert_eq!((request.header("authorization"), request.header("x-api-key")), (None, None));
 }
 
 /// Answers every request with a token.

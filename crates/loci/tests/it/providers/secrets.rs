@@ -86,6 +86,18 @@ const CASES: &[Case] = &[
         sent: &["foundry-key-secret"],
     },
     Case {
+        name: "a key of a workspace on AWS",
+        variables: &[
+            ("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1"),
+            ("ANTHROPIC_AWS_BASE_URL", "{base}"),
+            ("ANTHROPIC_AWS_WORKSPACE_ID", "wrkspc_1"),
+            ("ANTHROPIC_AWS_API_KEY", "workspace-key-secret"),
+        ],
+        files: &[],
+        secrets: &["workspace-key-secret"],
+        sent: &["workspace-key-secret"],
+    },
+    Case {
         name: "a client at Entra",
         variables: &[
             ("CLAUDE_CODE_USE_FOUNDRY", "1"),
