@@ -9,7 +9,7 @@ use loci_testkit::PythonVenv;
 use serde_json::{Value, json};
 
 use super::{ask, configure, result_of, second_result, talk};
-use crate::support::World;
+use crate::support::{World, is_result, user};
 
 /// The server, which ends with the test.
 struct LocalServer {
@@ -117,4 +117,39 @@ async fn real_context_error_leads_to_compaction() {
     let said = result["result"].as_str().unwrap_or_default();
     assert!(!said.contains("does not fit"), "{result}");
     assert!(world.session().iter().any(|entry| entry["subtype"] == "compact_boundary"));
+}
+
+/// A window that the server alone tells is kept to: room is made before the conversation is refused. (The request for a
+/// summary may be: its instructions alone are thousands of tokens where a byte is one.)
+#[tokio::test]
+async fn real_window_of_32k_is_compacted_in_time() {
+    const WINDOW: u64 = 32_768;
+    let Some(server) = LocalServer::start(WINDOW) else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let world = World::new([]).await;
+    let models: Value = json!({"tiny": {"maxOutput": 64}});
+    configure(
+        &world,
+        json!({"local": {"protocol": "chat", "baseUrl": format!("{}/v1", server.address), "models": models}}),
+    );
+    let binary = talk("local/tiny").args(["--bare", "--tools", "", "--system-prompt", "Be brief."]);
+    let mut session = world.start(&binary);
+    // To this model a byte is a token: two prompts fill more than 70 % of the window.
+    for n_words in [2_400, 2_400, 1] {
+        session.write_json(&user(&"word ".repeat(n_words)));
+        let result = session.wait_for_json(is_result);
+        // Noise does not come to an end by itself; what counts is that it was read.
+        let said = result["result"].as_str().unwrap_or_default();
+        assert!(!said.contains("does not fit"), "{result}");
+    }
+    session.finish();
+    let entries = world.session();
+    let boundary = entries.iter().find(|entry| entry["subtype"] == "compact_boundary");
+    let metadata = &boundary.expect("the session is compacted")["compactMetadata"];
+    assert_eq!(metadata["trigger"], "auto", "{metadata}");
+    assert!(metadata["preTokens"].as_u64().is_some_and(|tokens| tokens < WINDOW), "{metadata}");
+    let words = entries.iter().map(Value::to_string).collect::<String>();
+    assert!(!words.contains("exceed_context_size_error"), "the conversation was not refused");
 }
