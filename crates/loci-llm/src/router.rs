@@ -16,11 +16,14 @@ use crate::client::Client;
 /// Puts a provider together.
 type Make = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
 
+/// Tells whether an id is a client's own.
+type HasId = fn(&str) -> bool;
+
 /// The providers of a run.
 pub struct Router {
     first: Result<Client, Failure>,
     /// Which ids of the first provider have another door, and that.
-    second: Option<(fn(&str) -> bool, Client)>,
+    second: Option<(HasId, Client)>,
     named: BTreeMap<String, Named>,
     announcer: Announcer,
 }
@@ -38,7 +41,7 @@ impl Router {
 
     /// Asks another client for the models whose ids are its own.
     #[must_use]
-    pub fn with_ids(mut self, has_id: fn(&str) -> bool, client: Client) -> Self {
+    pub fn with_ids(mut self, has_id: HasId, client: Client) -> Self {
         self.second = Some((has_id, client));
         self
     }
