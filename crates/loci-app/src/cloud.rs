@@ -8,6 +8,7 @@ mod azure;
 mod google;
 mod hosts;
 mod ini;
+mod report;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use crate::user_error::UserError;
 
 use aws::{AwsChain, AwsService, AwsSource, region};
 use google::{GoogleSource, project};
+
+pub(crate) use report::provider_status;
 
 /// How long a command that renews credentials may take.
 const RENEWAL_LIMIT: Duration = Duration::from_secs(180);

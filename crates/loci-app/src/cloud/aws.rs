@@ -179,16 +179,24 @@ pub(super) async fn renew(
 
 /// Returns the region: of the environment, else of the profile, else the usual one.
 pub(super) fn region(env: &Env) -> String {
+    region_and_source(env).0
+}
+
+/// Returns the region, and where it comes from if no variable says it.
+pub(super) fn region_and_source(env: &Env) -> (String, Option<&'static str>) {
     let said = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(|name| env.vars.non_empty(name));
     if let Some(region) = said.map(str::trim).find(|text| is_region(text)) {
-        return region.to_owned();
+        return (region.to_owned(), None);
     }
     let profile = profile_name(env);
     let files = [credentials_file(env), config_file(env)];
     let named = files.into_iter().filter_map(|file| {
         read_sections(&file).get(&profile)?.get("region").cloned().filter(|region| is_region(region))
     });
-    named.into_iter().next().unwrap_or_else(|| "us-east-1".to_owned())
+    match named.into_iter().next() {
+        Some(region) => (region, Some("of the AWS profile")),
+        None => ("us-east-1".to_owned(), Some("the usual one")),
+    }
 }
 
 fn profile_name(env: &Env) -> String {

@@ -4,6 +4,7 @@ use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{SessionCommands, cell, effort, mcp};
 use crate::COMPATIBLE_VERSION;
+use crate::cloud::provider_status;
 
 /// How a session stands, a row each: what it is, and its value. Rows of one topic stand together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +20,7 @@ impl StatusReport {
         let shown = |path: &std::path::Path| ctx.places.display_path(path);
         let row = |name: &str, value: String| (name.to_owned(), value);
         let (level, _) = effort::current(session);
-        let program = vec![
+        let mut program = vec![
             row(
                 "Version",
                 format!(
@@ -31,6 +32,7 @@ impl StatusReport {
             row("Credentials", session.api_key_source.clone()),
             row("Config home", shown(commands.home.root())),
         ];
+        program.extend(provider_status(&commands.env));
         let mut of_session = vec![row("Session", session.session.to_string())];
         of_session.extend(session.title.clone().map(|title| row("Name", title)));
         of_session.push(row("Directory", shown(&session.cwd)));
