@@ -222,10 +222,23 @@ pub(super) fn project(env: &Env) -> Result<String, UserError> {
     let said = file
         .as_ref()
         .and_then(|(_, file)| file["project_id"].as_str().or_else(|| file["quota_project_id"].as_str()));
-    said.map(str::to_owned).ok_or_else(|| {
+    said.map(str::to_owned).or_else(|| gcloud_project(env)).ok_or_else(|| {
         UserError::new("CLAUDE_CODE_USE_VERTEX is set, but not the project that pays")
             .hint("Set ANTHROPIC_VERTEX_PROJECT_ID.")
     })
+}
+
+/// Returns the project of gcloud's own configuration that is active (`gcloud config set project`).
+fn gcloud_project(env: &Env) -> Option<String> {
+    if let Some(project) = env.vars.non_empty("CLOUDSDK_CORE_PROJECT") {
+        return Some(project.trim().to_owned());
+    }
+    let read = |path: PathBuf| loci_stdx::read_regular_to_string(path).ok();
+    let named = env.vars.non_empty("CLOUDSDK_ACTIVE_CONFIG_NAME").map(str::to_owned);
+    let named = named.or_else(|| read(gcloud_dir(env).join("active_config")));
+    let name = named.as_deref().map_or("default", str::trim);
+    let file = read(gcloud_dir(env).join("configurations").join(format!("config_{name}")))?;
+    super::ini::parse(&file).get("core")?.get("project").cloned().filter(|project| !project.is_empty())
 }
 
 fn gcloud_dir(env: &Env) -> PathBuf {
@@ -407,5 +420,23 @@ mod tests {
             let said = show(&GoogleSource::new(env(&home, &vars), None, Announcer::default())).await;
             assert!(said.contains(expected) && !said.contains("id-1"), "{file}: {said}");
         }
+    }
+
+    #[test]
+    fn project_of_the_active_configuration_of_gcloud_comes_last() {
+        let home = TestHome::new();
+        let shown = |vars: &[(&str, &str)]| {
+            project(&env(&home, vars)).unwrap_or_else(|error| error.message().to_owned())
+        };
+        assert!(shown(&[]).contains("not the project that pays"));
+        let configurations = ".config/gcloud/configurations";
+        home.write_home(format!("{configurations}/config_default"), "[core]\nproject = usual\n");
+        home.write_home(format!("{configurations}/config_work"), "[core]\naccount = me\nproject = of-work\n");
+        assert_eq!(shown(&[]), "usual");
+        home.write_home(".config/gcloud/active_config", "work\n");
+        assert_eq!(shown(&[]), "of-work");
+        assert_eq!(shown(&[("CLOUDSDK_ACTIVE_CONFIG_NAME", "default")]), "usual");
+        assert_eq!(shown(&[("CLOUDSDK_CORE_PROJECT", "said")]), "said");
+        assert_eq!(shown(&[("GOOGLE_CLOUD_PROJECT", "named")]), "named");
     }
 }
