@@ -148,8 +148,24 @@ async fn no_secret_of_a_cloud_is_said_anywhere() {
         assert!(output.stdout.contains("refused: "), "{}: {output:?}", case.name);
         let sessions = world.home.sessions().into_iter().map(|path| std::fs::read_to_string(path).unwrap());
         let said: Vec<String> = sessions.chain([trace, output.stdout, output.stderr]).collect();
+        let own: Vec<_> = case.files.iter().map(|(path, _)| world.home.home().join(path)).collect();
         for secret in case.secrets {
+            for path in files_below(&world.home.home()).into_iter().filter(|path| !own.contains(path)) {
+                let bytes = std::fs::read(&path).unwrap_or_default();
+                let is_there = bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
+                assert!(!is_there, "{}: {secret} in {}", case.name, path.display());
+            }
             assert!(!said.iter().any(|text| text.contains(secret)), "{}: {secret} in {said:?}", case.name);
         }
     }
+}
+
+/// Returns all files of a directory, however deep.
+fn files_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let files = entries.map(|entry| entry.path()).flat_map(|path| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    });
+    files.collect()
 }
