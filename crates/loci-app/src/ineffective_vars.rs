@@ -63,6 +63,24 @@ const VALUES: &[(&str, &str)] = &[
 const OFF_SWITCHES: &[(&str, &str)] =
     &[("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "set `syntaxHighlightingDisabled` in the settings")];
 
+/// Tells whether a value has the form it must have.
+type HasForm = fn(&str) -> bool;
+
+/// Variables whose values must have a form, and which; any other value counts as none.
+const FORMS: &[(&str, HasForm, &str)] = &[
+    ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, "a number of milliseconds"),
+    ("CLAUDE_CODE_EFFORT_LEVEL", is_effort, "one of low, medium, high, xhigh, max and auto"),
+    ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", is_number, "a number of tokens"),
+];
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u64>().is_ok_and(|number| number > 0)
+}
+
+fn is_effort(text: &str) -> bool {
+    ["low", "medium", "high", "xhigh", "max", "auto"].contains(&text)
+}
+
 /// The variable that names the shell of commands, which is bash.
 const SHELL: &str = "CLAUDE_CODE_SHELL";
 
@@ -74,7 +92,12 @@ pub(crate) fn ineffective_vars(vars: &Vars) -> Vec<String> {
     let shell = is_other_shell.then_some(&(SHELL, "commands run in bash"));
     let off = OFF_SWITCHES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(is_off));
     let all = switches.chain(values).chain(off).chain(shell);
-    all.map(|(name, why)| format!("{name} has no effect in loci: {why}")).collect()
+    let all = all.map(|(name, why)| format!("{name} has no effect in loci: {why}"));
+    let misshapen = FORMS.iter().filter_map(|(name, is_right, wanted)| {
+        let value = vars.non_empty(name)?.trim();
+        (!is_right(value)).then(|| format!("{name} has no effect: `{value}` is not {wanted}"))
+    });
+    all.chain(misshapen).collect()
 }
 
 /// Tells whether a value says that nothing is wanted.
@@ -99,12 +122,17 @@ mod tests {
             ("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "false"),
             ("DISABLE_TELEMETRY", "1"),
             ("ANTHROPIC_PROFILE", ""),
+            ("CLAUDE_CODE_EFFORT_LEVEL", "hihg"),
+            ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32k"),
+            ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", "120000"),
         ];
         expect![[r#"
             CLAUDE_CODE_ENABLE_TELEMETRY has no effect in loci: nothing is exported; `loci stats` has the figures
             CLAUDE_CODE_SCRIPT_CAPS has no effect in loci: calls of scripts are not counted; deny them with a permission rule
             CLAUDE_CODE_SYNTAX_HIGHLIGHT has no effect in loci: set `syntaxHighlightingDisabled` in the settings
-            CLAUDE_CODE_SHELL has no effect in loci: commands run in bash"#]]
+            CLAUDE_CODE_SHELL has no effect in loci: commands run in bash
+            CLAUDE_CODE_EFFORT_LEVEL has no effect: `hihg` is not one of low, medium, high, xhigh, max and auto
+            CLAUDE_CODE_MAX_CONTEXT_TOKENS has no effect: `32k` is not a number of tokens"#]]
         .assert_eq(&ineffective_vars(&vars.into_iter().collect()).join("\n"));
         let bash = [("CLAUDE_CODE_SHELL", "/opt/homebrew/bin/bash")];
         assert_eq!(ineffective_vars(&bash.into_iter().collect()), [""; 0]);
