@@ -11,6 +11,7 @@ mod manifest;
 mod options;
 mod parts;
 mod policy;
+mod source_match;
 mod variables;
 
 pub use catalogue::{Renamed, catalogue_problems, joined_manifest, renamed};

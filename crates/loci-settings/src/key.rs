@@ -133,6 +133,12 @@ pub enum Trust {
     PermissionMode,
 }
 
+/// Other spellings of keys, and which is meant.
+const ALIASES: [(&str, &str); 2] = [
+    ("additionalMarketplaces", "extraKnownMarketplaces"),
+    ("allowedMarketplaces", "strictKnownMarketplaces"),
+];
+
 impl Key {
     /// Returns all keys in the order of their topics.
     pub fn all() -> &'static [Self] {
@@ -142,6 +148,12 @@ impl Key {
     /// Returns the key of this path.
     pub fn find(path: &str) -> Option<&'static Self> {
         Self::all().iter().find(|key| key.path == path)
+    }
+
+    /// Returns the key that has this as another spelling.
+    pub fn by_alias(path: &str) -> Option<&'static Self> {
+        let (_, meant) = ALIASES.iter().find(|(alias, _)| *alias == path)?;
+        Self::find(meant)
     }
 
     /// Tells whether `path` is an object that holds keys of its own, such as `permissions`.

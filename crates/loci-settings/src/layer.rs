@@ -117,7 +117,13 @@ impl LayerReader<'_> {
         for member in members {
             let path = if group.is_empty() { member.key.clone() } else { format!("{group}.{}", member.key) };
             let is_plain = !member.key.contains('.');
-            match Key::find(&path) {
+            let alias = Key::by_alias(&path);
+            if let Some(key) = alias.filter(|key| members.iter().any(|other| other.key == key.path)) {
+                let message = format!("`{}` is set, too, and counts; this is ignored", key.path);
+                self.report(Severity::Warning, member.start, &path, message, "keep one of them");
+                continue;
+            }
+            match Key::find(&path).or(alias) {
                 Some(key) if is_plain => match self.take(key, member) {
                     true => recover::search_taken(key.kind, member, misplaced),
                     false => recover::search(member, misplaced),

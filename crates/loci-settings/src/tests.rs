@@ -1,5 +1,6 @@
 //! Settings from text to meaning: what is read, what is said, what counts.
 
+mod aliases;
 mod closed;
 mod never_lost;
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::source_match::{allows, blocks};
+
 /// Which marketplaces may be used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MarketplacePolicy {
@@ -21,15 +23,14 @@ impl MarketplacePolicy {
 
     /// Says why a marketplace of this source may not be used; none where it may.
     pub fn refusal(&self, source: Option<&Value>) -> Option<String> {
-        let is_blocked =
-            |source: &Value| self.blocked.iter().any(|entry| !is_known(entry) || covers(entry, source));
+        let is_blocked = |source: &Value| self.blocked.iter().any(|entry| blocks(entry, source));
         if !self.blocked.is_empty() && source.is_none_or(is_blocked) {
             return Some(
                 "its marketplace is blocked by the administrator (`blockedMarketplaces`)".to_owned(),
             );
         }
         let allowed = self.allowed.as_ref()?;
-        let is_allowed = source.is_some_and(|source| allowed.iter().any(|entry| covers(entry, source)));
+        let is_allowed = source.is_some_and(|source| allowed.iter().any(|entry| allows(entry, source)));
         (!is_allowed).then(|| {
             "its marketplace is none of those that the administrator allows (`strictKnownMarketplaces`)"
                 .to_owned()
@@ -85,40 +86,6 @@ fn is_owners(source: &Value) -> bool {
 
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
-}
-
-/// Tells whether an entry is of a kind that can be compared. One that cannot blocks everything and allows nothing.
-fn is_known(entry: &Value) -> bool {
-    matches!(
-        text(entry, "source"),
-        Some("github" | "git" | "url" | "npm" | "file" | "directory" | "skills-dir")
-    )
-}
-
-/// Tells whether an entry of a list is about a source.
-fn covers(entry: &Value, source: &Value) -> bool {
-    let Some(kind) = text(entry, "source") else { return false };
-    if Some(kind) != text(source, "source") {
-        return false;
-    }
-    let same = |key: &str| text(entry, key).is_some() && text(entry, key) == text(source, key);
-    let same_if_said = |key: &str| text(entry, key).is_none() || text(entry, key) == text(source, key);
-    match kind {
-        "github" => is_repo(entry, source) && same_if_said("ref") && same_if_said("path"),
-        "git" | "url" => same("url") && same_if_said("ref") && same_if_said("path"),
-        "npm" => same("package"),
-        "file" | "directory" => same("path"),
-        "skills-dir" => true,
-        _ => false,
-    }
-}
-
-fn is_repo(entry: &Value, source: &Value) -> bool {
-    let (Some(wanted), Some(repo)) = (text(entry, "repo"), text(source, "repo")) else { return false };
-    match wanted.strip_suffix("/*") {
-        Some(owner) => repo.split_once('/').is_some_and(|(it, _)| it.eq_ignore_ascii_case(owner)),
-        None => repo.eq_ignore_ascii_case(wanted),
-    }
 }
 
 /// What only plugins, and the administrator, may add.
@@ -181,11 +148,12 @@ mod tests {
             ),
             (json!([github]), json!(null), Some(&dir), true),
             (json!([github]), json!(null), None, true),
-            (json!([{"source": "hostPattern", "hostPattern": ".*"}]), json!(null), Some(&github), true),
+            (json!([{"source": "hostPattern", "hostPattern": ".*"}]), json!(null), Some(&github), false),
+            (json!([{"source": "strange", "repo": "acme/tools"}]), json!(null), Some(&github), true),
             (json!(null), json!([github]), Some(&github), true),
             (json!(null), json!([github]), Some(&dir), false),
             (json!(null), json!([github]), None, true),
-            (json!(null), json!([{"source": "hostPattern", "hostPattern": "x"}]), Some(&dir), true),
+            (json!(null), json!([{"source": "strange"}]), Some(&dir), true),
             (json!([dir]), json!([dir]), Some(&dir), true),
         ] {
             let some = |value: &Value| (!value.is_null()).then(|| value.clone());

@@ -8,6 +8,7 @@ use loci_app::plugins::{extra_marketplaces, marketplace_policy, plugins_dir, wri
 use loci_core::plugin::{PluginId, imitation_refusal, is_plugin_name, reserved_refusal};
 use loci_settings::Scope;
 use loci_settings::edit::set;
+use loci_settings::jsonc::{self, Tree};
 use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::config::{
     PluginState, clone_repository, copy_plugin, edit_plugin_file, edit_settings, marketplace_manifest,
@@ -23,6 +24,8 @@ use crate::config::{SettingsContext, pretty, to_user_error};
 const FILE: &str = "known_marketplaces.json";
 /// The setting that names marketplaces.
 const EXTRA: &str = "extraKnownMarketplaces";
+/// Another spelling of it.
+const EXTRA_ALIAS: &str = "additionalMarketplaces";
 /// How long what was fetched counts as what is there, in milliseconds.
 const FRESH_MILLIS: i64 = 30_000;
 /// The file in the copy of a repository that says which commit it is.
@@ -102,10 +105,21 @@ fn add(
 fn declare(ctx: &SettingsContext, name: &str, source: &Value, scope: Scope) -> Result<String, UserError> {
     let (file, options) = ctx.file(scope);
     ctx.keep_private(scope, &file)?;
-    let path = [EXTRA, name];
+    // Where the file has the other spelling, an entry under the first would hide all of its.
+    let text = loci_stdx::read_regular_to_string(&file).unwrap_or_default();
+    let is_aliased = has_key(&text, EXTRA_ALIAS) && !has_key(&text, EXTRA);
+    let path = [if is_aliased { EXTRA_ALIAS } else { EXTRA }, name];
     edit_settings(&ctx.home, &file, &options, |text| set(text, &path, &json!({"source": source})))
         .map_err(|error| to_user_error(&error))?;
     Ok(format!("{name} is named in {}\n", ctx.places.display_path(&file)))
+}
+
+/// Tells whether the text of a settings file sets a key.
+fn has_key(text: &str, key: &str) -> bool {
+    match jsonc::parse(text).root.map(|root| root.tree) {
+        Some(Tree::Object(members)) => members.iter().any(|member| member.key == key),
+        _ => false,
+    }
 }
 
 /// A marketplace that was fetched and written down.
@@ -309,7 +323,8 @@ fn remove(ctx: &SettingsContext, name: &str, scope: Option<Scope>) -> Result<Str
         .into_iter()
         .filter(|it| scope.is_none_or(|meant| meant == *it))
     {
-        if ctx.unset(&[EXTRA, name], scope)? {
+        let is_aliased = ctx.unset(&[EXTRA_ALIAS, name], scope)?;
+        if ctx.unset(&[EXTRA, name], scope)? || is_aliased {
             let (file, _) = ctx.file(scope);
             out += &format!("{name} is not named in {} any more\n", ctx.places.display_path(&file));
         }
