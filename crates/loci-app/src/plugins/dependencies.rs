@@ -1,4 +1,4 @@
-//! Plugins that need others: what is missing is said, and a plugin whose needs are not met by the version there is stays off.
+//! Plugins that need others: one whose needs are not met, or not by the version there is, stays off, and what it needs is said.
 
 use loci_core::plugin::{INLINE_MARKETPLACE, PluginProblem, SKILLS_DIR_MARKETPLACE, version_fits};
 use loci_storage::config::InstalledPlugin;
@@ -6,9 +6,9 @@ use loci_storage::config::InstalledPlugin;
 use super::{RunPlugin, RunPlugins};
 
 impl RunPlugins {
-    /// Says which plugins miss others. One that has the wrong version of another beside it is turned off.
+    /// Turns off plugins that miss others, and those that have the wrong version of another beside them.
     pub(super) fn check_dependencies(&mut self) {
-        while let Some((place, problem)) = self.unfit() {
+        while let Some((place, problem)) = self.unfit().or_else(|| self.unmet()) {
             let plugin = self.plugins.remove(place);
             self.problems.push(problem);
             self.disabled.push(InstalledPlugin {
@@ -23,9 +23,6 @@ impl RunPlugins {
                 id: plugin.folder.id,
             });
         }
-        let missing: Vec<PluginProblem> =
-            self.plugins.iter().flat_map(|plugin| self.missing(plugin)).collect();
-        self.problems.extend(missing);
     }
 
     /// Finds a plugin whose needs the versions there are do not meet.
@@ -48,22 +45,22 @@ impl RunPlugins {
         })
     }
 
-    fn missing(&self, plugin: &RunPlugin) -> Vec<PluginProblem> {
-        let id = &plugin.folder.id;
-        let needs = plugin.folder.manifest.dependencies.iter();
-        let missing = needs
-            .filter(|it| self.find_enabled(plugin, &it.name, it.marketplace.as_deref()).is_none())
-            .map(|it| it.id(&id.marketplace));
-        let say = |needed: loci_core::plugin::PluginId| {
-            let message = match self.disabled.iter().any(|it| it.id.name == needed.name) {
-                true => format!("it needs `{needed}`, which is off; run `loci plugin enable {needed}`"),
+    /// Finds a plugin that needs one which is not there.
+    fn unmet(&self) -> Option<(usize, PluginProblem)> {
+        self.plugins.iter().enumerate().find_map(|(place, plugin)| {
+            let id = &plugin.folder.id;
+            let mut needs = plugin.folder.manifest.dependencies.iter();
+            let missing = needs
+                .find(|it| self.find_enabled(plugin, &it.name, it.marketplace.as_deref()).is_none())?
+                .id(&id.marketplace);
+            let message = match self.disabled.iter().any(|it| it.id.name == missing.name) {
+                true => format!("it needs `{missing}`, which is off; it stays off until `loci plugin enable {missing}`"),
                 false => {
-                    format!("it needs `{needed}`, which is not installed; run `loci plugin install {needed}`")
+                    format!("it needs `{missing}`, which is not installed; it stays off until `loci plugin install {missing}`")
                 }
             };
-            PluginProblem::new(id, "dependency_missing", message)
-        };
-        missing.map(say).collect()
+            Some((place, PluginProblem::new(id, "dependency_missing", message)))
+        })
     }
 
     /// Finds a plugin that is on. For one that comes from no marketplace, any marketplace is right.

@@ -104,22 +104,27 @@ async fn missing_and_unfit_needs_are_named_at_start() {
     let world = World::new(Step::text("done")).await;
     for (name, manifest) in [
         ("app", json!({"name": "app", "dependencies": ["gone"]})),
+        ("top", json!({"name": "top", "dependencies": ["app"]})),
         ("old", json!({"name": "old", "dependencies": [{"name": "base", "version": "^2"}]})),
         ("base", json!({"name": "base", "version": "1.0.0"})),
     ] {
         world.home.write(format!("{name}/.claude-plugin/plugin.json"), manifest.to_string());
         world.home.write(format!("{name}/skills/{name}s/SKILL.md"), "x");
     }
-    let output =
-        world.run(&print(["hi", "--plugin-dir", "app", "--plugin-dir", "old", "--plugin-dir", "base"]));
+    let dirs = ["app", "top", "old", "base"].into_iter().flat_map(|name| ["--plugin-dir", name]);
+    let output = world.run(&print(["hi"]).args(dirs));
     for part in [
-        "needs `gone@inline`, which is not installed",
+        "needs `gone@inline`, which is not installed; it stays off",
+        "needs `app@inline`, which is off; it stays off",
         "`base@inline` in version ^2, and 1.0.0 is there; it stays off",
     ] {
         assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
     }
     let sent = String::from_utf8_lossy(&world.last_request().body).into_owned();
-    assert!(sent.contains("app:apps") && !sent.contains("old:olds"), "{sent}");
+    assert!(sent.contains("base:bases"), "{sent}");
+    for gone in ["app:apps", "top:tops", "old:olds"] {
+        assert!(!sent.contains(gone), "{gone}: {sent}");
+    }
 }
 
 #[tokio::test]
