@@ -3,6 +3,7 @@
 //! Directories are compared by what lies in them before each turn rather than watched: a change counts from the next
 //! turn on, on every file system.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,7 @@ use loci_stdx::open_regular;
 
 use super::SettingsSources;
 
-/// How deep directories may lie, which also ends links that go in circles.
+/// How deep directories may lie.
 const DEPTH_LIMIT: usize = 8;
 /// How many files a directory may have.
 const COUNT_LIMIT: usize = 1_000;
@@ -116,8 +117,9 @@ pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<FilePrint
 
 /// Returns the Markdown files below a directory, in the order of their paths.
 pub(super) fn markdown_files(dir: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    collect(dir, DEPTH_LIMIT, &mut files);
+    let mut walk = MarkdownWalk { top: dir, files: Vec::new(), linked: HashSet::new() };
+    walk.collect(dir, DEPTH_LIMIT);
+    let mut files = walk.files;
     files.sort();
     files.truncate(COUNT_LIMIT);
     files
@@ -128,25 +130,43 @@ pub(super) fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        if files.len() > COUNT_LIMIT * 2 {
-            return;
-        }
-        let path = entry.path();
-        // Only a link has to be looked behind.
-        let is_dir = match entry.file_type() {
-            Ok(kind) if !kind.is_symlink() => kind.is_dir(),
-            _ => path.is_dir(),
-        };
-        if is_dir {
-            if depth > 0 {
-                collect(&path, depth - 1, files);
+/// A walk through a directory.
+struct MarkdownWalk<'a> {
+    top: &'a Path,
+    files: Vec<PathBuf>,
+    /// Where links led to. Each is gone into once: many links in circles would have no end that anybody could wait for.
+    linked: HashSet<PathBuf>,
+}
+
+impl MarkdownWalk<'_> {
+    fn collect(&mut self, dir: &Path, depth: usize) {
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        for entry in entries.filter_map(Result::ok) {
+            if self.files.len() > COUNT_LIMIT * 2 {
+                return;
             }
-        } else if is_markdown(&path) {
-            files.push(path);
+            let path = entry.path();
+            // Only a link has to be looked behind.
+            let is_dir = match entry.file_type() {
+                Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+                _ if !path.is_dir() => false,
+                _ if self.is_new(&path) => true,
+                _ => continue,
+            };
+            match is_dir {
+                true if depth > 0 => self.collect(&path, depth - 1),
+                true => {}
+                false if is_markdown(&path) => self.files.push(path),
+                false => {}
+            }
         }
+    }
+
+    fn is_new(&mut self, link: &Path) -> bool {
+        if self.linked.is_empty() {
+            self.linked.extend(fs::canonicalize(self.top));
+        }
+        fs::canonicalize(link).is_ok_and(|target| self.linked.insert(target))
     }
 }
 

@@ -282,7 +282,9 @@ mod tests {
         std::os::unix::fs::symlink(skills.join("a"), skills.join("b")).unwrap();
         let commands = dir.path().join("home/.claude/commands");
         fs::create_dir_all(&commands).unwrap();
-        std::os::unix::fs::symlink(&commands, commands.join("again")).unwrap();
+        for n in 0..20 {
+            std::os::unix::fs::symlink(&commands, commands.join(format!("again{n}"))).unwrap();
+        }
         assert_eq!(names(&discover_skills(&places(dir.path()))), ["user a x"]);
     }
 

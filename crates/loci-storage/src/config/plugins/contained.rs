@@ -11,11 +11,13 @@ use std::path::{Component, Path, PathBuf};
 
 use loci_stdx::{EntryKind, RealDir};
 
-use super::super::definition_files::{into_text, is_markdown, markdown_files, read_limited, read_opened};
+use super::super::definition_files::{into_text, is_markdown, read_limited, read_opened};
 use super::is_within;
 
 /// How many entries of a directory are looked at.
 const COUNT_LIMIT: usize = 2_000;
+/// How deep directories may lie.
+const DEPTH_LIMIT: usize = 8;
 
 /// A directory whose files are read.
 pub(super) struct ContainedDir {
@@ -28,6 +30,12 @@ pub(super) struct ContainedDir {
     plain: HashSet<PathBuf>,
     /// What is wrong with its files.
     pub(super) problems: Vec<String>,
+}
+
+/// Markdown files that were found, and the directories that links led to.
+struct MarkdownWalk {
+    files: Vec<PathBuf>,
+    linked: HashSet<PathBuf>,
 }
 
 impl ContainedDir {
@@ -147,14 +155,41 @@ impl ContainedDir {
     }
 
     /// Returns the Markdown files in a directory inside, and those of the directories in it, by path.
-    pub(super) fn markdown_files(&self, path: &Path) -> Vec<PathBuf> {
-        let entries = self.entries(path);
-        // Only what has directories in it has to be walked.
-        if !entries.iter().all(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Other)) {
-            return markdown_files(path);
+    pub(super) fn markdown_files(&mut self, path: &Path) -> Vec<PathBuf> {
+        let mut walk = MarkdownWalk { files: Vec::new(), linked: HashSet::from([path.to_owned()]) };
+        self.collect_markdown(path, path, DEPTH_LIMIT, &mut walk);
+        walk.files.sort();
+        walk.files.truncate(COUNT_LIMIT);
+        walk.files
+    }
+
+    /// Takes what lies in `real`, which is called `named`. A directory that several links lead to is looked at once, so that
+    /// links in circles end.
+    fn collect_markdown(&mut self, real: &Path, named: &Path, depth: usize, walk: &mut MarkdownWalk) {
+        for (name, kind) in self.entries(real) {
+            if walk.files.len() > COUNT_LIMIT {
+                return;
+            }
+            let path = named.join(&name);
+            let inner = match kind {
+                EntryKind::Dir => Some(real.join(&name)),
+                EntryKind::File | EntryKind::Other => None,
+                EntryKind::Link => match self.real(&real.join(&name)) {
+                    Some(target) if self.is_dir(&target) => match walk.linked.insert(target.clone()) {
+                        true => Some(target),
+                        false => continue,
+                    },
+                    Some(_) => None,
+                    None => continue,
+                },
+            };
+            match inner {
+                Some(dir) if depth > 0 => self.collect_markdown(&dir, &path, depth - 1, walk),
+                Some(_) => {}
+                None if is_markdown(&path) => walk.files.push(path),
+                None => {}
+            }
         }
-        let paths = entries.into_iter().map(|(name, _)| path.join(name));
-        paths.filter(|path| is_markdown(path)).collect()
     }
 
     fn relative(&self, path: &Path) -> String {

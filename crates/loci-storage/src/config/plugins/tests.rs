@@ -197,6 +197,30 @@ fn huge_front_matter_and_links_in_circles_cost_themselves() {
     assert!(said.matches("larger than 1 MiB").count() >= 4, "{said}");
 }
 
+/// Directories of commands, agents and styles are gone through without a look outside, and in a bounded time.
+#[test]
+fn links_in_directories_of_definitions_lead_neither_out_nor_round_for_ever() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path().join("outside/steal.md"), "secret");
+    let root = plugin(dir.path(), "p", &[("commands/fix.md", "x"), ("shared/deep/more.md", "y")]);
+    for part in ["commands", "agents", "output-styles"] {
+        fs::create_dir_all(root.join(part)).unwrap();
+        symlink(dir.path().join("outside"), root.join(part).join("out")).unwrap();
+        for n in 0..20 {
+            symlink(".", root.join(part).join(format!("round{n}"))).unwrap();
+        }
+    }
+    symlink("../shared", root.join("commands/shared")).unwrap();
+    let found = given(&root);
+    let names: Vec<&str> = found.skills.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["p:fix", "p:shared:deep:more"]);
+    assert!(found.agents.is_empty() && found.styles.is_empty());
+    for part in ["commands", "agents", "output-styles"] {
+        let said = format!("`{part}/out` leads out of the plugin");
+        assert!(messages(&found.problems).contains(&said), "{}", messages(&found.problems));
+    }
+}
+
 fn installed(dir: &Path, plugins: &Value) -> PluginPlaces<'static> {
     write(dir.join("plugins/installed_plugins.json"), &json!({"version": 2, "plugins": plugins}).to_string());
     PluginPlaces {
