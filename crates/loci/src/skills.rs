@@ -8,7 +8,7 @@ use loci_app::skills::{ReadSkills, SkillOptions};
 use loci_app::{RunOptions, UserError};
 use loci_context::prose_tokens;
 use loci_core::skill::{SkillDefinition, SkillKind, SkillOverride, SkillRegistry};
-use loci_stdx::{Env, single_line};
+use loci_stdx::{Env, printable, single_line};
 use serde_json::{Value, json};
 
 use crate::args::Args;
@@ -49,11 +49,14 @@ pub(crate) fn run(env: &Env, args: &SkillsArgs) -> Result<u8, UserError> {
             let flags = Args::try_parse_from(line)
                 .map_err(|error| UserError::new(error.render().to_string().trim_end().to_owned()))?;
             let (registry, problems) = read(env, &flags.options()?)?;
-            if *json { pretty(&list_json(&registry, &problems)) } else { list_text(&registry, &problems) }
+            match *json {
+                true => pretty(&list_json(&registry, &problems)),
+                false => printable(&list_text(&registry, &problems)),
+            }
         }
         Verb::Show { name } => {
             let (registry, _) = read(env, &RunOptions::default())?;
-            show(&registry, name.strip_prefix('/').unwrap_or(name))?
+            printable(&show(&registry, name.strip_prefix('/').unwrap_or(name))?)
         }
     };
     write(&text)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use loci_app::UserError;
 use loci_app::plugins::{RunPlugins, plugins_dir};
 use loci_context::prose_tokens;
+use loci_stdx::visible;
 use loci_storage::config::{PluginFolder, read_plugin_state};
 
 use super::find;
@@ -73,19 +74,24 @@ fn describe_unused(ctx: &SettingsContext, plugins: &RunPlugins, name: &str) -> R
 
 fn problems_of(plugins: &RunPlugins, id: &str) -> String {
     let own = plugins.problems.iter().filter(|problem| problem.plugin == id);
-    own.map(|problem| format!("! {}\n", problem.message)).collect()
+    own.map(|problem| format!("! {}\n", one_line(&problem.message))).collect()
+}
+
+/// Returns what a plugin's files say as one line that shows all of itself.
+pub(super) fn one_line(text: &str) -> String {
+    visible(&text.trim_end().replace('\n', "\\n"))
 }
 
 /// Returns what a plugin is and brings.
 pub(super) fn describe(folder: &PluginFolder) -> String {
     let manifest = &folder.manifest;
-    let name = manifest.display_name.as_deref().map(|name| format!("{name}  ")).unwrap_or_default();
-    let version = folder.version().unwrap_or("no version");
+    let name = manifest.display_name.as_deref().map(|name| one_line(name) + "  ").unwrap_or_default();
+    let version = one_line(folder.version().unwrap_or("no version"));
     let mut out =
         format!("{name}{}  {version}  ({}, {})\n", folder.id, folder.scope.as_str(), folder.root.display());
     let author = manifest.author.as_ref().map(|author| format!("by {author}"));
     for line in [&manifest.description, &author].into_iter().flatten() {
-        out += &format!("{line}\n");
+        out += &format!("{}\n", one_line(line));
     }
     let skills: u64 =
         folder.skills.iter().filter(|it| it.is_for_model).map(|it| prose_tokens(&it.summary())).sum();
@@ -97,13 +103,14 @@ pub(super) fn describe(folder: &PluginFolder) -> String {
     }
     out += &folder.runs().iter().map(|line| format!("{line}\n")).collect::<String>();
     for style in &folder.styles {
-        out += &format!("output style {}\n", style.name);
+        out += &format!("output style {}\n", one_line(&style.name));
     }
     for theme in &folder.themes {
         out += &format!("theme {}\n", theme.slug);
     }
     for dependency in &manifest.dependencies {
-        let version = dependency.version.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+        let version = dependency.version.as_deref().map(|it| " ".to_owned() + &one_line(it));
+        let version = version.unwrap_or_default();
         out += &format!("needs {}{version}\n", dependency.id(&folder.id.marketplace));
     }
     out += &folder.unused.iter().map(|dir| unused_note(dir)).collect::<String>();

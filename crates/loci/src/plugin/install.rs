@@ -20,7 +20,7 @@ use super::ScopeArgs;
 use super::ask::ask_options;
 use super::configure::{parse_options, store_options};
 use super::dependencies::{fetch_needed, needed_and_off};
-use super::details::describe;
+use super::details::{describe, one_line};
 use super::marketplace::{COMMIT_FILE, add_named_marketplace, refresh_marketplace, tempfile_dir};
 use super::prune::prune_orphans;
 use super::releases::{Listed, VersionRange, find_release, fits_all, installed_ranges, listed};
@@ -161,8 +161,8 @@ fn put_in_place(
     let by_default = by_default.unwrap_or(fetched.folder.manifest.is_enabled_by_default);
     let is_on = by_default || reason == Reason::Needed;
     write_enabled(ctx, id, scope, Some(is_on))?;
-    out += &left.iter().map(|line| format!("! {line}\n")).collect::<String>();
-    out += &fetched.folder.problems.iter().map(|it| format!("! {}\n", it.message)).collect::<String>();
+    let problems = fetched.folder.problems.iter().map(|it| &it.message);
+    out += &left.iter().chain(problems).map(|line| format!("! {}\n", one_line(line))).collect::<String>();
     let word = if is_on { "on" } else { "off; `loci plugin enable` turns it on" };
     Ok(out + &format!("Installed {id} {version}; it is {word}\n"))
 }
@@ -220,7 +220,7 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
         }
     })
     .map_err(UserError::new)?;
-    out += &left.iter().map(|line| format!("! {line}\n")).collect::<String>();
+    out += &left.iter().map(|line| format!("! {}\n", one_line(line))).collect::<String>();
     let old = old.version.as_deref().unwrap_or("no version");
     Ok(out
         + &format!(

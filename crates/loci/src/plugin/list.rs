@@ -8,6 +8,7 @@ use loci_core::plugin::PluginId;
 use loci_storage::config::{PluginState, marketplace_manifest, read_plugin_state};
 use serde_json::{Value, json};
 
+use super::details::one_line;
 use crate::config::{SettingsContext, pretty};
 
 #[derive(Debug, clap::Args)]
@@ -115,7 +116,7 @@ fn offered(state: &PluginState) -> Vec<Value> {
 fn text(plugins: &RunPlugins) -> String {
     let mut out: String = plugins.plugins.iter().map(line).collect();
     for plugin in &plugins.disabled {
-        let version = plugin.version.as_deref().unwrap_or("no version");
+        let version = one_line(plugin.version.as_deref().unwrap_or("no version"));
         out += &format!(
             "{}  {version}  off  ({}, {})\n",
             plugin.id,
@@ -126,12 +127,13 @@ fn text(plugins: &RunPlugins) -> String {
     if out.is_empty() {
         out += "There are no plugins\n";
     }
-    out + &plugins.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>()
+    let problems = plugins.problems.iter().map(|problem| format!("! {}\n", one_line(&problem.to_string())));
+    out + &problems.collect::<String>()
 }
 
 fn line(plugin: &RunPlugin) -> String {
     let folder = &plugin.folder;
-    let version = folder.version().unwrap_or("no version");
+    let version = one_line(folder.version().unwrap_or("no version"));
     let forced = if plugin.is_forced { ", by the administrator" } else { "" };
     let place = folder.root.display();
     let unused: String = folder.unused.iter().map(|dir| unused_note(dir)).collect();

@@ -8,7 +8,7 @@ use loci_stdx::Env;
 use loci_storage::config::{InstallScope, marketplace_manifest, read_plugin};
 use serde_json::Value;
 
-use super::details::describe;
+use super::details::{describe, one_line};
 use super::source::{Fetch, plugin_fetch};
 
 #[derive(Debug, clap::Args)]
@@ -32,8 +32,9 @@ struct Report {
 
 impl Report {
     fn finish(mut self, args: &ValidateArgs) -> (String, u8) {
-        self.text += &self.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
-        self.text += &self.oddities.iter().map(|oddity| format!("? {oddity}\n")).collect::<String>();
+        let line = |mark: char, text: &String| format!("{mark} {}\n", one_line(text));
+        self.text += &self.problems.iter().map(|problem| line('!', problem)).collect::<String>();
+        self.text += &self.oddities.iter().map(|oddity| line('?', oddity)).collect::<String>();
         let is_wrong = !self.problems.is_empty() || (args.strict && !self.oddities.is_empty());
         self.text += if is_wrong { "" } else { "Nothing is wrong with it\n" };
         (self.text, u8::from(is_wrong))
@@ -66,7 +67,7 @@ fn check_marketplace(dir: &Path, report: &mut Report) -> Result<(), UserError> {
     report.problems.extend(catalogue_problems(&catalogue));
     let entries = catalogue.get("plugins").and_then(Value::as_array).cloned().unwrap_or_default();
     let name = catalogue.get("name").and_then(Value::as_str).unwrap_or_default();
-    report.text += &format!("marketplace {name} with {} plugins\n", entries.len());
+    report.text += &format!("marketplace {} with {} plugins\n", one_line(name), entries.len());
     if entries.is_empty() {
         report.oddities.push("the marketplace has no plugins".to_owned());
     }
@@ -218,7 +219,7 @@ fn check_definitions(base: &Path, parts: &[&str]) -> Result<(String, u8), UserEr
         read.iter().flat_map(|(file, notes)| notes.iter().map(move |note| format!("`{file}`: {note}")));
     let problems: Vec<String> = messages.chain(notes).collect();
     let mut out = format!("{} in {}: {} files\n", parts.join(", "), folder.root.display(), read.len());
-    out += &problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
+    out += &problems.iter().map(|problem| format!("! {}\n", one_line(problem))).collect::<String>();
     out += if problems.is_empty() { "Nothing is wrong with them\n" } else { "" };
     Ok((out, u8::from(!problems.is_empty())))
 }

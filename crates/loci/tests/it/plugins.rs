@@ -1,6 +1,7 @@
 //! Plugins in whole runs: what each part of one gives to the model, to commands and to those who look on.
 
 mod asked;
+mod fetched;
 mod needs;
 mod releases;
 mod scopes;

@@ -1,5 +1,9 @@
 //! What a plugin may run, as lines: people read them before they install it, and an update shows which came and went.
+//!
+//! A line is one line whatever the plugin's files say, and nothing in it hides or moves what stands beside it.
 
+use loci_core::skill::{Piece, SkillDefinition, split_commands};
+use loci_stdx::visible;
 use serde_json::Value;
 
 use super::PluginFolder;
@@ -7,20 +11,7 @@ use super::PluginFolder;
 impl PluginFolder {
     /// Returns what it brings that runs or is called, a line each.
     pub fn runs(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for skill in &self.skills {
-            let mut line = format!("skill /{}", skill.name);
-            if !skill.allowed_tools.is_empty() {
-                line += &format!("; runs without asking: {}", skill.allowed_tools.join(", "));
-            }
-            if skill.body.contains("!`") || skill.body.contains("```!") {
-                line += "; runs commands before it is read";
-            }
-            if skill.hooks.is_some() {
-                line += "; has hooks";
-            }
-            lines.push(line);
-        }
+        let mut lines: Vec<String> = self.skills.iter().map(|skill| skill_line(skill)).collect();
         for agent in &self.agents {
             let tools = agent.tools.as_ref().map(|tools| format!("; tools: {tools:?}")).unwrap_or_default();
             lines.push(format!("agent {}{tools}", agent.name));
@@ -46,8 +37,40 @@ impl PluginFolder {
         let rows = self.settings.get("subagentStatusLine").and_then(|it| it.get("command")?.as_str());
         lines
             .extend(rows.map(|command| format!("setting: the rows of agents at work come from `{command}`")));
-        lines
+        lines.into_iter().map(one_line).collect()
     }
+}
+
+/// Returns a text as one line that shows all of itself.
+fn one_line(text: String) -> String {
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte);
+    match text.bytes().all(is_plain) && !text.contains("  ") {
+        true => text,
+        false => visible(&text.replace('\n', "\\n")),
+    }
+}
+
+fn skill_line(skill: &SkillDefinition) -> String {
+    let mut line = format!("skill /{}", skill.name);
+    if !skill.allowed_tools.is_empty() {
+        line += &format!("; runs without asking: {}", skill.allowed_tools.join(", "));
+    }
+    // Few have any; what is before each `!` is looked at only where there is one that could begin a command.
+    if skill.body.contains("!`") || skill.body.contains("```!") {
+        let pieces = split_commands(&skill.body);
+        let commands = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Command(command) => Some(format!("`{}`", command.trim())),
+            Piece::Text(_) => None,
+        });
+        let commands: Vec<String> = commands.collect();
+        if !commands.is_empty() {
+            line += &format!("; runs before it is read: {}", commands.join(", "));
+        }
+    }
+    if skill.hooks.is_some() {
+        line += "; has hooks";
+    }
+    line
 }
 
 fn hook_lines(events: &Value, lines: &mut Vec<String>) {
@@ -69,10 +92,14 @@ fn hook_lines(events: &Value, lines: &mut Vec<String>) {
 
 fn server_text(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    match (text("command"), text("url")) {
+    let place = match (text("command"), text("url")) {
         (Some(command), _) => format!("{command} {}", texts(entry.get("args"))).trim_end().to_owned(),
         (None, Some(url)) => url.to_owned(),
         (None, None) => "?".to_owned(),
+    };
+    match text("headersHelper") {
+        Some(helper) => format!("{place}; its headers come from `{helper}`"),
+        None => place,
     }
 }
 
