@@ -33,7 +33,6 @@ const TOLD: &[Row] = &[
     row("inputNeededNotifEnabled", "nothing is sent to other devices; see `preferredNotifChannel`"),
     row("otelHeadersHelper", "nothing is exported; `loci stats` has the figures"),
     row("parentSettingsBehavior", "programs that start loci cannot give it managed settings").unless(&["first-wins"]),
-    row("pluginTrustMessage", "plugins are installed without these words"),
     row("processWrapper", "no processes of its own run in the background"),
     row("remote.defaultEnvironmentId", "there are no remote sessions"),
     row("remoteControlAtStartup", "there is no remote control"),

@@ -15,7 +15,7 @@ use loci_core::plugin::{
     SKILLS_DIR_MARKETPLACE, option_values, plugin_hooks, plugin_servers, reserved_refusal,
 };
 use loci_core::skill::SkillDefinition;
-use loci_settings::{MergedSettings, Role, Scope};
+use loci_settings::MergedSettings;
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
     FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, SettingsSources, SkillsPrefetch,
@@ -28,10 +28,13 @@ use crate::child_env::child_env;
 
 mod approval;
 mod dependencies;
+mod managed;
 mod options;
 mod toggle;
 
 pub use approval::approval_key;
+use managed::is_forced;
+pub use managed::{managed_refusal, trust_message};
 pub use options::{
     PluginOption, forget_option, keep_option, parse_option_value, plugin_options, set_typed_option,
     unset_options,
@@ -357,13 +360,4 @@ pub fn extra_marketplaces(merged: &MergedSettings) -> Vec<(String, Value)> {
     let named = merged.value("extraKnownMarketplaces").and_then(Value::as_object);
     let named = named.into_iter().flatten();
     named.filter_map(|(name, entry)| Some((name.clone(), entry.get("source")?.clone()))).collect()
-}
-
-/// Tells whether it is the administrator who turned a plugin on.
-fn is_forced(merged: &MergedSettings, id: &str) -> bool {
-    let parts = merged.get("enabledPlugins").map(|setting| setting.parts.as_slice()).unwrap_or_default();
-    let mut managed = parts.iter().filter(|part| part.origin.scope == Scope::Managed);
-    managed.any(|part| {
-        !matches!(part.role, Role::Refused(_)) && part.value.get(id).and_then(Value::as_bool) == Some(true)
-    })
 }

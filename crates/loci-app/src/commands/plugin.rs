@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{SessionCommands, cell};
 use crate::plugins::{
-    PluginOption, RunPlugin, ToggledPlugin, plugin_options, plugins_dir, set_typed_option, toggle_plugin,
-    unset_options,
+    PluginOption, RunPlugin, ToggledPlugin, managed_refusal, plugin_options, plugins_dir, set_typed_option,
+    toggle_plugin, unset_options,
 };
 use crate::settings_editor::SettingsContext;
 use crate::user_error::UserError;
@@ -91,7 +91,12 @@ impl PluginReport {
         for market in &state.marketplaces {
             let entries = entries(market);
             if let Ok(entries) = &entries {
-                let is_new = |plugin: &&OfferedPlugin| !installed.iter().any(|it| it.id == plugin.id);
+                let is_refused = |id: &str| {
+                    PluginId::parse(id).is_some_and(|id| managed_refusal(&ctx.loaded.merged, &id).is_some())
+                };
+                let is_new = |plugin: &&OfferedPlugin| {
+                    !installed.iter().any(|it| it.id == plugin.id) && !is_refused(&plugin.id)
+                };
                 offered.extend(entries.iter().filter(is_new).cloned());
             }
             marketplaces.push(MarketplaceRow {

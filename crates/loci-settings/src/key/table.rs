@@ -165,7 +165,7 @@ pub(super) const KEYS: &[Key] = &[
     key("strictKnownMarketplaces", Any, "the only marketplaces that may be used").only(Managed).used(),
     key("blockedMarketplaces", Any, "marketplaces that may not be used").only(Managed).used(),
     key("strictPluginOnlyCustomization", Any, "what only plugins may add").only(Managed).used(),
-    key("pluginTrustMessage", Text, "words at the plugin warning").only(Managed),
+    key("pluginTrustMessage", Text, "words to those who install plugins").only(Managed).used(),
     key("pluginSuggestionMarketplaces", Any, "marketplaces to suggest from").only(Managed),
     key("disableCommandPluginSources", Bool, "no plugins from commands; there are none anyway").only(Managed).closed(Closed::On).used(),
     key("disableSideloadFlags", Bool, "no plugins from flags").only(Managed).used(),

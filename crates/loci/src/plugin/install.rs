@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_app::plugins::{installed_id, marketplace_policy, plugins_dir, write_enabled};
+use loci_app::plugins::{
+    installed_id, managed_refusal, marketplace_policy, plugins_dir, trust_message, write_enabled,
+};
 use loci_core::plugin::{PluginId, Renamed, renamed};
 use loci_settings::Scope;
 use loci_storage::config::{
@@ -123,6 +125,9 @@ pub(super) fn install(ctx: &SettingsContext, args: &InstallArgs) -> Result<Strin
     let options = parse_options(&fetched.folder, &args.config)?;
     let needed = fetch_needed(ctx, &state, &fetched, &dir)?;
     let mut out = stale.unwrap_or_default();
+    if let Some(said) = trust_message(&ctx.loaded.merged) {
+        out += &format!("The administrator says: {}\n", one_line(said));
+    }
     for other in &needed {
         out += &put_in_place(ctx, other, &dir, scope, Reason::Needed)?;
     }
@@ -353,7 +358,9 @@ pub(super) fn fetch(
         UserError::new(format!("There is no marketplace `{}`", id.marketplace))
             .hint("`loci plugin marketplace add` adds one.")
     })?;
-    if let Some(why) = marketplace_policy(&ctx.loaded.merged).refusal(Some(&known.source)) {
+    let merged = &ctx.loaded.merged;
+    let by_source = || marketplace_policy(merged).refusal(Some(&known.source));
+    if let Some(why) = managed_refusal(merged, id).or_else(by_source) {
         return Err(UserError::new(format!("`{id}` cannot be installed: {why}")));
     }
     let (catalogue, root) = marketplace_manifest(&known.location).map_err(UserError::new)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins, plugins_dir};
+use loci_app::plugins::{RunPlugin, RunPlugins, managed_refusal, plugins_dir};
 use loci_core::plugin::PluginId;
 use loci_storage::config::{PluginState, marketplace_manifest, read_plugin_state};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(super) fn run(ctx: &SettingsContext, args: &ListArgs) -> Result<String, User
     let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
     let rows = rows(&plugins, &state, ctx);
     Ok(pretty(&match args.available {
-        true => json!({"installed": rows, "available": offered(&state)}),
+        true => json!({"installed": rows, "available": offered(&state, ctx)}),
         false => json!(rows),
     }))
 }
@@ -85,15 +85,15 @@ fn rows(plugins: &RunPlugins, state: &PluginState, ctx: &SettingsContext) -> Vec
     rows
 }
 
-/// Returns what marketplaces offer and nobody has installed.
-fn offered(state: &PluginState) -> Vec<Value> {
+/// Returns what marketplaces offer and nobody has installed, but for what the administrator turned off.
+fn offered(state: &PluginState, ctx: &SettingsContext) -> Vec<Value> {
     let mut all = Vec::new();
     for market in &state.marketplaces {
         let Ok((catalogue, _)) = marketplace_manifest(&market.location) else { continue };
         for entry in catalogue.get("plugins").and_then(Value::as_array).into_iter().flatten() {
             let name = entry["name"].as_str().unwrap_or_default();
             let Some(id) = PluginId::parse(&format!("{name}@{}", market.name)) else { continue };
-            if state.has(&id) {
+            if state.has(&id) || managed_refusal(&ctx.loaded.merged, &id).is_some() {
                 continue;
             }
             let mut row = json!({
