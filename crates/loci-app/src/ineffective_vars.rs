@@ -49,7 +49,6 @@ const VALUES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_GOAL_CHECKIN_MINUTES", "a goal is looked at after each turn"),
     ("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "searches have limits of their own"),
     ("CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "set CLAUDE_CODE_OAUTH_TOKEN"),
-    ("CLAUDE_CODE_PLUGIN_GIT_TIMEOUT_MS", "git is waited for as long as it works"),
     ("CLAUDE_CODE_PROCESS_WRAPPER", "no processes of its own run in the background"),
     ("CLAUDE_CODE_SCRIPT_CAPS", "calls of scripts are not counted; deny them with a permission rule"),
     ("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "commands have no limit of their own; start loci in a limited cgroup"),

@@ -45,6 +45,15 @@ impl WorktreeGit {
         self.run_with(args, &[], &[], PATIENCE)
     }
 
+    /// Runs git and waits for it as long as this.
+    pub(crate) fn run_within<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        patience: Duration,
+    ) -> Result<String, String> {
+        self.run_with(args, &[], &[], patience)
+    }
+
     /// Runs git and returns what it printed, without the last line end.
     pub(crate) fn read<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, String> {
         self.run(args).map(|text| text.trim_end_matches('\n').to_owned())

@@ -86,7 +86,7 @@ pub(super) fn find_release(
         Ok(best_release(tags.iter().map(String::as_str), &plugin.id.name, &ranges))
     };
     let (git, inner, release) = match now {
-        Fetch::Git(git, inner) => match best(&git.url)? {
+        Fetch::Git(git, inner) => match best(&git.url).or_else(|why| over_ssh(git, &best, why))? {
             Some(release) => (git.clone(), inner.clone(), release),
             None => {
                 return Err(format!("`{}` has no git tag satisfying {}", plugin.id, listed(ranges)));
@@ -104,6 +104,18 @@ pub(super) fn find_release(
     Ok(Some(FoundRelease { fetch: Fetch::Git(git, inner), version: release.version }))
 }
 
+/// Asks a repository over SSH that could not be asked in the other way.
+fn over_ssh(
+    git: &GitSource,
+    best: &dyn Fn(&str) -> Result<Option<Release>, String>,
+    why: String,
+) -> Result<Option<Release>, String> {
+    match &git.ssh_url {
+        Some(url) => best(url).map_err(|other| format!("{why}; over SSH: {other}")),
+        None => Err(why),
+    }
+}
+
 /// Returns the repository of a marketplace, and the directory here that is its root.
 fn marketplace_repository(env: &Env, plugin: &Listed<'_>) -> Option<(GitSource, PathBuf)> {
     match marketplace_fetch(&plugin.marketplace.source).ok()? {
@@ -111,7 +123,7 @@ fn marketplace_repository(env: &Env, plugin: &Listed<'_>) -> Option<(GitSource, 
         Fetch::Local(_) => {
             let root = repository_root(env, plugin.root)?;
             let url = root.to_str()?.to_owned();
-            Some((GitSource { url, reference: None, commit: None, sparse: Vec::new() }, root))
+            Some((GitSource { url, ssh_url: None, reference: None, commit: None, sparse: Vec::new() }, root))
         }
     }
 }

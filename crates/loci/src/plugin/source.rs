@@ -82,13 +82,19 @@ pub(super) fn marketplace_fetch(source: &Value) -> Result<Fetch, String> {
 fn git_fetch(source: &Value) -> Result<Fetch, String> {
     let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
     let kind = text("source").unwrap_or_default();
-    let github = |repo: &str| format!("https://github.com/{repo}.git");
-    let url = match kind.as_str() {
+    let github = |repo: &str| {
+        let ssh_url = format!("git@github.com:{repo}.git");
+        (format!("https://github.com/{repo}.git"), Some(ssh_url))
+    };
+    let place = match kind.as_str() {
         "github" => text("repo").filter(|repo| is_repo(repo)).map(|repo| github(&repo)),
-        "git" | "url" | "git-subdir" => text("url").map(|url| if is_repo(&url) { github(&url) } else { url }),
+        "git" | "url" | "git-subdir" => {
+            text("url").map(|url| if is_repo(&url) { github(&url) } else { (url, None) })
+        }
         other => return Err(format!("a source of the kind `{}` is not supported", other.escape_debug())),
     };
-    let url = url.ok_or_else(|| format!("its source of the kind `{kind}` names no repository"))?;
+    let (url, ssh_url) =
+        place.ok_or_else(|| format!("its source of the kind `{kind}` names no repository"))?;
     if kind == "url" && url.ends_with(".json") {
         return Err("a catalogue at an address is not supported".to_owned());
     }
@@ -97,7 +103,7 @@ fn git_fetch(source: &Value) -> Result<Fetch, String> {
         None => PathBuf::new(),
     };
     Ok(Fetch::Git(
-        GitSource { url, reference: text("ref"), commit: text("sha"), sparse: sparse_paths(source) },
+        GitSource { url, ssh_url, reference: text("ref"), commit: text("sha"), sparse: sparse_paths(source) },
         dir,
     ))
 }

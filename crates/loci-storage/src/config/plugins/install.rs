@@ -20,12 +20,20 @@ const FILE_LIMIT: usize = 20_000;
 const BYTE_LIMIT: u64 = 500 << 20;
 /// How long another process may hold the files.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a repository is waited for, unless a variable says otherwise.
+const GIT_PATIENCE: Duration = Duration::from_secs(120);
+/// The variable that says so, in milliseconds.
+const GIT_TIMEOUT: &str = "CLAUDE_CODE_PLUGIN_GIT_TIMEOUT_MS";
+/// The variable that keeps repositories of GitHub from being fetched over SSH.
+const PREFER_HTTPS: &str = "CLAUDE_CODE_PLUGIN_PREFER_HTTPS";
 
 /// Where a repository is, and which state of it is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSource {
     /// Its address.
     pub url: String,
+    /// Another address of it, over SSH, for those who can read it that way alone.
+    pub ssh_url: Option<String>,
     /// A branch or a tag.
     pub reference: Option<String>,
     /// A commit.
@@ -34,17 +42,41 @@ pub struct GitSource {
     pub sparse: Vec<String>,
 }
 
+/// Returns how long a repository is waited for.
+pub(super) fn git_patience(env: &Env) -> Duration {
+    let said = env.vars.non_empty(GIT_TIMEOUT).and_then(|text| text.trim().parse().ok());
+    said.filter(|millis| *millis > 0).map_or(GIT_PATIENCE, Duration::from_millis)
+}
+
 /// Clones a repository into a directory that is not there yet; returns the commit. None of its hooks, filters or
 /// submodules is used, and nobody is asked for a password.
 pub fn clone_repository(env: &Env, source: &GitSource, into: &Path) -> Result<String, String> {
+    let first = match clone_from(env, source, &source.url, into) {
+        Ok(commit) => return Ok(commit),
+        Err(why) => why,
+    };
+    let Some(ssh_url) = source.ssh_url.as_ref().filter(|_| !env.vars.is_truthy(PREFER_HTTPS)) else {
+        return Err(first);
+    };
+    // What a clone that failed left behind would be in the way of the next.
+    fs::remove_dir_all(into).unwrap_or_default();
+    clone_from(env, source, ssh_url, into).map_err(|why| format!("{first}; over SSH: {why}"))
+}
+
+fn clone_from(env: &Env, source: &GitSource, url: &str, into: &Path) -> Result<String, String> {
     let words = source.reference.iter().chain(&source.commit).chain(&source.sparse);
-    refuse_odd_address(&source.url, &words.map(String::as_str).collect::<Vec<_>>())?;
+    refuse_odd_address(url, &words.map(String::as_str).collect::<Vec<_>>())?;
     let parent = into.parent().ok_or("there is no place for the copy")?;
     fs::create_dir_all(parent).map_err(|error| error.to_string())?;
     let git = WorktreeGit::new(env, parent);
+    let patience = git_patience(env);
     let place = into.display().to_string();
-    let mut args =
-        vec!["-c", "protocol.ext.allow=never", "clone", "--quiet", "--no-recurse-submodules", "--template="];
+    let mut args = vec!["-c", "protocol.ext.allow=never"];
+    // SSH would ask at the terminal, in the middle of what is shown there; whoever has set a command of their own keeps it.
+    if git.read(&["config", "--get", "core.sshCommand"]).is_err() {
+        args.extend(["-c", "core.sshCommand=ssh -o BatchMode=yes"]);
+    }
+    args.extend(["clone", "--quiet", "--no-recurse-submodules", "--template="]);
     if source.commit.is_none() {
         args.extend(["--depth", "1"]);
     }
@@ -54,15 +86,15 @@ pub fn clone_repository(env: &Env, source: &GitSource, into: &Path) -> Result<St
     if !source.sparse.is_empty() {
         args.push("--sparse");
     }
-    args.extend(["--", &source.url, &place]);
-    git.run(&args)?;
+    args.extend(["--", url, &place]);
+    git.run_within(&args, patience)?;
     let inside = WorktreeGit::new(env, into);
     if !source.sparse.is_empty() {
         let words = ["sparse-checkout", "set"].into_iter().chain(source.sparse.iter().map(String::as_str));
-        inside.run(&words.collect::<Vec<_>>())?;
+        inside.run_within(&words.collect::<Vec<_>>(), patience)?;
     }
     if let Some(commit) = &source.commit {
-        inside.run(&["checkout", "--quiet", "--detach", commit])?;
+        inside.run_within(&["checkout", "--quiet", "--detach", commit], patience)?;
     }
     inside.read(&["rev-parse", "HEAD"])
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::Env;
 
-use super::install::refuse_odd_address;
+use super::install::{git_patience, refuse_odd_address};
 use crate::worktree::git::WorktreeGit;
 
 /// A tag that is to be made.
@@ -56,7 +56,7 @@ pub fn repository_tags(env: &Env, dir: &Path, url: &str, prefix: &str) -> Result
     let git = WorktreeGit::new(env, dir);
     let pattern = format!("refs/tags/{prefix}*");
     let args = ["-c", "protocol.ext.allow=never", "ls-remote", "--tags", "--refs", "--", url, &pattern];
-    let listed = git.run(&args)?;
+    let listed = git.run_within(&args, git_patience(env))?;
     let names = listed.lines().filter_map(|line| line.split_once('\t')?.1.strip_prefix("refs/tags/"));
     Ok(names.map(str::to_owned).collect())
 }

@@ -1,11 +1,48 @@
-//! What is said of plugins that are fetched: nothing in it is anything that a terminal would obey.
+//! Plugins that are fetched: over SSH where nothing else works, in time, and with nothing in what
+//! is said of them that a terminal would obey.
 
-use loci_testkit::Step;
+use std::os::unix::fs::PermissionsExt;
+
+use loci_testkit::{Output, Step};
 use serde_json::json;
 
 use super::needs::market;
 use super::verbs::fine;
 use crate::support::{World, loci};
+
+fn plugin(world: &World, args: &[&str], vars: &[(&str, &str)]) -> Output {
+    let binary = loci().args(std::iter::once("plugin").chain(args.iter().copied()));
+    world.run(&vars.iter().fold(binary, |binary, (name, value)| binary.env(name, *value)))
+}
+
+#[tokio::test]
+async fn repository_that_cannot_be_reached_is_fetched_over_ssh() {
+    let world = World::with_git(Step::text("done")).await;
+    world.home.write(".claude-plugin/marketplace.json", json!({"name": "m", "plugins": []}).to_string());
+    world.home.commit("a marketplace");
+    let place = format!("file://{}", world.home.project().display());
+    let config = format!(
+        "[url \"{place}\"]\n\tinsteadOf = git@github.com:acme/tools.git\n\
+         [url \"file:///none\"]\n\tinsteadOf = https://github.com/acme/tools.git\n"
+    );
+    std::fs::write(world.home.home().join(".gitconfig"), config).unwrap();
+    let output =
+        plugin(&world, &["marketplace", "add", "acme/tools"], &[("CLAUDE_CODE_PLUGIN_PREFER_HTTPS", "1")]);
+    assert!(output.code == Some(1) && !output.stderr.contains("SSH"), "{output:?}");
+    assert!(fine(&world, &["marketplace", "add", "acme/tools"]).contains("m: 0 plugins"));
+}
+
+#[tokio::test]
+async fn git_has_the_time_that_a_variable_says() {
+    let world = World::with_git(Step::text("done")).await;
+    world.home.write("slow.sh", "#!/bin/sh\nsleep 60\n");
+    std::fs::set_permissions(world.home.project().join("slow.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+    let config = format!("[core]\n\tsshCommand = {}/slow.sh\n", world.home.project().display());
+    std::fs::write(world.home.home().join(".gitconfig"), config).unwrap();
+    let vars = [("CLAUDE_CODE_PLUGIN_GIT_TIMEOUT_MS", "1000")];
+    let output = plugin(&world, &["marketplace", "add", "git@example.invalid:a/b.git"], &vars);
+    assert!(output.stderr.contains("took longer than 1 seconds"), "{output:?}");
+}
 
 #[tokio::test]
 async fn nothing_that_a_plugin_says_of_itself_talks_to_the_terminal() {
