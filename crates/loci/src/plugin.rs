@@ -9,6 +9,7 @@ mod init;
 mod install;
 mod list;
 mod marketplace;
+mod packages;
 mod prune;
 mod releases;
 mod source;
@@ -98,7 +99,7 @@ enum Verb {
     Install(install::InstallArgs),
     /// Bring a plugin up to date; says what changes in what it may run.
     Update(install::UpdateArgs),
-    /// Take a plugin away; what it kept stays.
+    /// Take a plugin away, with what it kept once it is installed for nobody any more.
     #[command(visible_aliases = ["remove", "rm"])]
     Uninstall(install::UninstallArgs),
     /// Set options of a plugin; secrets are kept apart from settings.

@@ -24,6 +24,7 @@ use super::configure::{parse_options, store_options};
 use super::dependencies::{fetch_needed, needed_and_off};
 use super::details::{describe, one_line};
 use super::marketplace::{COMMIT_FILE, add_named_marketplace, refresh_marketplace, tempfile_dir};
+use super::packages::fetch_packages;
 use super::prune::prune_orphans;
 use super::releases::{Listed, VersionRange, find_release, fits_all, installed_ranges, listed};
 use super::source::{Fetch, plugin_fetch};
@@ -168,6 +169,7 @@ fn put_in_place(
     write_enabled(ctx, id, scope, Some(is_on))?;
     let problems = fetched.folder.problems.iter().map(|it| &it.message);
     out += &left.iter().chain(problems).map(|line| format!("! {}\n", one_line(line))).collect::<String>();
+    out += &fetch_packages(&ctx.env, &path).unwrap_or_default();
     let word = if is_on { "on" } else { "off; `loci plugin enable` turns it on" };
     Ok(out + &format!("Installed {id} {version}; it is {word}\n"))
 }
@@ -226,6 +228,7 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
     })
     .map_err(UserError::new)?;
     out += &left.iter().map(|line| format!("! {}\n", one_line(line))).collect::<String>();
+    out += &fetch_packages(&ctx.env, &path).unwrap_or_default();
     let old = old.version.as_deref().unwrap_or("no version");
     Ok(out
         + &format!(

@@ -1,4 +1,4 @@
-//! Plugins that are fetched: over SSH where nothing else works, in time, and with nothing in what
+//! Plugins that are fetched: over SSH where nothing else works, in time, with their Node packages, and with nothing in what
 //! is said of them that a terminal would obey.
 
 use std::os::unix::fs::PermissionsExt;
@@ -42,6 +42,51 @@ async fn git_has_the_time_that_a_variable_says() {
     let vars = [("CLAUDE_CODE_PLUGIN_GIT_TIMEOUT_MS", "1000")];
     let output = plugin(&world, &["marketplace", "add", "git@example.invalid:a/b.git"], &vars);
     assert!(output.stderr.contains("took longer than 1 seconds"), "{output:?}");
+}
+
+#[tokio::test]
+async fn node_packages_that_are_locked_are_fetched_without_scripts() {
+    let world = World::new(Step::text("done")).await;
+    let version = json!({"version": "1.0.0"});
+    let names = ["locked", "loose", "yarn", "config", "git", "plain"];
+    market(&world, "m", &json!({}), &names.map(|name| (name, version.clone())));
+    let manifest = json!({"dependencies": {"left-pad": "1"}}).to_string();
+    for (file, text) in [
+        ("locked/package.json", manifest.as_str()),
+        ("locked/package-lock.json", "{}"),
+        ("loose/package.json", &manifest),
+        ("yarn/package.json", &manifest),
+        ("yarn/yarn.lock", ""),
+        ("config/package.json", &manifest),
+        ("config/package-lock.json", "{}"),
+        ("config/.npmrc", "git=./evil"),
+        ("git/package.json", &manifest),
+        ("git/package-lock.json", r#"{"resolved": "git+ssh://x/y.git"}"#),
+        ("plain/package.json", "{}"),
+    ] {
+        world.home.write(format!("m/{file}"), text);
+    }
+    let npm =
+        world.home.write("tools/npm", "#!/bin/sh\necho \"$@ ${ANTHROPIC_API_KEY:-no key}\" > fetched\n");
+    std::fs::set_permissions(&npm, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", npm.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    fine(&world, &["marketplace", "add", "./m"]);
+    let cached = |name: &str| world.home.config_home().join(format!("plugins/cache/m/{name}/1.0.0/fetched"));
+    for (name, said) in [
+        ("locked", "Its Node packages were fetched (npm ci --ignore-scripts"),
+        ("loose", "were not fetched: it has no lockfile"),
+        ("yarn", "`yarn.lock` is not used"),
+        ("config", "its `.npmrc` could have them run something"),
+        ("git", "names repositories"),
+        ("plain", "Installed plain@m"),
+    ] {
+        let output = plugin(&world, &["install", name], &[("PATH", &path)]);
+        assert!(output.code == Some(0) && output.stdout.contains(said), "{name}: {output:?}");
+        assert_eq!(cached(name).exists(), name == "locked", "{name}");
+    }
+    assert_eq!(world.home.read(cached("locked")), "ci --ignore-scripts --no-audit --no-fund no key\n");
+    let output = plugin(&world, &["install", "locked"], &[("PATH", "/usr/bin:/bin")]);
+    assert!(output.code == Some(0), "what cannot be fetched keeps nothing from being installed: {output:?}");
 }
 
 #[tokio::test]
