@@ -22,11 +22,14 @@ impl<'a> FieldReader<'a> {
     /// Notes values that are of another kind than what they are to be: a text, or a list of texts.
     pub(crate) fn note_kinds(&mut self, texts: &[&str], lists: &[&str]) {
         for (key, value) in self.fields {
-            let is_text = texts.contains(&key.as_str());
+            let is_text = || texts.contains(&key.as_str());
+            let is_list = || lists.contains(&key.as_str());
             let odd = match value {
-                Value::Object(_) if is_text || lists.contains(&key.as_str()) => vec![value],
-                Value::Array(_) if is_text => vec![value],
-                Value::Array(items) if lists.contains(&key.as_str()) => {
+                Value::String(_) | Value::Null => continue,
+                Value::Number(_) | Value::Bool(_) if is_list() => vec![value],
+                Value::Object(_) if is_text() || is_list() => vec![value],
+                Value::Array(_) if is_text() => vec![value],
+                Value::Array(items) if is_list() => {
                     items.iter().filter(|item| text_of(item).is_none()).collect()
                 }
                 _ => continue,

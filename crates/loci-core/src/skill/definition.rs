@@ -159,6 +159,22 @@ const FIELDS: [&str; 19] = [
     "license",
 ];
 
+/// Those of them that are a text, and those that are one or a list.
+const TEXTS: [&str; 11] = [
+    "name",
+    "description",
+    "when_to_use",
+    "model",
+    "effort",
+    "context",
+    "agent",
+    "shell",
+    "disable-model-invocation",
+    "user-invocable",
+    "background",
+];
+const LISTS: [&str; 4] = ["arguments", "allowed-tools", "disallowed-tools", "paths"];
+
 /// Reads a skill that is called `name`. It is one whatever its front matter says; what that says in vain is in its notes.
 pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefinition {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -189,7 +205,7 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         when_to_use: reader.text("when_to_use"),
         argument_hint: argument_hint(&reader),
         arguments: argument_names(&reader),
-        is_for_model: !reader.switch("disable-model-invocation").unwrap_or(false),
+        is_for_model: is_for_model(&mut reader),
         is_listed: true,
         is_for_people: reader.switch("user-invocable").unwrap_or(true),
         allowed_tools: reader.rules("allowed-tools").unwrap_or_default(),
@@ -211,7 +227,15 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
         source,
         notes: Vec::new(),
     };
+    reader.note_kinds(&TEXTS, &LISTS);
+    let is_no_map = |key: &&str| reader.get(key).is_some_and(|it| !it.is_object() && !it.is_null());
+    let no_maps: Vec<&str> = ["hooks", "metadata"].into_iter().filter(is_no_map).collect();
     skill.notes = reader.into_notes();
+    skill.notes.extend(no_maps.into_iter().map(|key| format!("`{key}` is no map and has no effect")));
+    if !is_skill {
+        let idle = ["name", "paths"].into_iter().filter(|key| fields.contains_key(*key));
+        skill.notes.extend(idle.map(|key| format!("`{key}` counts only in a SKILL.md")));
+    }
     let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()) && *key != "compatibility");
     skill.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
     if skill.shell.take().is_some() {
@@ -224,6 +248,13 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
     }
     skill.hold_back_untrusted();
     skill
+}
+
+/// Tells whether the model may use it. Whoever says something of it that nobody understands means that it may not.
+fn is_for_model(reader: &mut FieldReader<'_>) -> bool {
+    const KEY: &str = "disable-model-invocation";
+    let is_said = reader.get(KEY).is_some_and(|value| !value.is_null());
+    !reader.switch(KEY).unwrap_or(is_said)
 }
 
 fn fork(reader: &mut FieldReader<'_>) -> Option<SkillFork> {
@@ -385,6 +416,31 @@ mod tests {
         let skill =
             parse_skill("---\nname: x\npaths: y\n---\nz", "front:comp", source(SkillKind::CommandFile));
         assert_eq!((skill.name.as_str(), skill.label, skill.paths), ("front:comp", None, Vec::new()));
+        assert_eq!(skill.notes, ["`name` counts only in a SKILL.md", "`paths` counts only in a SKILL.md"]);
+    }
+
+    #[test]
+    fn value_of_another_kind_is_noted_and_costs_itself() {
+        for (line, note) in [
+            ("hooks: Stop", "`hooks` is no map"),
+            ("hooks: [Stop]", "`hooks` is no map"),
+            ("metadata: mine", "`metadata` is no map"),
+            ("allowed-tools: 5", "`allowed-tools: 5` is not understood"),
+            ("allowed-tools:\n  Bash: x", "`allowed-tools: {\"Bash\":\"x\"}` is not understood"),
+            ("paths: true", "`paths: true` is not understood"),
+            ("model: [opus]", "`model: [\"opus\"]` is not understood"),
+            ("description:\n  en: x", "`description: {\"en\":\"x\"}` is not understood"),
+            ("disable-model-invocation: perhaps", "`disable-model-invocation: perhaps` is not understood"),
+        ] {
+            let skill = parse(&format!("---\n{line}\nargument-hint: [a] [b]\n---\nShip it."));
+            assert_eq!(skill.argument_hint.as_deref(), Some("[a] [b]"), "{line}");
+            assert!(skill.notes.len() == 1 && skill.notes[0].starts_with(note), "{line}: {:?}", skill.notes);
+            assert_eq!(
+                skill.is_for_model,
+                !line.starts_with("disable"),
+                "{line}: what restricts stays closed"
+            );
+        }
     }
 
     #[test]
