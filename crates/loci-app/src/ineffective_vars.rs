@@ -9,7 +9,6 @@ use loci_stdx::Vars;
 const SWITCHES: &[(&str, &str)] = &[
     ("CLAUDE_AGENT_SDK_MCP_NO_PREFIX", "tools of MCP servers keep the prefix `mcp__<server>__`"),
     ("CLAUDE_CODE_AUTO_CONNECT_IDE", "no editor is looked for; editors start `loci acp`"),
-    ("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "the built-in commands stay; --disable-slash-commands has none"),
     ("CLAUDE_CODE_DISABLE_POLICY_SKILLS", "the administrator's skills are read"),
     (
         "CLAUDE_CODE_DISABLE_UNKNOWN_MODEL_WINDOW_ENFORCEMENT",

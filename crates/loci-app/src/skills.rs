@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_core::skill::{ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_skills};
+use loci_core::skill::{
+    ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_commands, bundled_skills,
+};
 use loci_engine::{SessionSkills, SkillFollower};
 use loci_stdx::Store;
 use loci_storage::config::{FoundSkills, SkillWatch, SkillsPrefetch};
@@ -21,6 +23,9 @@ const DESCRIPTION_CHARS: usize = 1_536;
 const CHARS_PER_TOKEN: f64 = 4.0;
 /// The variable that says how long the list may be, in characters.
 const CHAR_BUDGET: &str = "SLASH_COMMAND_TOOL_CHAR_BUDGET";
+
+/// The variable that turns bundled skills off.
+const NO_BUNDLED: &str = "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS";
 
 /// Skills that were read, and what follows their files.
 #[derive(Debug, Default)]
@@ -122,7 +127,7 @@ impl SkillOptions {
             plugins: Arc::clone(&run.plugin_store),
             overrides,
             problems,
-            has_bundled: !is_true("disableBundledSkills"),
+            has_bundled: !is_true("disableBundledSkills") && !run.env.vars.is_truthy(NO_BUNDLED),
             runs_commands: !is_true("disableSkillShellExecution"),
             share: setting("skillListingBudgetFraction").and_then(Value::as_f64).unwrap_or(LISTING_SHARE),
             description_chars: description_chars.map_or(DESCRIPTION_CHARS, |chars| chars as usize),
@@ -138,9 +143,8 @@ impl SkillOptions {
             skills.retain(|skill| skill.source.scope == SkillScope::Managed);
         }
         skills.extend(plugins.skills().cloned());
-        if self.has_bundled {
-            skills.extend(bundled_skills().into_iter().map(Arc::new));
-        }
+        let bundled = if self.has_bundled { bundled_skills() } else { bundled_commands() };
+        skills.extend(bundled.into_iter().map(Arc::new));
         SkillRegistry::new(skills, self.overrides.clone())
     }
 

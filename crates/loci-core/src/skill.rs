@@ -11,7 +11,7 @@ mod listing;
 mod registry;
 mod substitution;
 
-pub use bundled::bundled_skills;
+pub use bundled::{bundled_commands, bundled_skills};
 pub use definition::{SkillDefinition, SkillFork, SkillKind, SkillScope, SkillSource, parse_skill};
 pub use injection::{Piece, split_commands};
 pub use listing::{Listed, ListingBudget, SkillListing, list_skills};

@@ -22,6 +22,17 @@ pub(super) const BUNDLED_ALIASES: [(&str, &str); 1] = [("review", "code-review")
 /// session that has no other skills pays nothing for them.
 const FOR_MODEL: [&str; 4] = ["init", "code-review", "security-review", "simplify"];
 
+/// Those that stay for people where bundled skills are turned off: they are as much commands as `/help` is.
+const COMMANDS: [&str; 3] = ["init", "security-review", "statusline"];
+
+/// Returns what is left for people of the skills that are part of loci when these are turned off.
+pub fn bundled_commands() -> Vec<SkillDefinition> {
+    let mut skills = bundled_skills();
+    skills.retain(|skill| COMMANDS.contains(&skill.name.as_str()));
+    skills.iter_mut().for_each(|skill| skill.is_for_model = false);
+    skills
+}
+
 /// Returns the skills that are part of loci.
 pub fn bundled_skills() -> Vec<SkillDefinition> {
     let skill = |(name, text): &(&str, &str)| {

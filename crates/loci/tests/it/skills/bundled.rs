@@ -116,11 +116,15 @@ async fn switch_takes_them_away_and_own_ones_take_their_place() {
     skill(&world, "verify", "MINE: $ARGUMENTS");
     assert_fine(&world.print(["/verify it"]));
     assert_eq!(prompt(&world), "MINE: it");
-    world.home.write_config("settings.json", r#"{"disableBundledSkills": true}"#);
-    assert_fine(&world.print(["/init"]));
-    assert_eq!(
-        last_texts(&world.last_request().json).pop().as_deref(),
-        Some("/init"),
-        "it is no command any more"
-    );
+    let off = [(r#"{"disableBundledSkills": true}"#, "0"), ("{}", "1")];
+    for (settings, variable) in off {
+        let world = World::new([Step::text("one"), Step::text("two")]).await;
+        world.home.write_config("settings.json", settings);
+        let run = |typed: &str| {
+            world.run(&print([typed]).env("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", variable));
+            last_texts(&world.last_request().json).pop().unwrap()
+        };
+        assert_eq!(run("/simplify"), "/simplify", "it is no command any more");
+        assert!(run("/init").contains("CLAUDE.md"), "a command stays one");
+    }
 }
