@@ -215,6 +215,10 @@ impl SessionSkills {
             return None;
         }
         let is_initial = told.is_none();
+        if listing.n_without_description > 0 {
+            let (n, chars) = (listing.n_without_description, self.budget.chars);
+            tracing::warn!(target: "loci::skills", n, chars, "the list of skills has no room for all descriptions");
+        }
         told.get_or_insert_default().extend(listing.names.iter().cloned());
         let head = match is_initial {
             true => "Skills that the Skill tool can use:",

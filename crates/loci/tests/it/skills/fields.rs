@@ -114,6 +114,12 @@ async fn listing_keeps_to_its_budget_and_names_stay() {
     assert!(whole.contains("- ship: Ships. Ships.") && whole.contains("- tidy: Tidies"));
     let (short, _) = listed("{}", Some("30")).await;
     assert!(short.contains("- ship\\n") && !short.contains("Ships. Ships."), "{short}");
+    let world = World::new(Step::text("done")).await;
+    skill(&world, "ship", "---\ndescription: Ships the build\n---\nx");
+    let log = world.path("debug.log");
+    world.run(&print(["go", "--debug-file", &log]).env("SLASH_COMMAND_TOOL_CHAR_BUDGET", "10"));
+    let said = world.home.read(&log);
+    assert!(said.contains("the list of skills has no room for all descriptions"), "{said}");
     let (cut, _) = listed(r#"{"skillListingMaxDescChars": 10}"#, None).await;
     assert!(cut.contains("- ship: Ships. Sh…"), "{cut}");
     let (none, _) = listed(r#"{"skillListingBudgetFraction": 0}"#, None).await;
