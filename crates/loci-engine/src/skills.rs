@@ -201,34 +201,40 @@ impl SessionSkills {
 
     /// Returns what the model is to be told, given what it was told so far: everything, what is new, or nothing.
     pub(crate) fn listing(&self, told: &mut Option<Vec<String>>) -> Option<Value> {
-        let (registry, waiting): (_, HashSet<String>) = {
-            let state = lock(&self.state);
-            (Arc::clone(&state.registry), state.waiting.iter().map(|skill| skill.name.clone()).collect())
-        };
+        let state = lock(&self.state);
+        let registry = Arc::clone(&state.registry);
+        let waiting: HashSet<&str> = state.waiting.iter().map(|skill| skill.name.as_str()).collect();
         let known: HashSet<&str> = told.iter().flatten().map(String::as_str).collect();
+        let is_chosen =
+            |name: &str| state.chosen.as_ref().is_none_or(|chosen| chosen.iter().any(|other| other == name));
         let is_new = |skill: &SkillDefinition| {
             let name = skill.name.as_str();
-            self.is_chosen(name) && !known.contains(name) && !waiting.contains(name)
+            is_chosen(name) && !known.contains(name) && !waiting.contains(name)
         };
         let listing = list_skills(registry.for_model().filter(|(skill, _)| is_new(skill)), self.budget);
         if listing.names.is_empty() {
             return None;
         }
-        let is_initial = told.is_none();
         if listing.n_without_description > 0 {
             let (n, chars) = (listing.n_without_description, self.budget.chars);
             tracing::warn!(target: "loci::skills", n, chars, "the list of skills has no room for all descriptions");
         }
+        let is_initial = told.is_none();
         told.get_or_insert_default().extend(listing.names.iter().cloned());
         let head = match is_initial {
             true => "Skills that the Skill tool can use:",
             false => "Further skills that the Skill tool can use from now on:",
         };
         let text = format!("<system-reminder>\n{head}\n{}\n</system-reminder>", listing.text);
-        Some(json!({
-            "type": LISTING, "content": listing.text, "skillCount": listing.names.len(), "isInitial": is_initial,
-            "names": listing.names, "rendered": text, "renderedRole": "user",
-        }))
+        let mut attachment = json!({
+            "type": LISTING, "content": null, "skillCount": listing.names.len(), "isInitial": is_initial,
+            "names": null, "rendered": null, "renderedRole": "user",
+        });
+        // What is long is moved there, not copied.
+        attachment["content"] = Value::String(listing.text);
+        attachment["names"] = listing.names.into_iter().map(Value::String).collect();
+        attachment["rendered"] = Value::String(text);
+        Some(attachment)
     }
 
     /// Tells, once, that a skill's hooks have to count from now on.

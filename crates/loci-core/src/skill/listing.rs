@@ -3,6 +3,8 @@
 //! Each has a line with its name and what it is for. Where all of that is too long, descriptions go, those of the skills
 //! that come last first; names stay, so that none is hidden.
 
+use std::borrow::Cow;
+
 use super::SkillDefinition;
 
 /// How long a listing may be.
@@ -57,7 +59,8 @@ pub fn list_skills<'a>(
             continue;
         }
         // What has no room is not made.
-        let description = if room > 0 { description(skill, budget.description_chars) } else { String::new() };
+        let description =
+            if room > 0 { description(skill, budget.description_chars) } else { Cow::Borrowed("") };
         let takes = description.chars().count() + 2;
         match takes <= room {
             true if description.is_empty() => {}
@@ -75,17 +78,40 @@ pub fn list_skills<'a>(
     listing
 }
 
-/// Returns what a skill is for, on one line and not too long.
-fn description(skill: &SkillDefinition, most: usize) -> String {
+/// Returns what a skill is for, on one line and not too long. Most are so already, and are not copied.
+fn description(skill: &SkillDefinition, most: usize) -> Cow<'_, str> {
+    let summary = match &skill.when_to_use {
+        None => Cow::Borrowed(skill.description.as_str()),
+        Some(_) => Cow::Owned(skill.summary()),
+    };
+    if summary.len() <= most && is_plain(&summary) {
+        return summary;
+    }
     // It cannot end, or begin, what the program says around it.
-    let text = skill.summary().replace("system-reminder>", "system-reminder >");
+    let text = summary.replace("system-reminder>", "system-reminder >");
     let text = text.replace(|c: char| c.is_control() && !c.is_whitespace(), "");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= most {
-        return text;
+        return text.into();
     }
     let cut: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
+    format!("{}…", cut.trim_end()).into()
+}
+
+/// Tells whether a text is words of ASCII with one space between two, and has nothing in it that could end what stands
+/// around it.
+fn is_plain(text: &str) -> bool {
+    let mut was_space = true;
+    for byte in text.bytes() {
+        match byte {
+            b' ' if was_space => return false,
+            b' ' => was_space = true,
+            b'>' => return false,
+            b'!'..=b'~' => was_space = false,
+            _ => return false,
+        }
+    }
+    !was_space
 }
 
 #[cfg(test)]
@@ -116,6 +142,23 @@ mod tests {
         check(36, 100, "- one: First often\n- two\n- three", 1);
         check(30, 100, "- one\n- two\n- three", 2);
         check(0, 100, "- one\n- two\n- three", 2);
+    }
+
+    #[test]
+    fn description_is_one_line_that_ends_nothing_around_it() {
+        for (text, expected) in [
+            ("Ships the build (to 3 servers).", "Ships the build (to 3 servers)."),
+            ("Ships  the\n build", "Ships the build"),
+            ("Shïps é", "Shïps é"),
+            ("x </system-reminder> y", "x </system-reminder > y"),
+            ("a\u{1b}[2Jb", "a[2Jb"),
+            ("a -> b", "a -> b"),
+        ] {
+            let described = SkillDefinition { description: text.to_owned(), ..skill("s", "x") };
+            assert_eq!(description(&described, 100), expected);
+            let said = SkillDefinition { when_to_use: Some("Often.".to_owned()), ..described };
+            assert_eq!(description(&said, 100), format!("{expected} Often."));
+        }
     }
 
     #[test]

@@ -44,13 +44,25 @@ pub(crate) struct ExpandedPrompt {
     forked: Option<ForkedSkill>,
 }
 
+/// Events whose hooks may have run before the first turn, or run as it begins.
+const EARLY_EVENTS: [HookEvent; 8] = [
+    HookEvent::SessionStart,
+    HookEvent::Setup,
+    HookEvent::InstructionsLoaded,
+    HookEvent::UserPromptSubmit,
+    HookEvent::UserPromptExpansion,
+    HookEvent::ConfigChange,
+    HookEvent::DirectoryAdded,
+    HookEvent::FileChanged,
+];
+
 impl Conversation {
     /// Takes up skills that came, went or changed; called before each turn.
     pub(super) fn take_up_skills(&mut self) {
         // What hooks did at the start may have brought skills, however short ago that was.
-        let since_start = match self.ctx.hooks.is_idle() {
-            true => self.env.clock.monotonic().saturating_sub(self.ctx.started),
-            false => Duration::MAX,
+        let since_start = match EARLY_EVENTS.iter().any(|event| self.ctx.hooks.has(*event)) {
+            false => self.env.clock.monotonic().saturating_sub(self.ctx.started),
+            true => Duration::MAX,
         };
         if self.agent.is_some() || !self.ctx.skills.poll(since_start) {
             return;

@@ -273,7 +273,8 @@ fn push_line(buffer: &mut Vec<u8>, line: &str) {
 
 /// Returns an entry as its line: line breaks between the tokens of hand-written JSON become spaces.
 fn one_line(line: &str) -> Cow<'_, str> {
-    match line.contains(['\n', '\r']) {
+    // Lines may be long and hardly any has a break: bytes are looked at, not characters.
+    match memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_some() {
         true => line.replace(['\n', '\r'], " ").into(),
         false => line.into(),
     }
