@@ -234,7 +234,7 @@ mod tests {
             (path("^/opt/approved/"), dir.clone(), true),
             (path("^/opt/approved/"), json!({"source": "file", "path": "/tmp/m.json"}), false),
             (path(".*"), github("acme/tools"), false),
-            (dir.clone(), dir.clone(), true),
+            (dir.clone(), dir, true),
             (json!({"source": "strange"}), json!({"source": "strange"}), false),
             (json!("acme/tools"), github("acme/tools"), false),
         ] {
@@ -249,7 +249,7 @@ mod tests {
         for (entry, source, is_blocked) in [
             (github("bad/tools"), github("Bad/Tools"), true),
             (github("bad/tools"), main.clone(), true),
-            (main.clone(), github("bad/tools"), false),
+            (main, github("bad/tools"), false),
             (github("bad/tools"), git("https://github.com/bad/tools.git"), true),
             (github("bad/tools"), git("git@github.com:bad/tools"), true),
             (github("bad/tools"), git("ssh://git@github.com/bad/tools.git"), true),
