@@ -51,7 +51,7 @@ pub use output_styles::discover_output_styles;
 pub use plugins::{
     FoundPlugins, GitSource, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces,
     PluginState, ReleaseTag, approve_plugins, approved_plugins, cache_place, clone_repository, copy_plugin,
-    edit_plugin_file, find_plugins, git_commit, git_identity, marketplace_manifest, read_plugin,
+    edit_plugin_file, find_plugins, git_commit, git_identity, marketplace_manifest, move_plugin, read_plugin,
     read_plugin_state, repository_root, repository_tags, tag_release,
 };
 pub use scheduled_tasks::ScheduledTasksFile;

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 use super::skills::{SkillsDir, SkillsPrefetch};
 pub use approval::{approve_plugins, approved_plugins};
 pub use folder::{PluginFolder, read_plugin};
-pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file};
+pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file, move_plugin};
 pub use release::{ReleaseTag, git_commit, git_identity, repository_root, repository_tags, tag_release};
 use state::Catalogues;
 pub use state::{

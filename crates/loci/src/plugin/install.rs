@@ -13,8 +13,8 @@ use loci_core::plugin::{PluginId, Renamed, renamed};
 use loci_settings::Scope;
 use loci_storage::config::{
     GitSource, InstallScope, InstalledPlugin, PluginFolder, PluginState, approve_plugins, cache_place,
-    clone_repository, copy_plugin, edit_plugin_file, git_commit, marketplace_manifest, read_plugin,
-    read_plugin_state,
+    clone_repository, copy_plugin, edit_plugin_file, git_commit, marketplace_manifest, move_plugin,
+    read_plugin, read_plugin_state,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,6 +30,8 @@ use super::releases::{Listed, VersionRange, find_release, fits_all, installed_ra
 use super::source::{Fetch, plugin_fetch};
 use crate::config::SettingsContext;
 
+/// What the copy of a plugin is called where it was fetched to.
+const COPY: &str = "plugin";
 /// The file that lists plugins.
 pub(super) const FILE: &str = "installed_plugins.json";
 
@@ -84,6 +86,8 @@ pub(super) struct Fetched {
     commit: Option<String>,
     /// The version of the tag that was fetched, where it was one: its manifest may not have kept up.
     released: Option<String>,
+    /// What was left behind, and why.
+    left: Vec<String>,
     beside: PathBuf,
 }
 
@@ -159,16 +163,24 @@ fn put_in_place(
     reason: Reason,
 ) -> Result<String, UserError> {
     let (id, version) = (&fetched.id, fetched.version());
-    let mut out = describe(&fetched.folder);
-    let (path, left) = put(fetched, dir)?;
+    let root = cache_place(dir, id, &fetched.copy_name());
+    // Looked at before the copy is moved from under it.
+    let mut out = describe(&PluginFolder { root, ..fetched.folder.clone() });
+    let digest = fetched.folder.digest();
+    let path = put(fetched, dir)?;
     record(ctx, dir, scope, &path, (fetched, reason))?;
-    approve_plugins(dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
+    approve_plugins(dir, &[(id.to_string(), digest)]).map_err(UserError::new)?;
     let by_default = fetched.entry.get("defaultEnabled").and_then(Value::as_bool);
     let by_default = by_default.unwrap_or(fetched.folder.manifest.is_enabled_by_default);
     let is_on = by_default || reason == Reason::Needed;
     write_enabled(ctx, id, scope, Some(is_on))?;
     let problems = fetched.folder.problems.iter().map(|it| &it.message);
-    out += &left.iter().chain(problems).map(|line| format!("! {}\n", one_line(line))).collect::<String>();
+    out += &fetched
+        .left
+        .iter()
+        .chain(problems)
+        .map(|line| format!("! {}\n", one_line(line)))
+        .collect::<String>();
     out += &fetch_packages(&ctx.env, &path).unwrap_or_default();
     let word = if is_on { "on" } else { "off; `loci plugin enable` turns it on" };
     Ok(out + &format!("Installed {id} {version}; it is {word}\n"))
@@ -205,8 +217,9 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
     for other in &needed {
         out += &put_in_place(ctx, other, &dir, Scope::User, Reason::Needed)?;
     }
-    let (path, left) = put(&fetched, &dir)?;
-    approve_plugins(&dir, &[(id.to_string(), fetched.folder.digest())]).map_err(UserError::new)?;
+    let digest = fetched.folder.digest();
+    let path = put(&fetched, &dir)?;
+    approve_plugins(&dir, &[(id.to_string(), digest)]).map_err(UserError::new)?;
     let now = ctx.env.clock.now().to_string();
     edit_plugin_file(&dir, FILE, |fields| {
         let entries = fields.get_mut("plugins").and_then(|plugins| plugins.get_mut(id.to_string()));
@@ -227,7 +240,7 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
         }
     })
     .map_err(UserError::new)?;
-    out += &left.iter().map(|line| format!("! {}\n", one_line(line))).collect::<String>();
+    out += &fetched.left.iter().map(|line| format!("! {}\n", one_line(line))).collect::<String>();
     out += &fetch_packages(&ctx.env, &path).unwrap_or_default();
     let old = old.version.as_deref().unwrap_or("no version");
     Ok(out
@@ -380,25 +393,40 @@ pub(super) fn fetch(
             return Err(failed(why));
         }
     };
-    let (place, commit) = match source {
-        Fetch::Local(path) => (path, marketplace_commit(ctx, &root)),
-        Fetch::Git(git, inner) => match clone(ctx, &git, &beside) {
-            Ok(commit) => (beside.join("repository").join(inner), Some(commit)),
-            Err(why) => {
-                std::fs::remove_dir_all(&beside).unwrap_or_default();
-                return Err(failed(why));
-            }
-        },
-    };
-    let own = || Some(entry.clone());
-    match read_plugin(&place, Some(id), InstallScope::User, Some(&own)) {
-        Ok(mut folder) => {
+    let fetched = copy_fetched(ctx, source, &root, &beside).map_err(failed).and_then(|(commit, left)| {
+        let own = || Some(entry.clone());
+        let read = read_plugin(&beside.join(COPY), Some(id), InstallScope::User, Some(&own));
+        Ok((read.map_err(|problem| failed(problem.message))?, commit, left))
+    });
+    match fetched {
+        Ok((mut folder, commit, left)) => {
             folder.installed_version.clone_from(&released);
-            Ok(Fetched { id: id.clone(), folder, entry, commit, released, beside })
+            Ok(Fetched { id: id.clone(), folder, entry, commit, released, left, beside })
         }
-        Err(problem) => {
+        Err(error) => {
             std::fs::remove_dir_all(&beside).unwrap_or_default();
-            Err(failed(problem.message))
+            Err(error)
+        }
+    }
+}
+
+/// Fetches a plugin and makes a copy of it in `beside`; returns its commit, and what was left behind.
+fn copy_fetched(
+    ctx: &SettingsContext,
+    source: Fetch,
+    root: &Path,
+    beside: &Path,
+) -> Result<(Option<String>, Vec<String>), String> {
+    match source {
+        // Plugins of one marketplace may share files by links.
+        Fetch::Local(path) => {
+            let left = copy_plugin(&path, &beside.join(COPY), root)?;
+            Ok((marketplace_commit(ctx, root), left))
+        }
+        Fetch::Git(git, inner) => {
+            let commit = clone(ctx, &git, beside)?;
+            let place = beside.join("repository").join(inner);
+            Ok((Some(commit), copy_plugin(&place, &beside.join(COPY), &place)?))
         }
     }
 }
@@ -425,13 +453,13 @@ fn clone(ctx: &SettingsContext, git: &GitSource, beside: &Path) -> Result<String
     clone_repository(&ctx.env, git, &beside.join("repository"))
 }
 
-/// Copies a plugin to its place; returns that, and what was left behind.
-fn put(fetched: &Fetched, dir: &Path) -> Result<(PathBuf, Vec<String>), UserError> {
+/// Moves the copy of a plugin to its place; returns that.
+fn put(fetched: &Fetched, dir: &Path) -> Result<PathBuf, UserError> {
     let id = &fetched.id;
     let path = cache_place(dir, id, &fetched.copy_name());
-    let left = copy_plugin(&fetched.folder.root, &path)
+    move_plugin(&fetched.folder.root, &path)
         .map_err(|why| UserError::new(format!("Failed to copy `{id}`: {why}")))?;
-    Ok((path, left))
+    Ok(path)
 }
 
 fn parse_scope(word: &str) -> Result<InstallScope, String> {

@@ -234,7 +234,7 @@ fn write_down(
         false => dir.join("marketplaces").join(name),
     };
     if !is_local {
-        copy_plugin(place, &location).map_err(UserError::new)?;
+        copy_plugin(place, &location, place).map_err(UserError::new)?;
         if let Some(commit) = commit {
             let file = location.join(COMMIT_FILE);
             write_atomic(&file, commit.trim().as_bytes(), &WriteOptions::private())

@@ -108,17 +108,16 @@ pub(super) fn refuse_odd_address(url: &str, words: &[&str]) -> Result<(), String
     }
 }
 
-/// Copies a directory to a place where nothing is, or where an older copy is, which it replaces. Returns what was left
-/// behind, and why.
-pub fn copy_plugin(from: &Path, to: &Path) -> Result<Vec<String>, String> {
-    let root =
-        from.canonicalize().map_err(|error| format!("`{}` cannot be opened: {error}", from.display()))?;
-    let parent = to.parent().ok_or("there is no place for the copy")?;
-    let make = |dir: &Path| fs::create_dir_all(dir).map_err(|error| format!("`{}`: {error}", dir.display()));
-    make(parent)?;
-    let name = to.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = parent.join(format!(".{name}.{}", std::process::id()));
-    let mut copy = Copy { root, n_files: 0, n_bytes: 0, left: Vec::new() };
+/// Copies a directory to a place where nothing is, or where an older copy is, which it replaces. What links inside it lead to
+/// is copied when it lies there, too, or in `within`, which the directory may be a part of. Returns what was left behind, and
+/// why.
+pub fn copy_plugin(from: &Path, to: &Path, within: &Path) -> Result<Vec<String>, String> {
+    let real = |path: &Path| {
+        path.canonicalize().map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))
+    };
+    let (root, within) = (real(from)?, real(within)?);
+    let beside = place_beside(to)?;
+    let mut copy = Copy { root, within, open: Vec::new(), n_files: 0, n_bytes: 0, left: Vec::new() };
     let copied =
         copy.dir(from, &beside, 32).and_then(|()| replace(&beside, to).map_err(|error| error.to_string()));
     if let Err(error) = copied {
@@ -127,6 +126,22 @@ pub fn copy_plugin(from: &Path, to: &Path) -> Result<Vec<String>, String> {
         return Err(error);
     }
     Ok(copy.left)
+}
+
+/// Moves a copy to its place, where it replaces an older one. Both lie below one directory.
+pub fn move_plugin(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| format!("`{}`: {error}", to.display());
+    let beside = place_beside(to)?;
+    fs::rename(from, &beside).map_err(failed)?;
+    replace(&beside, to).map_err(failed)
+}
+
+/// Makes the directory that a copy will lie in; returns a place in it for what is not done yet.
+fn place_beside(to: &Path) -> Result<PathBuf, String> {
+    let parent = to.parent().ok_or("there is no place for the copy")?;
+    fs::create_dir_all(parent).map_err(|error| format!("`{}`: {error}", parent.display()))?;
+    let name = to.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(parent.join(format!(".{name}.{}", std::process::id())))
 }
 
 /// Puts a directory in the place of another.
@@ -141,7 +156,11 @@ fn replace(new: &Path, place: &Path) -> io::Result<()> {
 }
 
 struct Copy {
+    /// What is copied, and what it may share files with.
     root: PathBuf,
+    within: PathBuf,
+    /// The directories that are being copied, one in the other.
+    open: Vec<PathBuf>,
     n_files: usize,
     n_bytes: u64,
     left: Vec<String>,
@@ -154,6 +173,7 @@ impl Copy {
             return Err(format!("`{}` lies too deep", from.display()));
         }
         fs::create_dir_all(to).map_err(failed)?;
+        self.open.push(from.canonicalize().map_err(failed)?);
         for entry in fs::read_dir(from).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_name() == ".git" {
@@ -161,13 +181,20 @@ impl Copy {
             }
             self.entry(&entry.path(), &to.join(entry.file_name()), depth)?;
         }
+        self.open.pop();
         Ok(())
+    }
+
+    /// Tells whether something may be copied: nothing of a repository's own files, wherever a link leads.
+    fn is_inside(&self, real: &Path) -> bool {
+        let below = real.strip_prefix(&self.root).or_else(|_| real.strip_prefix(&self.within));
+        below.is_ok_and(|below| !below.iter().any(|part| part == ".git"))
     }
 
     fn entry(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), String> {
         let failed = |error: io::Error| format!("`{}`: {error}", from.display());
         let real = match from.canonicalize() {
-            Ok(real) if real.starts_with(&self.root) => real,
+            Ok(real) if self.is_inside(&real) => real,
             _ => {
                 self.left.push(format!("`{}` leads out of it and is left behind", from.display()));
                 return Ok(());
@@ -175,6 +202,10 @@ impl Copy {
         };
         let metadata = fs::metadata(&real).map_err(failed)?;
         if metadata.is_dir() {
+            if self.open.contains(&real) {
+                self.left.push(format!("`{}` leads in a circle and is left behind", from.display()));
+                return Ok(());
+            }
             return self.dir(from, to, depth - 1);
         }
         if !metadata.is_file() {

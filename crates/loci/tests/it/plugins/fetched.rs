@@ -109,3 +109,41 @@ async fn nothing_that_a_plugin_says_of_itself_talks_to_the_terminal() {
     assert!(said.contains(r"Kit\u{1b}[2J") && said.contains(r"Nice\nInstalled kit@m"), "{said}");
     assert!(!said.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{said:?}");
 }
+
+#[tokio::test]
+async fn plugins_of_a_marketplace_share_files_by_links_and_none_leads_out() {
+    let world = World::new(Step::text("done")).await;
+    let version = json!({"version": "1.0.0"});
+    market(&world, "m", &json!({}), &[("kit", version.clone()), ("shared", version)]);
+    world.home.write("secret/SKILL.md", "SECRET");
+    world.home.write("m/.git/config", "token");
+    world.home.write("m/shared/bin/tool", "#!/bin/sh\n");
+    let kit = world.home.project().join("m/kit");
+    for (target, link) in [
+        ("../../shared/skills/shared-skill", "skills/foo"),
+        ("../shared/bin", "bin"),
+        ("../../../secret", "skills/out"),
+        ("../.git/config", "config"),
+        (".", "round"),
+    ] {
+        std::os::unix::fs::symlink(target, kit.join(link)).unwrap();
+    }
+    fine(&world, &["marketplace", "add", "./m"]);
+    let said = fine(&world, &["install", "kit"]);
+    assert!(said.contains("skill /kit:foo\n") && said.contains("program bin/tool"), "{said}");
+    for (link, why) in [("skills/out", "leads out"), ("config", "leads out"), ("round", "leads in a circle")]
+    {
+        assert!(said.contains(&format!("kit/{link}` {why}")), "{link}: {said}");
+    }
+    let copy = world.home.config_home().join("plugins/cache/m/kit/1.0.0");
+    assert!(said.contains(&format!("(user, {})", copy.display())), "{said}");
+    assert!(copy.join("skills/foo/SKILL.md").symlink_metadata().unwrap().is_file());
+    for link in ["skills/out", "config", "round"] {
+        assert!(copy.join(link).symlink_metadata().is_err(), "{link}");
+    }
+    // What was approved is what is there.
+    assert!(!fine(&world, &["list"]).contains("has changed"));
+    assert!(fine(&world, &["update", "kit"]).contains("is up to date"));
+    let left = std::fs::read_dir(copy.parent().unwrap()).unwrap().count();
+    assert_eq!(left, 1, "nothing half done stays");
+}
