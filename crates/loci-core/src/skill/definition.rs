@@ -231,6 +231,10 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
     let is_no_map = |key: &&str| reader.get(key).is_some_and(|it| !it.is_object() && !it.is_null());
     let no_maps: Vec<&str> = ["hooks", "metadata"].into_iter().filter(is_no_map).collect();
     skill.notes = reader.into_notes();
+    let closed = skill.notes.iter_mut().find(|note| note.starts_with("`disable-model-invocation: "));
+    if let Some(note) = closed {
+        *note = note.replace("has no effect", "is taken for true");
+    }
     skill.notes.extend(no_maps.into_iter().map(|key| format!("`{key}` is no map and has no effect")));
     if !is_skill {
         let idle = ["name", "paths"].into_iter().filter(|key| fields.contains_key(*key));
@@ -430,7 +434,10 @@ mod tests {
             ("paths: true", "`paths: true` is not understood"),
             ("model: [opus]", "`model: [\"opus\"]` is not understood"),
             ("description:\n  en: x", "`description: {\"en\":\"x\"}` is not understood"),
-            ("disable-model-invocation: perhaps", "`disable-model-invocation: perhaps` is not understood"),
+            (
+                "disable-model-invocation: perhaps",
+                "`disable-model-invocation: perhaps` is not understood and is taken for true",
+            ),
         ] {
             let skill = parse(&format!("---\n{line}\nargument-hint: [a] [b]\n---\nShip it."));
             assert_eq!(skill.argument_hint.as_deref(), Some("[a] [b]"), "{line}");
