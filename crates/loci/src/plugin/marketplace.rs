@@ -11,8 +11,8 @@ use loci_settings::edit::set;
 use loci_settings::jsonc::{self, Tree};
 use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::config::{
-    PluginState, clone_repository, copy_plugin, edit_plugin_file, edit_settings, marketplace_manifest,
-    read_plugin_state,
+    KnownMarketplace, PluginState, clone_repository, copy_plugin, edit_plugin_file, edit_settings,
+    marketplace_manifest, read_plugin_state,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,8 @@ const FILE: &str = "known_marketplaces.json";
 const EXTRA: &str = "extraKnownMarketplaces";
 /// Another spelling of it.
 const EXTRA_ALIAS: &str = "additionalMarketplaces";
+/// The kind of a marketplace that settings have themselves.
+const SETTINGS: &str = "settings";
 /// How long what was fetched counts as what is there, in milliseconds.
 const FRESH_MILLIS: i64 = 30_000;
 /// The file in the copy of a repository that says which commit it is.
@@ -147,13 +149,16 @@ pub(super) fn add_named_marketplace(
     state: &PluginState,
     plugin: &str,
 ) -> Result<bool, UserError> {
-    let Some(id) = PluginId::parse(plugin).filter(|id| state.marketplace(&id.marketplace).is_none()) else {
-        return Ok(false);
-    };
+    let Some(id) = PluginId::parse(plugin) else { return Ok(false) };
     let extra = extra_marketplaces(&ctx.loaded.merged);
     let Some((name, source)) = extra.into_iter().find(|(name, _)| *name == id.marketplace) else {
         return Ok(false);
     };
+    // One that is written in settings is what they say now.
+    let is_current = |known: &KnownMarketplace| source["source"] != SETTINGS || known.source == source;
+    if state.marketplace(&name).is_some_and(is_current) {
+        return Ok(false);
+    }
     take_up(ctx, &absolute(ctx, source), Some(&name))?;
     Ok(true)
 }
@@ -198,6 +203,9 @@ struct FetchedMarketplace {
 }
 
 fn fetch(ctx: &SettingsContext, source: &Value, beside: &Path) -> Result<FetchedMarketplace, UserError> {
+    if source["source"] == SETTINGS {
+        return write_catalogue(source, &beside.join("catalogue"));
+    }
     match marketplace_fetch(source).map_err(UserError::new)? {
         Fetch::Local(place) => Ok(FetchedMarketplace { place, commit: None }),
         Fetch::Git(git, _) => {
@@ -207,6 +215,15 @@ fn fetch(ctx: &SettingsContext, source: &Value, beside: &Path) -> Result<Fetched
             Ok(FetchedMarketplace { place: into, commit: Some(commit) })
         }
     }
+}
+
+/// Writes down the catalogue that settings have in the place of a marketplace.
+fn write_catalogue(source: &Value, place: &Path) -> Result<FetchedMarketplace, UserError> {
+    let catalogue = json!({"name": source["name"], "plugins": source["plugins"]});
+    let file = place.join(".claude-plugin").join("marketplace.json");
+    write_atomic(&file, pretty(&catalogue).as_bytes(), &WriteOptions::private().creating_parents())
+        .map_err(|error| UserError::new(format!("Failed to write `{}`: {error}", file.display())))?;
+    Ok(FetchedMarketplace { place: place.to_owned(), commit: None })
 }
 
 fn write_down(

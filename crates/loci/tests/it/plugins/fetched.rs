@@ -147,3 +147,24 @@ async fn plugins_of_a_marketplace_share_files_by_links_and_none_leads_out() {
     let left = std::fs::read_dir(copy.parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "nothing half done stays");
 }
+
+#[tokio::test]
+async fn marketplace_that_settings_have_themselves_is_what_they_say_now() {
+    let world = World::with_git(Step::text("done")).await;
+    world.home.write(".claude-plugin/plugin.json", json!({"name": "kit", "version": "1.0.0"}).to_string());
+    world.home.write("skills/greet/SKILL.md", "Greet.");
+    world.home.commit("a plugin");
+    let url = format!("file://{}", world.home.project().display());
+    let say = |plugins: &[&str]| {
+        let entry = |name: &&str| json!({"name": name, "source": {"source": "url", "url": url}});
+        let entries: Vec<_> = plugins.iter().map(entry).collect();
+        let source = json!({"source": "settings", "name": "team", "plugins": entries});
+        let settings = json!({"additionalMarketplaces": {"team": {"source": source}}});
+        world.home.write_config("settings.json", settings.to_string());
+    };
+    say(&["kit"]);
+    assert!(fine(&world, &["install", "kit@team"]).contains("Installed kit@team 1.0.0"));
+    assert!(fine(&world, &["list"]).contains("kit@team  1.0.0  on"));
+    say(&["kit", "other"]);
+    assert!(fine(&world, &["install", "other@team"]).contains("Installed other@team 1.0.0"));
+}
