@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use loci_settings::edit::{EditError, set, unset};
-use loci_settings::{Key, Kind, Layer, Origin, Role, Scope, Severity};
+use loci_settings::{Key, Kind, Layer, Origin, Role, Scope, Scopes, Severity};
 use loci_stdx::{Env, WriteOptions};
 use loci_storage::config::{
     GivenSettings, LoadedSettings, MANAGED_DIR, SettingsEditError, SettingsPlaces, SettingsSources,
-    edit_settings, exclude_local_settings, load_settings,
+    edit_settings, edit_state, exclude_local_settings, load_settings,
 };
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
@@ -180,6 +180,9 @@ impl SettingsContext {
     /// Sets a key in the file of a scope; of a list, all of it. Nothing else in the file changes.
     pub fn set(&self, named: &NamedKey<'_>, value: &Value, scope: Scope) -> Result<SettingChange, UserError> {
         self.refuse_in_demo()?;
+        if named.key.scopes == Scopes::Global {
+            return self.set_in_state_file(named, value);
+        }
         check_value(named, scope, value)?;
         let (path, options) = self.file(scope);
         let excluded = self.keep_private(scope, &path)?;
@@ -197,9 +200,27 @@ impl SettingsContext {
         })
     }
 
+    /// Sets a key of the global state file.
+    fn set_in_state_file(&self, named: &NamedKey<'_>, value: &Value) -> Result<SettingChange, UserError> {
+        check_kind(named, Scope::User, value)?;
+        edit_state(&self.home, |text| set(text, &named.path(), value))
+            .map_err(|error| UserError::from_error(&error))?;
+        Ok(SettingChange {
+            file: self.places.display_path(&self.places.state_file),
+            gone: Vec::new(),
+            excluded: None,
+            no_effect: self.why_no_effect(named, Scope::User),
+        })
+    }
+
     /// Removes a key from the file of a scope; false where it is not there.
     pub fn unset(&self, path: &[&str], scope: Scope) -> Result<bool, UserError> {
         self.refuse_in_demo()?;
+        let key = path.first().and_then(|name| Key::find(name));
+        if key.is_some_and(|key| key.scopes == Scopes::Global) {
+            return edit_state(&self.home, |text| unset(text, path))
+                .map_err(|error| UserError::from_error(&error));
+        }
         let (file, options) = self.file(scope);
         if !file.exists() {
             return Ok(false);
@@ -315,6 +336,12 @@ pub fn check_value(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<
         return Err(UserError::new(format!("`{}` cannot be set in {scope} settings", key.path))
             .hint(format!("It belongs to {}.", key.scopes.describe())));
     }
+    check_kind(named, scope, value)
+}
+
+/// Refuses a value of another kind than the key's.
+fn check_kind(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<(), UserError> {
+    let key = named.key;
     let text = set("{}", &named.path(), value).map_err(|error| UserError::new(error.to_string()))?;
     let (_, diagnostics) = Layer::parse(&text, Origin::new(scope, "this value"));
     match diagnostics.iter().find(|diagnostic| diagnostic.severity > Severity::Note) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{Key, Origin, Scope, Trust};
+use super::{Key, Origin, Scope, Scopes, Trust};
 
 /// Why a value does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +44,11 @@ pub(super) fn admit(key: &Key, origin: &Origin, value: &Value, is_trusted: bool)
         Some(refusal) => Admission { counts: None, refused: vec![(value.clone(), refusal)] },
     };
     let scope = origin.acting_scope();
-    if !key.scopes.allows(scope) {
+    let is_allowed = match key.scopes {
+        Scopes::Global => origin.is_state_file,
+        scopes => scopes.allows(scope),
+    };
+    if !is_allowed {
         return whole(Some(Refusal::Scope));
     }
     let is_in_project = matches!(origin.scope, Scope::Project | Scope::Local);

@@ -82,12 +82,20 @@ pub struct Origin {
     /// Whether the repository may have supplied it: the shared file does, and so does a local file that is
     /// tracked by git or reached through a link.
     pub is_from_repository: bool,
+    /// Whether it is the global state file, which has keys of its own ([`Scopes::Global`]) and, in older homes, some that
+    /// are settings now.
+    pub is_state_file: bool,
 }
 
 impl Origin {
     /// Names a layer; what belongs to a project is taken to come from its repository.
     pub fn new(scope: Scope, name: impl Into<Arc<str>>) -> Self {
-        Self { scope, name: name.into(), is_from_repository: scope == Scope::Project }
+        Self { scope, name: name.into(), is_from_repository: scope == Scope::Project, is_state_file: false }
+    }
+
+    /// Names the values of the user's global state file.
+    pub fn state_file(name: impl Into<Arc<str>>) -> Self {
+        Self { is_state_file: true, ..Self::new(Scope::User, name) }
     }
 
     /// Marks the layer as one the repository supplies.

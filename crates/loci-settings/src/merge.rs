@@ -107,7 +107,8 @@ impl MergedSettings {
     pub fn of_scope(&self, scope: Scope, show: impl Fn(&Key, &Value) -> Value) -> Value {
         let mut root = Map::new();
         for setting in &self.settings {
-            let parts = setting.parts.iter().filter(|part| part.origin.scope == scope);
+            let is_of_scope = |part: &&Part| part.origin.scope == scope && !part.origin.is_state_file;
+            let parts = setting.parts.iter().filter(is_of_scope);
             for part in parts.filter(|part| !matches!(part.role, Role::Refused(_))) {
                 insert(&mut root, setting.key.path, show(setting.key, &part.value));
             }

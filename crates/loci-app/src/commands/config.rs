@@ -18,6 +18,8 @@ pub struct SettingRow {
     pub kind: Kind,
     /// Whose file a change goes to unless another is named.
     pub scope: Scope,
+    /// Whether it goes to the global state file instead.
+    pub is_global: bool,
     /// Why it cannot be changed, where it cannot.
     pub refusal: Option<String>,
 }
@@ -60,6 +62,7 @@ impl SettingRow {
         }
         out.push(match &self.refusal {
             Some(why) => format!("It cannot be changed here: {why}."),
+            None if self.is_global => "A change goes to the global state file, `.claude.json`.".to_owned(),
             None => format!("A change goes to {} settings.", self.scope),
         });
         out
@@ -74,6 +77,7 @@ pub fn rows(ctx: &SettingsContext) -> Vec<SettingRow> {
         explained: ExplainedSetting::new(key, merged.get(key.path)),
         kind: key.kind,
         scope: usual_scope(key),
+        is_global: key.scopes == Scopes::Global,
         refusal: refusal(ctx, key),
     })
     .collect()
@@ -94,7 +98,7 @@ fn usual_scope(key: &Key) -> Scope {
 
 /// Says why a key cannot be changed here.
 fn refusal(ctx: &SettingsContext, key: &Key) -> Option<String> {
-    if matches!(key.scopes, Scopes::Managed | Scopes::Global) {
+    if key.scopes == Scopes::Managed {
         return Some(format!("It belongs to {}", key.scopes.describe()));
     }
     let parts = ctx.loaded.merged.get(key.path).map(|setting| setting.parts.as_slice()).unwrap_or_default();
@@ -115,7 +119,10 @@ pub fn change(
     }
     let scope = scope.unwrap_or_else(|| usual_scope(named.key));
     if value.is_empty() {
-        let file = ctx.places.display_path(&ctx.file(scope).0);
+        let file = match named.key.scopes {
+            Scopes::Global => ctx.places.display_path(&ctx.places.state_file),
+            _ => ctx.places.display_path(&ctx.file(scope).0),
+        };
         return match ctx.unset(&named.path(), scope)? {
             true => Ok(format!("Removed `{key}` from {file}")),
             false => Err(UserError::new(format!("`{key}` is not set in {file}"))),
@@ -213,6 +220,27 @@ mod tests {
         assert!(dir.path().join("project/.claude/settings.json").exists());
         assert!(change(&ctx, "cleanupPeriodDays", "", None).unwrap().starts_with("Removed"));
         assert!(change(&ctx, "cleanupPeriodDays", "", None).is_err(), "it is gone");
+    }
+
+    #[test]
+    fn key_of_the_state_file_is_changed_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        let state = dir.path().join("home/.claude.json");
+        std::fs::write(&state, "{\n  \"userID\": \"x\"\n}").unwrap();
+        let text = change(&ctx, "externalEditorContext", "true", None).unwrap();
+        assert!(text.contains("~/.claude.json") && !text.contains("no effect"), "{text}");
+        assert_eq!(
+            std::fs::read_to_string(&state).unwrap(),
+            "{\n  \"userID\": \"x\",\n  \"externalEditorContext\": true\n}"
+        );
+        let rows = rows(&SettingsContext::new(&ctx.env));
+        let row = rows.iter().find(|row| row.explained.key == "externalEditorContext").unwrap();
+        assert_eq!((row.display_value().as_str(), row.refusal.as_deref()), ("true", None));
+        assert!(row.details().concat().contains("global state file"), "{:?}", row.details());
+        assert!(change(&ctx, "externalEditorContext", "perhaps", None).is_err());
+        assert!(change(&ctx, "externalEditorContext", "", None).unwrap().starts_with("Removed"));
+        assert_eq!(std::fs::read_to_string(&state).unwrap(), "{\n  \"userID\": \"x\"\n}");
     }
 
     #[test]

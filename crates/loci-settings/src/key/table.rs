@@ -234,8 +234,8 @@ pub(super) const KEYS: &[Key] = &[
     key("autoConnectIde", Bool, "connect to an editor").only(Global),
     key("autoInstallIdeExtension", Bool, "install the editor's extension").only(Global),
     key("diffTool", OneOf(&["auto", "terminal"]), "where differences are shown").only(Global),
-    key("externalEditorContext", Bool, "tell the model about the editor").only(Global),
-    key("permissionExplainerEnabled", Bool, "explain permission questions").only(Global),
+    key("externalEditorContext", Bool, "show the last answer above the prompt in your editor").only(Global).used(),
+    key("permissionExplainerEnabled", Bool, "have the model explain a command that asks for permission (Ctrl+E)").only(Global).used(),
 ];
 
 const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {

@@ -1,7 +1,7 @@
 //! Settings files: where they lie, reading them, the trust they need, and noticing when they change.
 //!
-//! Lowest precedence first: the user's `settings.json` in the config home; the project's
-//! `.claude/settings.json` in the start directory; the user's `.claude/settings.local.json` there and at the
+//! Lowest precedence first: what older homes have in the global state file; the user's `settings.json` in the config home;
+//! the project's `.claude/settings.json` in the start directory; the user's `.claude/settings.local.json` there and at the
 //! root of the repository; what `--settings` gave; the administrator's `managed-settings.json` and then
 //! `managed-settings.d/*.json` by name, or what the program that they name printed (`policyHelper`). What they mean is
 //! decided in `loci_settings`.
@@ -19,6 +19,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use trust::StateFile;
 use watch::ReadText;
 
 use loci_settings::{
@@ -182,8 +183,9 @@ impl Loading<'_> {
         let wants = self.places.sources;
         let needs_trust = (wants.project || wants.local)
             && self.layers.iter().any(|layer| matches!(layer.origin.scope, Scope::Project | Scope::Local));
-        let (trust, mcp, problem) = trust::trust_of(self.places);
+        let StateFile { trust, mcp, layer, problem } = trust::read_state(self.places);
         self.out.diagnostics.extend(problem.filter(|_| needs_trust));
+        self.layers.splice(..0, layer.filter(|_| wants.user));
         self.out.merged = merge(&self.layers, trust.is_trusted);
         let hint = format!(
             "look at it, then run `loci config trust`, which sets projects[\"{}\"].hasTrustDialogAccepted in {}",

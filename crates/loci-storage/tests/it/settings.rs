@@ -278,3 +278,29 @@ fn merged_setting_names_the_file_and_line_of_each_part() {
     ];
     assert_eq!(parts, expected);
 }
+
+#[test]
+fn settings_of_older_homes_count_where_no_settings_file_has_them() {
+    let world = World::new();
+    let state = "{\n  \"theme\": \"light\",\n  \"verbose\": true,\n  \"showTurnDuration\": \"often\",\n  \"model\": \"opus\",\n  \
+                 \"externalEditorContext\": true,\n  \"projects\": {}\n}";
+    world.write(".claude.json", state);
+    world.write(".claude/settings.json", r#"{"verbose": false, "permissionExplainerEnabled": false}"#);
+    let loaded = load(&world);
+    let value = |key: &str| loaded.merged.value(key).map(ToString::to_string);
+    assert_eq!(value("theme").as_deref(), Some("\"light\""));
+    assert_eq!(value("verbose").as_deref(), Some("false"), "a settings file wins");
+    assert_eq!(value("showTurnDuration"), None, "what is of another kind is passed over");
+    assert_eq!(value("model"), None, "what was never kept there does not count there");
+    assert_eq!(value("externalEditorContext").as_deref(), Some("true"), "it belongs there");
+    assert_eq!(value("permissionExplainerEnabled"), None, "and nowhere else");
+    let told: Vec<String> = loaded.warnings().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains("global state file"), "{told:?}");
+    let part = &loaded.merged.get("verbose").unwrap().parts[0];
+    assert_eq!((part.origin.name.as_ref(), part.line, part.role), ("~/.claude.json", 3, Role::Overridden));
+    assert!(
+        loaded.merged.of_scope(loci_settings::Scope::User, |_, value| value.clone()).get("theme").is_none()
+    );
+    let without = load_settings(&places(&world, "project,local"), None);
+    assert_eq!(without.merged.value("theme"), None);
+}

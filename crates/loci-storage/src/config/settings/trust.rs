@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use loci_stdx::{read_regular, read_regular_to_string};
 
-use loci_settings::{Diagnostic, Origin, Scope};
+use loci_settings::{Diagnostic, Layer, Origin, Scope};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -49,11 +49,50 @@ pub struct McpState {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct TrustFile {
     #[serde(default)]
     projects: BTreeMap<String, Entry>,
-    #[serde(default, rename = "mcpServers")]
+    #[serde(default)]
     mcp_servers: Value,
+    // Settings of older homes: they count where no settings file has them.
+    theme: Option<Value>,
+    verbose: Option<Value>,
+    respect_gitignore: Option<Value>,
+    show_turn_duration: Option<Value>,
+    terminal_progress_bar_enabled: Option<Value>,
+    preferred_notif_channel: Option<Value>,
+    // Keys that belong here.
+    external_editor_context: Option<Value>,
+    permission_explainer_enabled: Option<Value>,
+}
+
+impl TrustFile {
+    /// Takes what it says that is a setting, by name.
+    fn take_settings(&mut self) -> Vec<(&'static str, Value)> {
+        let all = [
+            ("theme", self.theme.take()),
+            ("verbose", self.verbose.take()),
+            ("respectGitignore", self.respect_gitignore.take()),
+            ("showTurnDuration", self.show_turn_duration.take()),
+            ("terminalProgressBarEnabled", self.terminal_progress_bar_enabled.take()),
+            ("preferredNotifChannel", self.preferred_notif_channel.take()),
+            ("externalEditorContext", self.external_editor_context.take()),
+            ("permissionExplainerEnabled", self.permission_explainer_enabled.take()),
+        ];
+        all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+}
+
+/// What the global state file says, as far as settings are concerned.
+#[derive(Default)]
+pub(super) struct StateFile {
+    pub(super) trust: TrustState,
+    pub(super) mcp: McpState,
+    /// Its settings, which every settings file wins over.
+    pub(super) layer: Option<Layer>,
+    /// What is wrong with it.
+    pub(super) problem: Option<Diagnostic>,
 }
 
 #[derive(Deserialize)]
@@ -96,33 +135,49 @@ fn mcp_state(state: &mut TrustFile, places: &SettingsPlaces) -> McpState {
     out
 }
 
-/// Looks up whether the working directory is trusted, and says when that cannot be told.
-pub(super) fn trust_of(places: &SettingsPlaces) -> (TrustState, McpState, Option<Diagnostic>) {
+/// Reads the state file: whether the working directory is trusted, and says when that cannot be told.
+pub(super) fn read_state(places: &SettingsPlaces) -> StateFile {
     let root = places.checkout.as_ref().map_or(places.cwd.as_path(), |checkout| &checkout.main);
     let can_be_kept = root != places.home_dir;
-    let mut state = TrustState { root: root.to_owned(), is_trusted: false, is_exact: false, can_be_kept };
-    let text = match read_regular_to_string(&places.state_file) {
-        Ok(text) => text,
-        Err(_) => return (state, McpState::default(), None),
-    };
+    let trust = TrustState { root: root.to_owned(), is_trusted: false, is_exact: false, can_be_kept };
+    let mut state = StateFile { trust, ..StateFile::default() };
+    let Ok(text) = read_regular_to_string(&places.state_file) else { return state };
     match serde_json::from_str::<TrustFile>(text.trim_start_matches('\u{feff}')) {
         Ok(mut known) => {
             let folders = candidates(places);
-            state.is_trusted = folders.iter().any(|dir| is_trusted(&known, dir));
+            state.trust.is_trusted = folders.iter().any(|dir| is_trusted(&known, dir));
             let is_here = |dir: &&&Path| places.checkout.is_some() || **dir == places.cwd;
-            state.is_exact = folders.iter().filter(is_here).any(|dir| is_trusted(&known, dir));
-            (state, mcp_state(&mut known, places), None)
+            state.trust.is_exact = folders.iter().filter(is_here).any(|dir| is_trusted(&known, dir));
+            state.layer = settings_layer(known.take_settings(), &text, places);
+            state.mcp = mcp_state(&mut known, places);
         }
         Err(error) => {
             let origin = Origin::new(Scope::User, places.display_path(&places.state_file));
             let message = format!("not valid, so no folder counts as trusted: {error}");
-            (
-                state,
-                McpState { is_unreadable: true, ..McpState::default() },
-                Some(Diagnostic::unread(&origin, message, "restore it from `backups` in the config home")),
-            )
+            state.mcp.is_unreadable = true;
+            let hint = "restore it from `backups` in the config home";
+            state.problem = Some(Diagnostic::unread(&origin, message, hint));
         }
     }
+    state
+}
+
+/// Makes a layer of the settings in a state file. What is of another kind than it should be is passed over: programs write
+/// this file, not people.
+fn settings_layer(settings: Vec<(&str, Value)>, text: &str, places: &SettingsPlaces) -> Option<Layer> {
+    let settings: serde_json::Map<String, Value> =
+        settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    if settings.is_empty() {
+        return None;
+    }
+    let origin = Origin::state_file(places.display_path(&places.state_file));
+    let (mut layer, _) = Layer::parse(&Value::Object(settings).to_string(), origin);
+    for value in &mut layer.values {
+        // The file is indented by two blanks; where it is not, its first line is named.
+        let at = text.find(&format!("\n  \"{}\":", value.key.path));
+        value.line = at.map_or(1, |at| text[..=at].matches('\n').count() + 1);
+    }
+    Some(layer)
 }
 
 /// Returns the folders whose trust covers the working directory.
