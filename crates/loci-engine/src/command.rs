@@ -255,6 +255,13 @@ pub struct SideExchange {
 /// What the model is asked beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SideTask {
+    /// Explain a call that somebody is asked about.
+    ExplainCall {
+        /// The tool.
+        tool: String,
+        /// What would run, as it is shown.
+        call: String,
+    },
     /// A question of the person.
     Question(String),
     /// A question behind others that were asked beside the conversation, which the model is told of.

@@ -123,6 +123,10 @@ pub struct AppOptions {
     pub has_suggestions: Option<bool>,
     /// Whether the badge of a pull request is a link (`FORCE_HYPERLINK`).
     pub has_badge_link: bool,
+    /// Whether there is an agent view, unless settings say otherwise (`CLAUDE_CODE_DISABLE_AGENT_VIEW`).
+    pub has_agent_view: bool,
+    /// Whether the cursor is always seen and stands at the marked row of a list (`CLAUDE_CODE_ACCESSIBILITY`).
+    pub follows_mark: bool,
     /// The looks of the terminal.
     pub theme: Theme,
     /// What variables say of the fullscreen renderer.
@@ -143,6 +147,8 @@ impl Default for AppOptions {
             has_recap: None,
             has_suggestions: None,
             has_badge_link: true,
+            has_agent_view: true,
+            follows_mark: false,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
             fullscreen: FullscreenOptions::default(),
         }
@@ -417,7 +423,7 @@ impl App {
         let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
         let others = [
-            self.dialogs.deadline(),
+            self.dialogs.deadline(self.now),
             self.away.deadline(),
             self.status_line.deadline(),
             self.agent_rows.deadline(),

@@ -18,7 +18,7 @@ pub(crate) use choice_dialog::ChoiceDialog;
 pub(crate) use choices::Choices;
 pub(crate) use elicitation::ElicitationDialog;
 pub(crate) use key_entry::KeyEntry;
-pub(crate) use permission::PermissionDialog;
+pub(crate) use permission::{EXPLANATION_REQUEST, PermissionDialog};
 pub(crate) use server_approval::ServerApprovalDialog;
 pub(crate) use text_field::TextField;
 pub(crate) use user_questions::UserQuestionsDialog;
@@ -84,6 +84,9 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
 
     /// Takes up what a call would change, once that is known.
     fn set_diff(&mut self, _diff: FileDiff) {}
+
+    /// Takes up what the model says of a call, or why it says nothing.
+    fn explained(&mut self, _outcome: Result<String, String>) {}
 }
 
 /// What came of a key.

@@ -113,6 +113,14 @@ pub struct InterfaceSettings {
     pub accelerates_wheel: bool,
     /// What an organisation has to say at the start (`companyAnnouncements`).
     pub announcements: Vec<String>,
+    /// Whether there is an agent view, and `/background` (`disableAgentView`).
+    pub has_agent_view: bool,
+    /// Whether the model explains commands that somebody is asked about (`permissionExplainerEnabled`).
+    pub explains_commands: bool,
+    /// Whether a plan may be accepted so that only the plan is left of the conversation (`showClearContextOnPlanAccept`).
+    pub offers_clear_with_plan: bool,
+    /// Whether the last answer stands above the prompt in the person's editor (`externalEditorContext`).
+    pub shows_answer_in_editor: bool,
     /// Rows for a step of the wheel, in hundredths (`CLAUDE_CODE_SCROLL_SPEED` of `env`).
     pub scroll_speed: Option<u32>,
 }
@@ -166,6 +174,10 @@ impl InterfaceSettings {
             follows_output: flag("autoScrollEnabled", true),
             accelerates_wheel: flag("wheelScrollAccelerationEnabled", true),
             announcements: announcements(settings.get("companyAnnouncements")),
+            has_agent_view: !flag("disableAgentView", false),
+            explains_commands: flag("permissionExplainerEnabled", true),
+            offers_clear_with_plan: flag("showClearContextOnPlanAccept", false),
+            shows_answer_in_editor: flag("externalEditorContext", false),
             scroll_speed: settings["env"]["CLAUDE_CODE_SCROLL_SPEED"].as_str().and_then(parse_scroll_speed),
         }
     }
@@ -242,6 +254,8 @@ mod tests {
             "awaySummaryEnabled": false, "promptSuggestionEnabled": true, "emojiCompletionEnabled": false,
             "askUserQuestionTimeout": "5m",
             "tui": "fullscreen", "viewMode": "focus", "verbose": true, "autoScrollEnabled": false,
+            "disableAgentView": true, "permissionExplainerEnabled": false, "externalEditorContext": true,
+            "showClearContextOnPlanAccept": true,
             "wheelScrollAccelerationEnabled": false, "env": {"CLAUDE_CODE_SCROLL_SPEED": "2.5"},
         }));
         let expected = InterfaceSettings {
@@ -275,6 +289,10 @@ mod tests {
             view_mode: ViewMode::Focus,
             follows_output: false,
             accelerates_wheel: false,
+            has_agent_view: false,
+            explains_commands: false,
+            offers_clear_with_plan: true,
+            shows_answer_in_editor: true,
             scroll_speed: Some(250),
         };
         assert_eq!(settings, expected);

@@ -8,6 +8,11 @@ pub(crate) const MARK: &str = "❯ ";
 /// What stands before the others.
 pub(crate) const NO_MARK: &str = "  ";
 
+/// Returns the place of the row that the keys act on.
+pub(crate) fn marked_row(rows: &[Row]) -> Option<usize> {
+    rows.iter().position(|row| row.spans.first().is_some_and(|span| span.text.starts_with(MARK)))
+}
+
 /// Returns what stands before a row.
 pub(crate) fn mark_of(is_marked: bool) -> &'static str {
     if is_marked { MARK } else { NO_MARK }

@@ -182,6 +182,8 @@ pub(crate) struct PanelView {
     pub(crate) hint: Option<Row>,
     /// Where the caret stands: row counted from the first of the head, column.
     pub(crate) caret: Option<(usize, u16)>,
+    /// Whether something is typed into the field that the caret stands in.
+    pub(crate) is_typed: bool,
 }
 
 impl PanelView {
@@ -198,6 +200,7 @@ impl PanelView {
     pub(crate) fn push_field(&mut self, label: &str, field: &crate::dialog::TextField) {
         let column = crate::layout::cells(label) + crate::layout::cells(field.before_caret());
         self.caret = Some((self.head.len(), column));
+        self.is_typed = !field.text().is_empty();
         self.head.push(line(&format!("{label}{}", field.text()), crate::text::Style::default()));
     }
 

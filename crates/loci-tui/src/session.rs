@@ -241,6 +241,12 @@ async fn drive(
         idle_notice: started.idle_notice,
         interface: interface_settings(&started.env, &started.settings),
         answer_timeout: answer_timeout(None, started.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
+        answer_countdown: started
+            .env
+            .vars
+            .non_empty("CLAUDE_AFK_COUNTDOWN_MS")
+            .and_then(|text| text.trim().parse().ok())
+            .map(Duration::from_millis),
         initial_prompt: started.initial_prompt,
         themes: started.themes,
     })));

@@ -112,6 +112,8 @@ pub(crate) fn show(
             .non_empty("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")
             .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")),
         has_badge_link: env.vars.get("FORCE_HYPERLINK") != Some("0"),
+        has_agent_view: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_AGENT_VIEW"),
+        follows_mark: env.vars.is_truthy("CLAUDE_CODE_ACCESSIBILITY"),
         has_suggestions: env
             .vars
             .non_empty("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")

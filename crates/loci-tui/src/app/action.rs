@@ -159,6 +159,8 @@ pub struct SessionFacts {
     pub interface: InterfaceSettings,
     /// After how long without a key a question of the model goes on, where a variable says so (`CLAUDE_AFK_TIMEOUT_MS`).
     pub answer_timeout: Option<Duration>,
+    /// How long before that it is counted down, where a variable says so (`CLAUDE_AFK_COUNTDOWN_MS`).
+    pub answer_countdown: Option<Duration>,
     /// What the agent that it runs as begins with.
     pub initial_prompt: Option<String>,
     /// The colour themes of its plugins.
@@ -186,6 +188,8 @@ pub enum Action {
         /// What the summary is to pay attention to.
         focus: Option<String>,
     },
+    /// Begin a new conversation with this plan, once the turn is over.
+    BeginWithPlan(String),
     /// Run a verb of loci beside everything else; the answer is [`PanelData::VerbEnded`](crate::panel::PanelData::VerbEnded).
     RunVerb(Vec<String>),
     /// Go on with the start.
@@ -230,7 +234,12 @@ pub enum Action {
     /// Offer these beside the files.
     SetMentions(Vec<Mention>),
     /// Let the person edit the prompt in their own editor.
-    EditDraft(Draft),
+    EditDraft {
+        /// The prompt.
+        draft: Draft,
+        /// The last answer, where it is to stand above it.
+        answer: Option<String>,
+    },
     /// Call a person who looks elsewhere.
     CallPerson(String),
     /// Draw everything anew, with all that was said lately.

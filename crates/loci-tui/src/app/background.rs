@@ -23,9 +23,17 @@ pub struct BackgroundRun {
 }
 
 impl App {
+    /// Tells whether there is an agent view, and sessions that go on in the background.
+    pub(super) fn has_agent_view(&self) -> bool {
+        self.options.has_agent_view && self.interface.has_agent_view
+    }
+
     /// Leaves, and has the session go on; what cannot be is told, and nothing is left.
     pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Action> {
         let refusal = match &self.session.id {
+            _ if !self.has_agent_view() => {
+                Some("Sessions in the background are turned off (`disableAgentView`)")
+            }
             None => Some("The session has not begun yet"),
             Some(_) if !self.session.is_persistent => {
                 Some("This session is not kept on disk, so nobody could go on with it")

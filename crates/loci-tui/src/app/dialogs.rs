@@ -17,6 +17,9 @@ use crate::render::RenderContext;
 /// How long nothing may have been typed before a dialog takes keys.
 pub(super) const TYPING_PAUSE: Duration = Duration::from_millis(400);
 
+/// How long before a question goes on by itself that is counted down.
+const COUNTDOWN: Duration = Duration::from_secs(20);
+
 /// Dialogs that wait, the first of them shown.
 #[derive(Debug, Default)]
 pub(super) struct Dialogs {
@@ -27,6 +30,8 @@ pub(super) struct Dialogs {
     last_key: Option<Duration>,
     /// After how long without a key a question of the model goes on by itself.
     pub(super) patience: Option<Duration>,
+    /// How long before that it is counted down.
+    pub(super) countdown: Option<Duration>,
     /// When the first of them last got a key.
     last_answer: Option<Duration>,
 }
@@ -78,10 +83,22 @@ impl Dialogs {
         self.last_key.is_some_and(|last| now.saturating_sub(last) < TYPING_PAUSE)
     }
 
-    /// Returns when the first of them takes keys, or goes on by itself, if it waits for that.
-    pub(super) fn deadline(&self) -> Option<Duration> {
+    /// Returns when the first of them takes keys, or goes on by itself, if it waits for that; while that is counted down,
+    /// every second.
+    pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
         let armed = self.last_key.filter(|_| self.drawn_at.is_some()).map(|last| last + TYPING_PAUSE);
-        [armed, self.expiry()].into_iter().flatten().min()
+        let expiry = self.expiry().map(|expiry| match self.seconds_left(now) {
+            Some(left) => expiry.saturating_sub(Duration::from_secs(left.saturating_sub(1))),
+            None => expiry.saturating_sub(self.countdown.unwrap_or(COUNTDOWN)),
+        });
+        [armed, expiry].into_iter().flatten().min()
+    }
+
+    /// Returns in how many seconds the first of them goes on by itself, once that is counted down.
+    pub(super) fn seconds_left(&self, now: Duration) -> Option<u64> {
+        let left = self.expiry()?.saturating_sub(now);
+        let is_shown = left <= self.countdown.unwrap_or(COUNTDOWN);
+        is_shown.then(|| u64::try_from(left.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX))
     }
 
     /// Returns when the first of them goes on by itself.
@@ -145,6 +162,13 @@ impl Dialogs {
     pub(super) fn set_diff(&mut self, question: &str, diff: FileDiff) {
         if let Some(dialog) = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question)) {
             dialog.set_diff(diff);
+        }
+    }
+
+    /// Tells the dialog of a question what the model says of its call.
+    pub(super) fn explained(&mut self, question: &str, outcome: Result<String, String>) {
+        if let Some(dialog) = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question)) {
+            dialog.explained(outcome);
         }
     }
 

@@ -377,7 +377,17 @@ impl App {
         });
         match UserQuestionsDialog::new(&question, self.dialogs.patience) {
             Some(dialog) => self.dialogs.push(dialog),
-            None => self.dialogs.push(PermissionDialog::new(question, &self.options.cwd)),
+            None => {
+                let dialog = PermissionDialog::new(question, &self.options.cwd);
+                let dialog = match self.interface.explains_commands {
+                    true => dialog.explained_by_model(),
+                    false => dialog,
+                };
+                self.dialogs.push(match self.interface.offers_clear_with_plan {
+                    true => dialog.offering_clear(),
+                    false => dialog,
+                });
+            }
         }
         let mut actions = self.turn_mark(TurnMark::Question);
         actions.extend(preview);

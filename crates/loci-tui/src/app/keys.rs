@@ -72,7 +72,8 @@ impl App {
             self.is_help_shown = !self.is_help_shown;
             return Vec::new();
         }
-        if key == Key::plain(KeyCode::Left) && self.prompt.is_empty() && !self.prompt.is_shell() {
+        let is_on_empty = self.prompt.is_empty() && !self.prompt.is_shell();
+        if key == Key::plain(KeyCode::Left) && is_on_empty && self.has_agent_view() {
             return self.open_agents();
         }
         let mut contexts = Vec::with_capacity(5);

@@ -2,7 +2,7 @@
 
 use super::{Action, App};
 use crate::block::NoticeLevel;
-use crate::input::Draft;
+use crate::input::{Draft, InputMode};
 use crate::keymap::Keymap;
 
 impl App {
@@ -24,7 +24,9 @@ impl App {
             self.flash("The picture is still being read");
             return Vec::new();
         }
-        vec![Action::EditDraft(draft)]
+        let is_wanted = self.interface.shows_answer_in_editor && draft.mode == InputMode::Prompt;
+        let answer = self.log.answer(0).filter(|_| is_wanted).map(str::to_owned);
+        vec![Action::EditDraft { draft, answer }]
     }
 
     /// Takes what became of it.

@@ -3,16 +3,19 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use loci_core::permission::Mode;
 use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskNews};
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::suggestion::SUGGESTION_REQUEST;
 use super::{Action, App, ExitReason};
 use crate::block::{Block, NoticeLevel};
+use crate::dialog::EXPLANATION_REQUEST;
 use crate::input::{Draft, InputMode};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
+use crate::layout::marked_row;
 use crate::panel::{
     AgentsPanel, Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel,
 };
@@ -137,6 +140,11 @@ impl App {
                 }
                 Vec::new()
             }
+            PanelData::SideAnswer { request, outcome } if request.starts_with(EXPLANATION_REQUEST) => {
+                // Nobody waits for it where the question was answered meanwhile.
+                self.dialogs.explained(&request[EXPLANATION_REQUEST.len()..], outcome);
+                Vec::new()
+            }
             PanelData::SideAnswer { request, outcome } if !self.is_awaited(&request) => {
                 match request.as_str() {
                     AUTOMATIC_RECAP => self.show_automatic_recap(outcome),
@@ -242,6 +250,12 @@ impl App {
                 Action::AskForKey => self.ask_for_key(),
                 Action::Submit(text) => rest.extend(self.submit(text)),
                 Action::Compact { keeps_from, focus } => rest.extend(self.compact_before(&keeps_from, focus)),
+                Action::BeginWithPlan(plan) => {
+                    let prompt = format!("Carry out this plan, which I have accepted:\n\n{plan}");
+                    let drafts = ["/clear", &prompt].map(|text| Draft::plain(InputMode::Prompt, text));
+                    self.held.extend(drafts);
+                    rest.extend(self.set_mode(Mode::Default));
+                }
                 Action::RunInSession(text) => {
                     let draft = Draft::plain(InputMode::Prompt, &text);
                     rest.extend(self.dispatch_to_session(draft));
@@ -271,7 +285,12 @@ impl App {
         let most = (size.height / whole * part).max(LEAST_ROWS).min(size.height.saturating_sub(1)).max(1);
         let space = Size { width: size.width, height: most };
         self.panel_space.set(space);
-        let (mut rows, mut caret) = panel.view(&self.render_context(size.width), space).fit(space);
+        let view = panel.view(&self.render_context(size.width), space);
+        let is_typed = view.is_typed;
+        let (mut rows, mut caret) = view.fit(space);
+        if self.options.follows_mark && !is_typed {
+            caret = marked_row(&rows).map(|row| (row, 0)).or(caret);
+        }
         if self.is_spoken() {
             self.number_list(&mut rows, &mut caret);
         }

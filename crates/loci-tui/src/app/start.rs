@@ -110,6 +110,7 @@ impl App {
         self.away.set_prompt_patience(facts.idle_notice);
         self.take_plugin_themes(facts.themes);
         self.answer_timeout = facts.answer_timeout;
+        self.dialogs.countdown = facts.answer_countdown;
         self.take_interface_settings(facts.interface);
         announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));

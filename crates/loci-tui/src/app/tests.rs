@@ -384,6 +384,7 @@ fn facts() -> SessionFacts {
         mode: Mode::Default,
         may_bypass: false,
         answer_timeout: None,
+        answer_countdown: None,
         warnings: Vec::new(),
         is_persistent: true,
         commands: Arc::new(CommandRegistry::builtin()),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::block::{Block, CallBlock};
 use crate::input::{Draft, InputMode, VimMode};
-use crate::layout::{cut, faint, line, marked};
+use crate::layout::{cut, faint, line, marked, marked_row, warning};
 use crate::render::{RenderContext, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
@@ -329,12 +329,21 @@ impl App {
                 Row::new(spans)
             });
         }
+        if let Some(left) = self.dialogs.seconds_left(self.now) {
+            view.hint = Some(line(
+                &format!("It goes on by itself in {left} s · a key begins the wait anew"),
+                warning(),
+            ));
+        }
         if is_waiting {
             view.hint = Some(line("(it takes keys as soon as the typing pauses)", faint()));
         }
         let height = usize::from(size.height).max(1);
         // The dialog comes first; the conversation above it gets what room is left, up to a third.
-        let (rows, caret) = view.fit(height.saturating_sub(1).max(1));
+        let (rows, mut caret) = view.fit(height.saturating_sub(1).max(1));
+        if self.options.follows_mark {
+            caret = caret.or_else(|| marked_row(&rows).map(|row| (row, 0)));
+        }
         let room = height.saturating_sub(rows.len() + 1).min(height / 3);
         let first = live.len().saturating_sub(room);
         live.drain(..first);

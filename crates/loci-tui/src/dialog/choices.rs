@@ -18,6 +18,11 @@ impl Choices {
         Self { labels, marked: 0 }
     }
 
+    /// Offers another answer, before the one that stands there.
+    pub(crate) fn insert(&mut self, at: usize, label: String) {
+        self.labels.insert(at.min(self.labels.len()), label);
+    }
+
     /// Marks one.
     pub(crate) fn mark(&mut self, idx: usize) {
         self.marked = idx.min(self.labels.len().saturating_sub(1));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_engine::{Answer, Command, Prompt, Question, QuestionKind};
+use loci_engine::{Answer, Command, Prompt, Question, QuestionKind, SideTask};
 use loci_stdx::visible;
 use serde_json::Value;
 
@@ -26,6 +26,8 @@ const MOST_CHARS: usize = 20_000;
 enum Answered {
     Yes,
     Always,
+    /// Yes to a plan, of which alone something is left.
+    Anew,
     No,
 }
 
@@ -41,8 +43,25 @@ pub(crate) struct PermissionDialog {
     /// The plan as the person has changed it.
     plan: Option<String>,
     is_explained: bool,
+    model_says: ModelSays,
     scroll: usize,
 }
+
+/// What the model says of a command that somebody is asked about.
+#[derive(Debug, PartialEq, Eq)]
+enum ModelSays {
+    /// It is never asked.
+    Unwanted,
+    /// It is asked once somebody wants the explanation.
+    NotAsked,
+    /// It is being asked.
+    Asked,
+    /// What it said, or why it said nothing.
+    Told(Result<String, String>),
+}
+
+/// How requests begin that ask the model to explain the call of a question.
+pub(crate) const EXPLANATION_REQUEST: &str = "explain-";
 
 impl PermissionDialog {
     /// Asks about a call.
@@ -71,8 +90,40 @@ impl PermissionDialog {
             comment: None,
             plan: None,
             is_explained: false,
+            model_says: ModelSays::Unwanted,
             scroll: 0,
         }
+    }
+
+    /// Lets the model explain a command, once somebody wants that.
+    pub(crate) fn explained_by_model(mut self) -> Self {
+        if self.question.input.get("command").is_some_and(Value::is_string) {
+            self.model_says = ModelSays::NotAsked;
+        }
+        self
+    }
+
+    /// Lets a plan be accepted so that only the plan is left of the conversation.
+    pub(crate) fn offering_clear(mut self) -> Self {
+        if self.is_plan() && self.plan_text().is_some() {
+            let at = self.answers.len() - 1;
+            self.answers.insert(at, Answered::Anew);
+            self.choices.insert(at, "Yes, and begin a new conversation with the plan alone".to_owned());
+        }
+        self
+    }
+
+    /// Shows or hides the explanation; what the model has to say is asked for when it is first shown.
+    fn explain(&mut self) -> DialogStep {
+        self.is_explained = !self.is_explained;
+        if self.model_says != ModelSays::NotAsked {
+            return DialogStep::Open;
+        }
+        self.model_says = ModelSays::Asked;
+        let call: String = call_text(&self.question).chars().take(MOST_CHARS).collect();
+        let task = SideTask::ExplainCall { tool: self.question.tool.clone(), call };
+        let request = format!("{EXPLANATION_REQUEST}{}", self.question.id);
+        DialogStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })])
     }
 
     fn is_plan(&self) -> bool {
@@ -80,10 +131,16 @@ impl PermissionDialog {
     }
 
     fn answer(&self, answered: Answered) -> DialogStep {
+        if let (Answered::Anew, Some(plan)) = (answered, self.plan_text()) {
+            let message = "The user accepts the plan and goes on with it in a new conversation.".to_owned();
+            let (question, answer) = (self.question.id.clone(), Answer::Deny { message, stops: true });
+            let begin = Action::BeginWithPlan(plan.to_owned());
+            return DialogStep::Answered(vec![begin, Action::Send(Command::Answer { question, answer })]);
+        }
         let comment = self.comment.as_ref().map(|field| field.text().trim()).filter(|text| !text.is_empty());
         let updates = match answered {
             Answered::Always => self.question.suggestions.clone(),
-            Answered::Yes | Answered::No => Vec::new(),
+            Answered::Yes | Answered::Anew | Answered::No => Vec::new(),
         };
         let answer = match (answered, comment) {
             (Answered::No, None) => {
@@ -92,7 +149,9 @@ impl PermissionDialog {
             (Answered::No, Some(comment)) => {
                 Answer::Deny { message: format!("The user said no to this call: {comment}"), stops: false }
             }
-            (Answered::Yes | Answered::Always, _) => Answer::Allow { input: self.edited_input(), updates },
+            (Answered::Yes | Answered::Always | Answered::Anew, _) => {
+                Answer::Allow { input: self.edited_input(), updates }
+            }
         };
         let question = self.question.id.clone();
         let mut actions = vec![Action::Send(Command::Answer { question, answer })];
@@ -134,7 +193,7 @@ impl PermissionDialog {
             // A letter answers at once; Enter answers what is marked.
             Some(KeyAction::ConfirmYes) if is_letter(key) => return self.answer(Answered::Yes),
             Some(KeyAction::ConfirmToggleExplanation | KeyAction::PermissionToggleDebug) if !is_open => {
-                self.is_explained = !self.is_explained;
+                return self.explain();
             }
             Some(KeyAction::ConfirmNextField | KeyAction::ConfirmPreviousField) => {
                 self.comment = (!is_open).then(TextField::default);
@@ -214,15 +273,21 @@ impl PermissionDialog {
 
     /// Says more about why it is asked and what the answers do.
     fn explanation(&self) -> Vec<String> {
-        let mut lines = vec![
-            String::new(),
+        let mut lines = vec![String::new()];
+        lines.extend(match &self.model_says {
+            ModelSays::Unwanted | ModelSays::NotAsked => None,
+            ModelSays::Asked => Some("The model is asked what this does…".to_owned()),
+            ModelSays::Told(Ok(text)) => Some(format!("The model says: {}", visible(text.trim()))),
+            ModelSays::Told(Err(why)) => Some(format!("The model did not explain it: {}", visible(why))),
+        });
+        lines.extend([
             format!(
                 "Tool: {}; call: {}.",
                 visible(&self.question.tool),
                 visible(self.question.call.as_str())
             ),
             format!("Kind of reason: {}.", visible(self.question.reason_kind)),
-        ];
+        ]);
         if let Some(path) = &self.question.blocked_path {
             let path = short_path(&path.display().to_string(), &self.cwd);
             lines.push(format!("The path in the way: {}.", visible(&path)));
@@ -318,6 +383,10 @@ impl Dialog for PermissionDialog {
 
     fn set_diff(&mut self, diff: FileDiff) {
         self.diff = Some(diff);
+    }
+
+    fn explained(&mut self, outcome: Result<String, String>) {
+        self.model_says = ModelSays::Told(outcome);
     }
 
     fn edited(&mut self, text: String) {

@@ -46,10 +46,55 @@ pub fn editor_command(vars: &Vars) -> &str {
 /// Lets the person edit a draft in an editor that gets the terminal, and returns what became of it.
 ///
 /// Chips stand in the text by their labels and are chips again afterwards, where the labels are still there. The file is
-/// readable by its owner alone and is gone afterwards.
-pub fn edit_draft(terminal: &mut Terminal, vars: &Vars, draft: &Draft) -> Result<Draft, ExternalEditorError> {
-    let edited = edit_text(terminal, vars, &draft.display())?;
-    Ok(Draft::from_display(draft.mode, &edited, draft.chips()))
+/// readable by its owner alone and is gone afterwards. An answer of the model may stand above it, as comments that are taken
+/// away again.
+pub fn edit_draft(
+    terminal: &mut Terminal,
+    vars: &Vars,
+    draft: &Draft,
+    answer: Option<&str>,
+) -> Result<Draft, ExternalEditorError> {
+    let head = answer.map(commented_answer).unwrap_or_default();
+    let edited = edit_text(terminal, vars, &format!("{head}{}", draft.display()))?;
+    let edited = if head.is_empty() { &edited } else { without_answer(&edited, &head) };
+    Ok(Draft::from_display(draft.mode, edited, draft.chips()))
+}
+
+/// How many lines of an answer stand above a draft.
+const MOST_ANSWER_LINES: usize = 50;
+/// The line before an answer, and the one behind it.
+const ANSWER_BEGINS: &str = "# ─── The last answer (to look at; it is taken away again) ───";
+const ANSWER_ENDS: &str = "# ─── Write your prompt below this line ───";
+
+/// Makes comments of an answer, of a long one of its end.
+fn commented_answer(answer: &str) -> String {
+    let lines: Vec<&str> = answer.trim().lines().collect();
+    let n_left_out = lines.len().saturating_sub(MOST_ANSWER_LINES);
+    let left_out = (n_left_out > 0).then(|| "# … (what came before is left out)".to_owned());
+    let shown = lines.iter().skip(n_left_out).map(|line| format!("# {line}").trim_end().to_owned());
+    let all = std::iter::once(ANSWER_BEGINS.to_owned()).chain(left_out).chain(shown);
+    let all: Vec<String> = all.chain([ANSWER_ENDS.to_owned()]).collect();
+    format!("{}\n\n", all.join("\n"))
+}
+
+/// Takes the comments away that an answer was: up to the line that ends it, or, where somebody has taken that out, those
+/// lines at the beginning that were put there.
+fn without_answer<'a>(edited: &'a str, head: &str) -> &'a str {
+    let mut at = 0;
+    let mut end_of_comments = 0;
+    let mut is_comment = true;
+    for line in edited.split_inclusive('\n') {
+        at += line.len();
+        if line.trim_end() == ANSWER_ENDS {
+            end_of_comments = at;
+            break;
+        }
+        is_comment &= head.lines().any(|known| known == line.trim_end());
+        if is_comment {
+            end_of_comments = at;
+        }
+    }
+    edited[end_of_comments..].trim_start_matches(['\n', '\r'])
 }
 
 /// Lets the person edit a text in the same way.
@@ -141,6 +186,29 @@ mod tests {
         });
         assert_eq!(edited.unwrap(), "three\nfour");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn answer_above_a_draft_is_taken_away_again() {
+        let head = commented_answer("Done.\n\n    code\n");
+        assert_eq!(head, format!("{ANSWER_BEGINS}\n# Done.\n#\n#     code\n{ANSWER_ENDS}\n\n"));
+        for (edited, expected) in [
+            (format!("{head}my prompt"), "my prompt"),
+            (format!("{head}# a heading of mine\ntext"), "# a heading of mine\ntext"),
+            (format!("{ANSWER_ENDS}\nmy prompt"), "my prompt"),
+            (head.replace(ANSWER_ENDS, "") + "# mine\ntext", "# mine\ntext"),
+            ("all of it is mine".to_owned(), "all of it is mine"),
+            (head.clone(), ""),
+        ] {
+            assert_eq!(without_answer(&edited, &head), expected, "{edited:?}");
+        }
+        let long: Vec<String> = (0..80).map(|n| format!("line {n}")).collect();
+        let head = commented_answer(&long.join("\n"));
+        assert_eq!(head.lines().count(), MOST_ANSWER_LINES + 4);
+        assert!(
+            head.contains("left out") && !head.contains("line 29\n") && head.contains("line 30\n"),
+            "{head}"
+        );
     }
 
     #[test]

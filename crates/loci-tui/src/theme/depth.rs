@@ -16,7 +16,8 @@ pub enum ColorDepth {
 }
 
 impl ColorDepth {
-    /// Returns what the environment says: `NO_COLOR`, `CLICOLOR`, `FORCE_COLOR`, `COLORTERM`, `TERM`.
+    /// Returns what the environment says: `NO_COLOR`, `CLICOLOR`, `FORCE_COLOR`, `COLORTERM`, `TERM`. A multiplexer may not pass true colour on, unless a variable says so
+    /// (`CLAUDE_CODE_TMUX_TRUECOLOR`).
     pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
         let has = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         let term = variable("TERM").unwrap_or_default();
@@ -31,6 +32,9 @@ impl ColorDepth {
             _ => {}
         }
         let is_multiplexer = term.starts_with("screen") || term.starts_with("tmux");
+        if is_multiplexer && has("CLAUDE_CODE_TMUX_TRUECOLOR") {
+            return Self::True;
+        }
         let color_term = variable("COLORTERM").unwrap_or_default();
         if term.contains("direct")
             || (!is_multiplexer && matches!(color_term.as_str(), "truecolor" | "24bit"))
@@ -112,6 +116,7 @@ mod tests {
             (&[], ColorDepth::Ansi),
             (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")], ColorDepth::True),
             (&[("TERM", "tmux-256color"), ("COLORTERM", "truecolor")], ColorDepth::Indexed),
+            (&[("TERM", "tmux-256color"), ("CLAUDE_CODE_TMUX_TRUECOLOR", "1")], ColorDepth::True),
             (&[("TERM", "xterm-direct")], ColorDepth::True),
             (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], ColorDepth::None),
             (&[("TERM", "xterm"), ("NO_COLOR", "1")], ColorDepth::None),

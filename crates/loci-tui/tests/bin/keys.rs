@@ -76,7 +76,7 @@ fn act(char: char, terminal: &mut Terminal, output: &mut impl Write, env: &Env) 
         }
         'g' => {
             let draft = Draft::plain(InputMode::Prompt, "a draft");
-            match edit_draft(terminal, &env.vars, &draft) {
+            match edit_draft(terminal, &env.vars, &draft, None) {
                 Ok(edited) => write!(output, "edited: {}\r\n", edited.display()),
                 Err(error) => write!(output, "not edited: {error}\r\n"),
             }

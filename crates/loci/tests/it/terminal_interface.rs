@@ -128,6 +128,26 @@ async fn permission_dialog_lets_a_call_run_once() {
 }
 
 #[tokio::test]
+async fn model_explains_a_command_that_asks_for_permission() {
+    let steps = [bash("touch made"), Step::text("Low risk. It makes an empty file."), Step::text("Done.")];
+    let world = World::new(steps).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("Ctrl+E explain");
+    screen.type_text("\x05");
+    let contents = screen.wait_for("The model says: Low risk. It makes an empty file.");
+    assert!(contents.contains("3. No"), "the question waits: {contents}");
+    let asked = world.last_request();
+    assert!(asked.json["messages"].to_string().contains("touch made"), "the command is quoted");
+    screen.type_text("\r");
+    screen.wait_for("Done.");
+    assert!(
+        !world.last_request().json["messages"].to_string().contains("Low risk"),
+        "nothing of it is recorded"
+    );
+    leave(screen);
+}
+
+#[tokio::test]
 async fn no_with_a_comment_tells_the_model_why() {
     let world = World::new([bash("touch made"), Step::text("I see.")]).await;
     let mut screen = world.start_interface(["go"], SIZE);

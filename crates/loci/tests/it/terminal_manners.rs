@@ -3,7 +3,7 @@
 use loci_testkit::{Gate, Screen, Step};
 use rustix::process::Signal;
 
-use crate::support::World;
+use crate::support::{World, loci};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -31,6 +31,36 @@ async fn editor_gets_the_prompt_and_gives_it_back() {
     screen.type_text("\r");
     screen.wait_for("Seen.");
     assert!(world.last_request().json["messages"].to_string().contains("this and\\nmore"));
+    leave(screen);
+}
+
+#[tokio::test]
+async fn last_answer_stands_above_the_prompt_in_the_editor_where_that_is_set() {
+    let world = World::new([Step::text("I mended the **port**."), Step::text("Seen.")]).await;
+    let project = world.home.project().display().to_string();
+    let state = serde_json::json!({
+        "externalEditorContext": true,
+        "projects": {project: {"hasTrustDialogAccepted": true}},
+        "customApiKeyResponses": {"approved": ["sk-ant-test"], "rejected": []},
+    });
+    world.home.write_home(".claude.json", state.to_string());
+    let script = world
+        .home
+        .write("editor.sh", "#!/bin/sh\ncp \"$1\" \"$HOME/shown\"\necho 'and the host' >> \"$1\"\n");
+    let binary = loci().env("EDITOR", format!("sh {}", script.display())).env("VISUAL", "");
+    let mut screen = binary.start_screen(&world.home, world.model.base_url(), SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("go\r");
+    screen.wait_for("I mended the port.");
+    screen.wait_for("for shortcuts");
+    screen.type_text("Now \x07");
+    screen.wait_for("> Now and the host");
+    let shown = std::fs::read_to_string(world.home.home().join("shown")).unwrap();
+    assert!(shown.contains("\n# I mended the **port**.\n"), "{shown}");
+    screen.type_text("\r");
+    screen.wait_for("Seen.");
+    let said = world.last_request().json["messages"].to_string();
+    assert!(said.contains("\"Now and the host\"") && !said.contains("below this line"), "{said}");
     leave(screen);
 }
 

@@ -82,6 +82,30 @@ async fn plan_is_refused_with_words_and_then_approved_at_the_terminal() {
 }
 
 #[tokio::test]
+async fn plan_is_carried_out_in_a_new_conversation_where_that_is_chosen() {
+    let plan = Step::dynamic(|request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let file = body.split("The plan file is ").nth(1).unwrap().split(". ").next().unwrap().to_owned();
+        Step::call("Write", json!({"file_path": file, "content": "1. Build it at once"}))
+    });
+    let script = [plan, Step::call("ExitPlanMode", json!({})), Step::text("All built.")];
+    let world = World::new(script).await;
+    world.home.write_config("settings.json", r#"{"showClearContextOnPlanAccept": true}"#);
+    let mut screen = world.start_interface(["--permission-mode", "plan", "plan it"], SIZE);
+    screen.wait_for("3. Yes, and begin a new conversation with the plan alone");
+    screen.wait_for("Tab comment");
+    screen.type_text("3");
+    screen.wait_for("All built.");
+    let request = world.last_request();
+    let said = request.json["messages"].to_string();
+    assert!(said.contains("Carry out this plan") && said.contains("Build it at once"), "{said}");
+    assert!(!said.contains("plan it") && !said.contains("ExitPlanMode"), "nothing else is left: {said}");
+    assert!(!screen.contents().contains("plan mode on"), "and it is carried out");
+    leave(screen);
+    assert_eq!(world.home.sessions().len(), 2, "the planning is kept");
+}
+
+#[tokio::test]
 async fn question_of_an_agent_at_the_terminal_names_it() {
     let call = json!({"description": "short task", "prompt": "Work.", "subagent_type": "general-purpose",
         "run_in_background": true});

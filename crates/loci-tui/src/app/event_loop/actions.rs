@@ -82,7 +82,9 @@ impl EventLoop {
                     completer.set_mentions(mentions);
                 }
             }
-            Action::EditDraft(draft) => self.failing(|it| it.edit_draft(&draft)),
+            Action::EditDraft { draft, answer } => {
+                self.failing(|it| it.edit_draft(&draft, answer.as_deref()));
+            }
             Action::CallPerson(message) => {
                 let channel = self.app.notification_channel();
                 let bytes = self.facts().notification(channel, &message);
@@ -142,6 +144,7 @@ impl EventLoop {
             | Action::CopyLines(_)
             | Action::BringToFront(_)
             | Action::Compact { .. }
+            | Action::BeginWithPlan(_)
             | Action::RunInSession(_)
             | Action::ClosePanel
             | Action::SetPrompt(_)
@@ -235,9 +238,9 @@ impl EventLoop {
     }
 
     /// Gives the terminal to the person's editor until it ends.
-    fn edit_draft(&mut self, draft: &Draft) -> io::Result<()> {
+    fn edit_draft(&mut self, draft: &Draft, answer: Option<&str>) -> io::Result<()> {
         self.leave_screen()?;
-        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft);
+        let edited = edit_draft(&mut self.terminal, &self.env.vars, draft, answer);
         let edited = edited.map_err(|error| UserError::from_error(&error).to_string());
         self.take_edited(News::Edited(Box::new(edited)))
     }

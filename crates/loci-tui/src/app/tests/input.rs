@@ -7,9 +7,11 @@ use loci_engine::{Command, EngineEvent, Prompt, ShellCommand, ShellOutput, ToolP
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, Event, News};
+use crate::app::{Action, Event, News, SessionFacts};
+use crate::interface_settings::InterfaceSettings;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::input::{
     Draft, FileAnswer, FileSource, HistoryNews, IgnoredFiles, InputMode, PastPrompt, PastedImage,
@@ -278,6 +280,41 @@ fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped(
 }
 
 #[test]
+fn question_that_goes_on_by_itself_is_counted_down() {
+    let mut it = Playing::new(80, 24);
+    let interface = InterfaceSettings::from_value(&json!({"askUserQuestionTimeout": "60s"}));
+    it.event(Event::News(News::Started(Box::new(SessionFacts { interface, ..super::facts() }))));
+    let input = json!({"questions": [{"question": "Which?", "header": "Which",
+        "options": [{"label": "One", "description": ""}, {"label": "Two", "description": ""}], "multiSelect": false}]});
+    let questions = loci_core::user_question::parse_questions(&input).unwrap();
+    it.news(EngineEvent::QuestionAsked(loci_engine::Question {
+        id: "q".into(),
+        agent: None,
+        tool: "AskUserQuestion".into(),
+        call: "c".into(),
+        input,
+        kind: loci_engine::QuestionKind::Answers(questions),
+        reason: String::new(),
+        reason_kind: "other",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions: Vec::new(),
+    }));
+    it.wait(30_000).event(Event::Tick);
+    assert!(!it.seen().contains("by itself"), "{}", it.seen());
+    let begins = it.app.deadline().unwrap();
+    assert!(begins > it.now, "it is woken when the last seconds begin");
+    it.now = begins;
+    it.event(Event::Tick);
+    assert!(it.seen().contains("goes on by itself in 20 s"), "{}", it.seen());
+    assert!(it.app.deadline().is_some_and(|next| next <= it.now + Duration::from_secs(1)));
+    it.key(KeyCode::Down);
+    assert!(!it.seen().contains("by itself in"), "a key begins the wait anew: {}", it.seen());
+    it.wait(61_000);
+    assert!(matches!(it.sent().first(), Some(Action::Send(Command::Answer { .. }))), "{:?}", it.actions);
+}
+
+#[test]
 fn enter_takes_a_file_that_is_offered_and_does_not_send() {
     let mut it = Playing::new(80, 20);
     it.text("@ma").event(files(TokenKind::Mention, "ma", &["src/main.rs"])).key(KeyCode::Enter);
@@ -376,9 +413,12 @@ fn own_key_bindings_count_as_soon_as_they_are_read_and_faults_are_told() {
 fn prompt_goes_to_the_editor_and_comes_back() {
     let mut it = Playing::new(60, 12);
     it.text("one").ctrl('g');
-    assert_eq!(it.actions, [Action::EditDraft(Draft::plain(InputMode::Prompt, "one"))]);
+    assert_eq!(
+        it.actions,
+        [Action::EditDraft { draft: Draft::plain(InputMode::Prompt, "one"), answer: None }]
+    );
     it.ctrl('x').ctrl('e');
-    assert!(matches!(it.actions.as_slice(), [Action::EditDraft(_)]));
+    assert!(matches!(it.actions.as_slice(), [Action::EditDraft { .. }]));
     let edited = Draft::plain(InputMode::Prompt, "one\ntwo");
     it.event(Event::News(News::Edited(Box::new(Ok(edited)))));
     assert!(it.seen().contains("> one\n  two"), "{}", it.seen());

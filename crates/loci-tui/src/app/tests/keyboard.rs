@@ -94,7 +94,7 @@ fn name(action: &Action) -> String {
         Action::Exit(_) => "exit".to_owned(),
         Action::Remember(_) => "remember".to_owned(),
         Action::LoadHistory => "load history".to_owned(),
-        Action::EditDraft(_) => "edit".to_owned(),
+        Action::EditDraft { .. } => "edit".to_owned(),
         Action::Repaint => "repaint".to_owned(),
         Action::RepaintAll => "repaint all".to_owned(),
         Action::ReadPicture { .. } => "read picture".to_owned(),

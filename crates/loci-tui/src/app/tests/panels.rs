@@ -140,6 +140,23 @@ fn task(status: BackgroundStatus) -> BackgroundTask {
     }
 }
 
+/// Whether a command may run.
+fn question() -> Question {
+    Question {
+        id: "q1".into(),
+        agent: None,
+        tool: "Bash".into(),
+        call: ToolUseId::new("c1"),
+        input: json!({"command": "make"}),
+        kind: QuestionKind::Permission,
+        reason: "it needs approval".into(),
+        reason_kind: "approval",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions: Vec::new(),
+    }
+}
+
 #[test]
 fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
     let mut it = Playing::new(80, 24);
@@ -154,20 +171,7 @@ fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
     it.news(of_agent(EngineEvent::Stream { event, first_after: None }));
     assert!(it.seen().contains("I am looking"), "{}", it.seen());
     // Its question stands in the place of the panel, with its name, and the panel comes back.
-    let question = Question {
-        id: "q1".into(),
-        agent: Some(agent()),
-        tool: "Bash".into(),
-        call: ToolUseId::new("c1"),
-        input: json!({"command": "make"}),
-        kind: QuestionKind::Permission,
-        reason: "it needs approval".into(),
-        reason_kind: "approval",
-        blocked_path: None,
-        links: Vec::new(),
-        suggestions: Vec::new(),
-    };
-    it.news(of_agent(EngineEvent::QuestionAsked(question)));
+    it.news(of_agent(EngineEvent::QuestionAsked(Question { agent: Some(agent()), ..question() })));
     assert!(it.seen().contains("make") && it.seen().contains("Explore"), "{}", it.seen());
     it.wait(2_000).key(KeyCode::Char('1'));
     assert!(matches!(it.sent().first(), Some(Action::Send(Command::Answer { .. }))), "{:?}", it.actions);
@@ -301,5 +305,42 @@ fn verdicts_on_a_goal_are_told() {
         let mut it = Playing::new(80, 24);
         it.news(EngineEvent::GoalChecked { goal: goal(), verdict, reason: "two fail\u{1b}[2J".into() });
         assert!(it.seen().contains(expected) && it.seen().contains("two fail"), "{}", it.seen());
+    }
+}
+
+#[test]
+fn agent_view_and_background_are_off_where_that_is_said() {
+    let off = InterfaceSettings::from_value(&json!({"disableAgentView": true}));
+    let by_variable = AppOptions { has_agent_view: false, ..AppOptions::default() };
+    for (options, interface) in [(AppOptions::default(), off), (by_variable, InterfaceSettings::default())] {
+        let mut it = Playing::with(options, 80, 24);
+        it.event(Event::News(News::Started(Box::new(SessionFacts { interface, ..facts() }))));
+        it.key(KeyCode::Left);
+        assert!(it.app.panel.is_none(), "{}", it.seen());
+        it.text("/background go on").key(KeyCode::Enter);
+        assert!(it.seen().contains("disableAgentView"), "{}", it.seen());
+        assert!(!it.actions.iter().any(|action| matches!(action, Action::GoBackground(_) | Action::Exit(_))));
+    }
+}
+
+#[test]
+fn cursor_stands_at_the_marked_row_for_whoever_magnifies_the_screen() {
+    for follows_mark in [false, true] {
+        let mut it = Playing::with(AppOptions { follows_mark, ..AppOptions::default() }, 80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        it.text("/help").key(KeyCode::Enter).key(KeyCode::Down);
+        let row_of_cursor = |it: &Playing| {
+            let (row, _) = it.screen.screen().cursor_position();
+            let is_seen = !it.screen.screen().hide_cursor();
+            (is_seen, it.screen.screen().rows(0, 80).nth(usize::from(row)).unwrap_or_default())
+        };
+        let (is_seen, row) = row_of_cursor(&it);
+        assert!(is_seen && row.starts_with(if follows_mark { "❯ " } else { "Search:" }), "{row}");
+        it.text("c");
+        assert!(row_of_cursor(&it).1.starts_with("Search: c"), "letters are looked at where they are typed");
+        it.key(KeyCode::Esc).news(EngineEvent::QuestionAsked(question()));
+        let (is_seen, row) = row_of_cursor(&it);
+        assert_eq!(is_seen, follows_mark, "a question without a field");
+        assert!(!follows_mark || row.starts_with("❯ 1. Yes"), "{row}");
     }
 }

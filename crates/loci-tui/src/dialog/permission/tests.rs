@@ -149,6 +149,31 @@ fn explanation_names_the_reason_and_the_grant() {
 }
 
 #[test]
+fn model_explains_a_command_once_somebody_wants_to_know() {
+    let ctrl_e = Key { ctrl: true, ..Key::plain(KeyCode::Char('e')) };
+    let mut dialog = touch().explained_by_model();
+    let task = SideTask::ExplainCall { tool: "Bash".into(), call: "touch x".into() };
+    let ask = Command::AskOnTheSide { request: "explain-q".into(), task };
+    assert_eq!(press(&mut dialog, ctrl_e), DialogStep::Act(vec![Action::Send(ask)]));
+    assert!(screen_text(&dialog, 100, 60).contains("The model is asked"));
+    dialog.explained(Ok("Low risk. It makes\u{1b}[2J a file.\n".into()));
+    let text = screen_text(&dialog, 100, 60);
+    assert!(text.contains("The model says: Low risk. It makes") && !text.contains('\u{1b}'), "{text}");
+    for is_shown in [false, true] {
+        assert_eq!(press(&mut dialog, ctrl_e), DialogStep::Open, "it is asked once");
+        assert_eq!(screen_text(&dialog, 100, 60).contains("Low risk"), is_shown);
+    }
+    dialog.explained(Err("no network".into()));
+    assert!(screen_text(&dialog, 100, 60).contains("The model did not explain it: no network"));
+    // Where that is turned off, and for calls that are no commands, nothing is asked.
+    let edit = json!({"file_path": "/p/a.rs", "old_string": "one", "new_string": "two"});
+    for mut dialog in [touch(), self::dialog("Edit", edit).explained_by_model()] {
+        assert_eq!(press(&mut dialog, ctrl_e), DialogStep::Open);
+        assert!(screen_text(&dialog, 100, 60).contains("Kind of reason"));
+    }
+}
+
+#[test]
 fn edit_shows_what_changes_and_the_preview_takes_its_place() {
     let mut dialog =
         dialog("Edit", json!({"file_path": "/p/a.rs", "old_string": "one", "new_string": "two"}));
@@ -182,4 +207,20 @@ fn plan_is_edited_and_approved_as_it_is_then() {
         panic!("{actions:?}")
     };
     assert_eq!(input["plan"], "1. Build\n2. Test", "an empty text is no plan");
+}
+
+#[test]
+fn plan_is_all_that_is_left_where_that_is_chosen() {
+    let mut asked = question("ExitPlanMode", json!({"plan": "1. Build"}));
+    asked.kind = loci_engine::QuestionKind::PlanApproval;
+    let mut dialog = PermissionDialog::new(asked, Path::new("/p")).offering_clear();
+    let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Char('3'))) else {
+        panic!("{}", screen_text(&dialog, 80, 40))
+    };
+    let [Action::BeginWithPlan(plan), Action::Send(Command::Answer { answer, .. })] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(plan, "1. Build");
+    assert!(matches!(answer, Answer::Deny { stops: true, .. }), "the turn of the planning ends");
+    assert!(!screen_text(&touch().offering_clear(), 80, 40).contains("new conversation"), "for plans alone");
 }
