@@ -10,6 +10,22 @@ pub fn is_explicit(query: &str) -> bool {
 /// Returns what lies in the directory of a typed path and begins with the rest of it; directories end with a slash.
 /// The paths begin as they were typed.
 pub fn list(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
+    let mut found = beginning_with(typed, cwd, home);
+    found.sort_by_key(|path| (!path.ends_with('/'), path.to_lowercase()));
+    found.truncate(limit);
+    found
+}
+
+/// Returns the directories among those.
+pub fn directories(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
+    let mut found = beginning_with(typed, cwd, home);
+    found.retain(|path| path.ends_with('/'));
+    found.sort_by_key(|path| path.to_lowercase());
+    found.truncate(limit);
+    found
+}
+
+fn beginning_with(typed: &str, cwd: &Path, home: &Path) -> Vec<String> {
     let (directory, beginning) =
         typed.rsplit_once('/').map_or(("", typed), |(directory, rest)| (directory, rest));
     let written = &typed[..typed.len() - beginning.len()];
@@ -19,7 +35,7 @@ pub fn list(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
         let folded = name.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
         folded && (!name.starts_with('.') || beginning.starts_with('.'))
     };
-    let mut found: Vec<String> = entries
+    entries
         .filter_map(Result::ok)
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| fits(name))?;
@@ -27,10 +43,7 @@ pub fn list(typed: &str, cwd: &Path, home: &Path, limit: usize) -> Vec<String> {
             let slash = if entry.path().is_dir() { "/" } else { "" };
             Some(format!("{written}{name}{slash}"))
         })
-        .collect();
-    found.sort_by_key(|path| (!path.ends_with('/'), path.to_lowercase()));
-    found.truncate(limit);
-    found
+        .collect()
 }
 
 fn resolve(directory: &str, cwd: &Path, home: &Path) -> PathBuf {

@@ -15,6 +15,8 @@ use crate::input::{
 use crate::layout::{faint, marked};
 use crate::text::{Row, Style};
 
+/// Commands whose argument is a directory.
+const TAKE_DIRECTORIES: [&str; 2] = ["add-dir", "cd"];
 /// The most items that are seen at once.
 const MOST_ROWS: usize = 8;
 
@@ -57,9 +59,11 @@ impl Completion {
         let n_rows = usize::from(height / 3).clamp(1, MOST_ROWS);
         let styles = MenuStyles { label: Style::default(), detail: faint(), selected: marked() };
         let rows = self.menu.rows(usize::from(width), n_rows, &styles);
-        match rows.is_empty() && self.is_reading {
-            true => vec![crate::layout::line("  reading the project…", faint())],
-            false => rows,
+        let is_command = self.token.as_ref().is_some_and(|token| token.kind == TokenKind::Command);
+        match (rows.is_empty(), self.is_reading) {
+            (true, true) => vec![crate::layout::line("  reading the project…", faint())],
+            (true, false) if is_command => vec![crate::layout::line("  no command is called so", faint())],
+            _ => rows,
         }
     }
 
@@ -78,14 +82,20 @@ impl App {
         let is_prompt = |name: &str| {
             commands.find_in_terminal(name).is_some_and(|command| command.action == CommandAction::McpPrompt)
         };
+        let takes_directory = |name: &str| {
+            let command = commands.find_in_terminal(name);
+            command.is_some_and(|command| TAKE_DIRECTORIES.contains(&command.name.as_str()))
+        };
         let mut prompt_command = None;
         let token = match self.recall.is_searching() {
             true => None,
-            false => self.prompt.token(is_skill).or_else(|| {
-                let (command, token) = self.prompt.argument(is_prompt)?;
-                prompt_command = Some(command);
-                Some(token)
-            }),
+            false => {
+                self.prompt.token(is_skill).or_else(|| self.prompt.directory(takes_directory)).or_else(|| {
+                    let (command, token) = self.prompt.argument(is_prompt)?;
+                    prompt_command = Some(command);
+                    Some(token)
+                })
+            }
         };
         if token == self.completion.token && token.is_some() {
             return Vec::new();
@@ -120,7 +130,7 @@ impl App {
                 }
                 Vec::new()
             }
-            TokenKind::Mention | TokenKind::ShellPath => self.ask_files(token),
+            TokenKind::Mention | TokenKind::ShellPath | TokenKind::Directory => self.ask_files(token),
             TokenKind::Argument => {
                 let (command, written) = (prompt_command.unwrap_or_default(), token.query.clone());
                 self.await_answer(token);
@@ -292,10 +302,10 @@ impl App {
                 None
             }
             TokenKind::Mention | TokenKind::Emoji => Some(self.accept_completion()),
-            TokenKind::ShellPath | TokenKind::Argument if self.completion.is_moved => {
+            TokenKind::ShellPath | TokenKind::Directory | TokenKind::Argument if self.completion.is_moved => {
                 Some(self.accept_completion())
             }
-            TokenKind::ShellPath | TokenKind::Argument => None,
+            TokenKind::ShellPath | TokenKind::Directory | TokenKind::Argument => None,
         }
     }
 

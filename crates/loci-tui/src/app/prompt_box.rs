@@ -152,6 +152,12 @@ impl PromptBox {
         if is_long || !is_typing { None } else { Token::at_caret(&self.editor, is_skill) }
     }
 
+    /// Returns the directory that is being typed behind a command that takes one.
+    pub(super) fn directory(&self, takes_directory: impl Fn(&str) -> bool) -> Option<Token> {
+        let is_long = self.editor.before_caret().len() > LONGEST_COMPLETED;
+        if is_long { None } else { Token::directory_at_caret(&self.editor, takes_directory) }
+    }
+
     /// Returns the argument that is being typed, and its command, where somebody else knows what it could be.
     pub(super) fn argument(&self, takes_arguments: impl Fn(&str) -> bool) -> Option<(String, Token)> {
         let is_long = self.editor.before_caret().len() > LONGEST_COMPLETED;

@@ -47,6 +47,8 @@ pub enum TokenKind {
     ShellPath,
     /// The name of an emoji, behind its colon.
     Emoji,
+    /// The directory behind a command that takes one.
+    Directory,
     /// An argument of a command whose arguments somebody else knows; the query is all that stands behind the name.
     Argument,
 }
@@ -90,11 +92,26 @@ impl Token {
         Some((name.to_owned(), token))
     }
 
+    /// Finds the directory that is being typed behind a command that takes one: all that stands there, blanks included.
+    pub fn directory_at_caret(editor: &Editor, takes_directory: impl Fn(&str) -> bool) -> Option<Self> {
+        if editor.mode() != InputMode::Prompt || !editor.is_in_first_line() {
+            return None;
+        }
+        let (before, behind) = (editor.before_caret(), editor.behind_caret());
+        let (name, written) = before.strip_prefix('/')?.split_once(char::is_whitespace)?;
+        let query = written.trim_start();
+        if query.is_empty() || !takes_directory(name) {
+            return None;
+        }
+        let range = before.len() - query.len()..before.len() + word_length(behind);
+        Some(Self { kind: TokenKind::Directory, query: query.to_owned(), range, suffix: String::new() })
+    }
+
     /// Returns the text that takes the token's place when this is chosen.
     pub fn replacement(&self, chosen: &str) -> String {
         match self.kind {
             TokenKind::Command => format!("/{chosen} "),
-            TokenKind::Emoji => chosen.to_owned(),
+            TokenKind::Emoji | TokenKind::Directory => chosen.to_owned(),
             TokenKind::Argument if chosen.contains(char::is_whitespace) => format!("\"{chosen}\" "),
             TokenKind::Argument => format!("{chosen} "),
             TokenKind::Mention => {

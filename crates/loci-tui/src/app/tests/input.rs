@@ -280,6 +280,30 @@ fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped(
 }
 
 #[test]
+fn directory_is_completed_behind_commands_that_take_one() {
+    for name in ["cd", "add-dir"] {
+        let mut it = Playing::new(80, 20);
+        it.event(Event::News(News::Started(Box::new(super::facts()))));
+        it.text(&format!("/{name} my pro"));
+        let asked = Action::AskFiles {
+            source: FileSource::Project(IgnoredFiles::LeftOut),
+            kind: TokenKind::Directory,
+            query: "my pro".into(),
+        };
+        assert_eq!(it.actions, [asked], "all that stands there is the path");
+        it.event(files(TokenKind::Directory, "my pro", &["my project/", "my promise/"]));
+        assert!(it.seen().contains("my promise/"), "{}", it.seen());
+        it.key(KeyCode::Tab);
+        assert_eq!(it.app.prompt.draft().display(), format!("/{name} my project/"));
+        assert!(matches!(&it.actions[..], [Action::AskFiles { query, .. }] if query == "my project/"));
+    }
+    let mut it = Playing::new(80, 20);
+    it.event(Event::News(News::Started(Box::new(super::facts()))));
+    it.text("/compact sr");
+    assert!(it.actions.is_empty(), "{:?}", it.actions);
+}
+
+#[test]
 fn question_that_goes_on_by_itself_is_counted_down() {
     let mut it = Playing::new(80, 24);
     let interface = InterfaceSettings::from_value(&json!({"askUserQuestionTimeout": "60s"}));

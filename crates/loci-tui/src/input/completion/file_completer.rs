@@ -223,6 +223,7 @@ impl Finder {
         let mut failure = None;
         let is_explicit = kind == TokenKind::ShellPath || paths::is_explicit(query);
         let files: Vec<String> = match &self.source {
+            _ if kind == TokenKind::Directory => paths::directories(query, &self.cwd, &self.home, OFFERED),
             _ if is_explicit => paths::list(query, &self.cwd, &self.home, OFFERED),
             FileSource::Command(command) => {
                 suggest(command, &self.cwd, &self.vars, query).unwrap_or_else(|why| {

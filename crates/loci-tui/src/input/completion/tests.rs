@@ -243,6 +243,8 @@ fn typed_paths_are_listed_and_mentions_are_offered() {
     assert_eq!(ask(TokenKind::ShellPath, "sub/f"), "sub/fold/ sub/File.txt");
     assert_eq!(ask(TokenKind::ShellPath, "./sub/"), "./sub/fold/ ./sub/File.txt");
     assert_eq!(ask(TokenKind::ShellPath, "sub/.h"), "sub/.hidden");
+    assert_eq!(ask(TokenKind::Directory, "s"), "sub/");
+    assert_eq!(ask(TokenKind::Directory, "sub/"), "sub/fold/", "files are none");
     assert_eq!(ask(TokenKind::Mention, "~/no"), "~/notes.md");
     assert_eq!(ask(TokenKind::Mention, "../nosuch/"), "");
     let absolute = format!("{}/sub/fi", root.path().display());
