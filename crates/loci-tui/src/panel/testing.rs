@@ -11,6 +11,7 @@ use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::Action as KeyAction;
 use crate::render::RenderContext;
 use crate::screen::{FullScreen, Size, WriterOptions};
+use crate::text::Row;
 use crate::theme::{Background, ColorDepth, Theme};
 
 /// A session in which nothing was said.
@@ -39,8 +40,27 @@ impl<P: Panel> Shown<P> {
         let cells = |n| std::num::NonZero::new(n).unwrap();
         let mut screen = vt100::Parser::new(cells(self.size.height), cells(self.size.width), 0);
         screen.process(&FullScreen::new(WriterOptions::default()).draw(&rows, caret, self.size));
+        self.assert_second_terminal_agrees(screen.screen(), &rows, caret);
         let contents = screen.screen().contents();
         contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Draws the same on another virtual terminal, and compares.
+    fn assert_second_terminal_agrees(
+        &self,
+        screen: &vt100::Screen,
+        rows: &[Row],
+        caret: Option<(usize, u16)>,
+    ) {
+        let (width, height) = (usize::from(self.size.width), usize::from(self.size.height));
+        let mut other = avt::Terminal::with_scrollback(width, height, None).unwrap();
+        let bytes = FullScreen::new(WriterOptions::default()).draw(rows, caret, self.size);
+        other.feed(std::str::from_utf8(&bytes).unwrap());
+        let trimmed = |line: String| line.trim_end().to_owned();
+        let of_one: Vec<String> = screen.rows(0, self.size.width).map(trimmed).collect();
+        let of_other: Vec<String> =
+            other.screen().visible_lines().map(avt::Line::text).map(trimmed).collect();
+        assert_eq!(of_one, of_other, "two terminals agree");
     }
 
     /// Fails where a control character is in what is shown.

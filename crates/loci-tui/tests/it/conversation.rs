@@ -372,9 +372,18 @@ fn every_block_kind_on_screens_of_several_widths() {
         let size = Size { width, height: 24 };
         let mut stage = ConversationScreen::new(size, WriterOptions::default());
         let mut terminal = <vt100::Parser as VirtualTerminal>::of(size);
+        let mut other = <avt::Terminal as VirtualTerminal>::of(size);
         for block in one_of_each() {
             stage.push_block(block);
-            terminal.write(&stage.draw());
+            let bytes = stage.draw();
+            terminal.write(&bytes);
+            other.write(&bytes);
+            assert_eq!(
+                VirtualTerminal::screen(&terminal),
+                VirtualTerminal::screen(&other),
+                "two terminals agree"
+            );
+            assert_eq!(VirtualTerminal::cursor(&terminal), VirtualTerminal::cursor(&other));
         }
         let lines = terminal.lines();
         let file = format!("{}/tests/it/screens/{width}.txt", env!("CARGO_MANIFEST_DIR"));

@@ -344,3 +344,35 @@ fn cursor_stands_at_the_marked_row_for_whoever_magnifies_the_screen() {
         assert!(!follows_mark || row.starts_with("❯ 1. Yes"), "{row}");
     }
 }
+
+#[test]
+fn every_panel_fits_a_window_of_twenty_by_five_and_smaller_ones() {
+    let registry = CommandRegistry::builtin();
+    for (width, height) in [(20, 5), (20, 3), (8, 2), (1, 1)] {
+        for command in registry.iter_in_terminal() {
+            let mut it = Playing::new(80, 24);
+            it.event(Event::News(News::Started(Box::new(facts()))));
+            it.text(&format!("/{}", command.name)).key(KeyCode::Enter);
+            if it.app.panel.is_none() {
+                continue;
+            }
+            it.resize(width, height);
+            let ctx = it.app.render_context(width);
+            let space = Size { width, height };
+            let (rows, caret) = it.app.panel.as_ref().unwrap().view(&ctx, space).fit(space);
+            assert!(rows.len() <= usize::from(height), "/{}: {rows:?}", command.name);
+            assert!(!rows.is_empty(), "/{} shows something", command.name);
+            assert!(caret.is_none_or(|(row, _)| row < rows.len()), "/{}: {caret:?}", command.name);
+            let widest = rows.iter().map(|row| crate::text::width(&row.text())).max();
+            assert!(widest <= Some(usize::from(width)), "/{}: {rows:?}", command.name);
+            // Keys of lists do no harm, and Escape leads back.
+            it.key(KeyCode::Down).key(KeyCode::PageDown).key(KeyCode::Tab).key(KeyCode::Up);
+            for _ in 0..3 {
+                if it.app.panel.is_some() {
+                    it.key(KeyCode::Esc);
+                }
+            }
+            assert!(it.app.panel.is_none(), "/{} is closed", command.name);
+        }
+    }
+}
