@@ -130,6 +130,11 @@ impl Session {
         self.conversation.ctx.earlier.clone()
     }
 
+    /// The name that it has when it begins, of a resumed one the name that it was given.
+    pub fn title(&self) -> Option<String> {
+        self.conversation.ctx.state.get().session.title.clone()
+    }
+
     /// The session's identity, to watch.
     pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
         Arc::clone(&self.conversation.ctx.identity)

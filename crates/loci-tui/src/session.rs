@@ -228,10 +228,12 @@ async fn drive(
         mcp.servers.start();
     }
     let mut ctx = CommandContext::new(&started);
+    let title = started.session.session.title();
     let mut runner = SessionRunner::start(started.session, Some(started.renew));
     let identity = runner.identity().get();
     mailbox.put(News::Started(Box::new(SessionFacts {
         id: identity.id().to_string(),
+        title,
         model: started.models.first().cloned().unwrap_or_default(),
         mode: started.mode,
         may_bypass: started.may_bypass,
@@ -405,7 +407,8 @@ fn begin_switch(
 
 fn tell_opened(opened: OpenedSession, mailbox: &Mailbox<News>) -> NewSession {
     let OpenedSession { session, model, mode, warnings, notes } = opened;
-    mailbox.put(News::Switched(Box::new(SwitchedFacts { model, mode, warnings, notes })));
+    let title = session.session.title();
+    mailbox.put(News::Switched(Box::new(SwitchedFacts { title, model, mode, warnings, notes })));
     session
 }
 

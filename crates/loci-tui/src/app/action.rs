@@ -126,6 +126,8 @@ pub enum News {
 /// What the interface should know about a session that takes another's place.
 #[derive(Debug, Clone)]
 pub struct SwitchedFacts {
+    /// Its name, where it has one.
+    pub title: Option<String>,
     /// The model that will be asked.
     pub model: String,
     /// What runs unasked.
@@ -141,6 +143,8 @@ pub struct SwitchedFacts {
 pub struct SessionFacts {
     /// Its id.
     pub id: String,
+    /// Its name, where it has one.
+    pub title: Option<String>,
     /// The model that will be asked.
     pub model: String,
     /// What runs unasked.

@@ -101,6 +101,7 @@ impl App {
         self.session.is_started = true;
         let announcement = announcement(&facts.interface.announcements, &facts.id);
         self.session.id = Some(facts.id);
+        self.session.title = facts.title;
         self.session.model = facts.model;
         self.session.mode = facts.mode;
         self.session.optional_modes =

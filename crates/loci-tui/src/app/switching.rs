@@ -133,6 +133,7 @@ impl App {
         self.session.has_turns = true;
         self.session.title.clone_from(&target.title);
         if let Some(facts) = facts {
+            self.session.title = facts.title.or(self.session.title.take());
             self.session.model = facts.model;
             self.session.mode = facts.mode;
             facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));

@@ -380,6 +380,7 @@ fn unknown_command_is_reported_and_a_path_is_not_one() {
 fn facts() -> SessionFacts {
     SessionFacts {
         id: "0a0a0a0a-0001-4000-8000-000000000001".into(),
+        title: None,
         model: "m".into(),
         mode: Mode::Default,
         may_bypass: false,

@@ -186,6 +186,30 @@ async fn title_is_set_and_progress_is_shown_where_the_terminal_knows_it() {
 }
 
 #[tokio::test]
+async fn window_has_the_name_of_the_session_that_goes_on() {
+    let world = World::new([Step::text("One."), Step::text("Two.")]).await;
+    let mut screen = world.start_interface(["--name", "the port", "go"], SIZE);
+    screen.wait_for("tokens\n");
+    assert!(leave(screen).contains("\x1b]2;the port · loci\x1b\\"), "as it was named");
+    let titles = |written: &str| -> Vec<String> {
+        let sequences = written.split("\x1b]2;").skip(1);
+        sequences.filter_map(|rest| Some(rest.split_once("\x1b\\")?.0.to_owned())).collect()
+    };
+    let mut screen = world.start_interface(["-c", "go on"], SIZE);
+    screen.wait_for("Two.");
+    screen.wait_for("tokens\n");
+    let continued = titles(&leave(screen));
+    assert_eq!(continued.last().map(String::as_str), Some("the port · loci"), "{continued:?}");
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/resume the port\r");
+    screen.wait_for("The session goes on");
+    let resumed = titles(&leave(screen));
+    assert_eq!(resumed.first().map(String::as_str), Some("project · loci"), "{resumed:?}");
+    assert_eq!(resumed.last().map(String::as_str), Some("the port · loci"), "{resumed:?}");
+}
+
+#[tokio::test]
 async fn colours_follow_the_environment() {
     for (variables, has_colors) in [
         (&[("NO_COLOR", "1"), ("TERM", "xterm-256color")][..], false),
