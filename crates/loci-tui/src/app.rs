@@ -200,6 +200,9 @@ pub struct App {
     /// Something that is said for a while.
     flash: Option<(String, Duration)>,
     is_exiting: bool,
+    /// A new conversation has begun, and the turn of the `/clear` that asked for it is not over: its end says nothing about
+    /// prompts that were sent since.
+    is_clearing: bool,
     /// The task list, and whether it is shown.
     tasks: Vec<Task>,
     are_tasks_shown: bool,
@@ -324,6 +327,7 @@ impl App {
             armed: None,
             flash: None,
             is_exiting: false,
+            is_clearing: false,
             tasks: Vec::new(),
             are_tasks_shown: true,
             is_help_shown: false,

@@ -463,7 +463,8 @@ impl App {
             self.notice(NoticeLevel::Warning, text);
         }
         // A prompt that was never recorded was refused; why is said above.
-        if let Some(draft) = self.sent.pop_front() {
+        let is_clearing = std::mem::take(&mut self.is_clearing);
+        if let Some(draft) = self.sent.pop_front_if(|_| !is_clearing) {
             self.prompt.prepend(&draft);
         }
         let mut actions = self.turn_mark(TurnMark::End);

@@ -122,6 +122,7 @@ impl App {
             Some(switching) => self.show_switched(switching, left.as_deref()),
             None => {
                 self.session.has_turns = false;
+                self.is_clearing = true;
                 self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
             }
         }

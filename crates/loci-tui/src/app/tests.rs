@@ -275,6 +275,23 @@ fn messages_sent_while_working_are_queued_and_commands_wait_for_the_end() {
 }
 
 #[test]
+fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back() {
+    let mut it = Playing::new(60, 16);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.begin_turn().text("/clear").key(KeyCode::Enter).text("hello").key(KeyCode::Enter);
+    it.end_turn();
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/clear")))]);
+    let session = it.start().session;
+    it.event(Event::News(News::Engine(Box::new(RunnerEvent::Renewed(session)))));
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    // The command has a turn of its own in the new conversation, in which nothing is done.
+    it.begin_turn().end_turn();
+    assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
+    it.begin_turn().end_turn();
+    assert_eq!(it.app.prompt.draft().display(), "hello", "what is refused comes back");
+}
+
+#[test]
 fn shift_tab_goes_round_the_modes() {
     let mut it = Playing::new(60, 12);
     let tab = Event::Input(InputEvent::Key(Key { shift: true, ..Key::plain(KeyCode::Tab) }));
