@@ -29,7 +29,7 @@ use crate::app::Action;
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
-use crate::layout::{faint, line};
+use crate::layout::unseen_rows;
 use crate::render::RenderContext;
 use crate::text::Row;
 
@@ -152,15 +152,8 @@ fn scrolled(body: Vec<Row>, scroll: usize, room: usize) -> Vec<Row> {
     }
     let Some(room) = room.checked_sub(1) else { return Vec::new() };
     let first = scroll.min(body.len() - room);
-    let n_rest = body.len() - room - first;
-    let note = match (first, n_rest) {
-        (0, n) => format!("… {n} more rows (PgDn)"),
-        (n, 0) => format!("… {n} rows above (PgUp)"),
-        (above, below) => format!("… {above} rows above, {below} below"),
-    };
-    let mut rows: Vec<Row> = body.into_iter().skip(first).take(room).collect();
-    rows.push(line(&note, faint()));
-    rows
+    let note = unseen_rows(first, body.len() - room - first);
+    body.into_iter().skip(first).take(room).chain([note]).collect()
 }
 
 /// Tells whether a key says no to the whole question, or leaves it.

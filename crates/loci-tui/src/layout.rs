@@ -53,6 +53,16 @@ pub(crate) fn line(text: &str, style: Style) -> Row {
     Row::new(vec![Span::styled(sanitize_line(text), style)])
 }
 
+/// Says how many rows of a text are not seen, above and below those that are.
+pub(crate) fn unseen_rows(above: usize, below: usize) -> Row {
+    let note = match (above, below) {
+        (0, below) => format!("… {below} more rows (PgDn)"),
+        (above, 0) => format!("… {above} rows above (PgUp)"),
+        (above, below) => format!("… {above} rows above, {below} below"),
+    };
+    line(&note, faint())
+}
+
 /// Cuts a row to a width.
 pub(crate) fn cut(row: &Row, width: u16) -> Row {
     truncate(row, usize::from(width))

@@ -2,7 +2,7 @@
 
 use super::{PanelContext, PanelStep, ask_snapshot};
 use crate::key::{InputEvent, KeyCode};
-use crate::layout::{faint, line};
+use crate::layout::unseen_rows;
 use crate::text::Row;
 
 /// How far a page goes.
@@ -51,10 +51,8 @@ impl Scroll {
             return rows.into_iter().skip(self.first).take(1).collect();
         };
         let first = self.first.min(rows.len() - room);
-        let (above, below) = (first, rows.len() - room - first);
-        let mut seen: Vec<Row> = rows.into_iter().skip(first).take(room).collect();
-        seen.push(line(&format!("… {above} rows above, {below} below"), faint()));
-        seen
+        let note = unseen_rows(first, rows.len() - room - first);
+        rows.into_iter().skip(first).take(room).chain([note]).collect()
     }
 }
 
@@ -68,11 +66,11 @@ mod tests {
         let rows = || (0..9).map(|idx| Row::plain(idx.to_string())).collect::<Vec<_>>();
         let texts = |scroll: &Scroll| scroll.rows(rows(), 4).iter().map(Row::text).collect::<Vec<_>>();
         let mut scroll = Scroll::default();
-        assert_eq!(texts(&scroll), ["0", "1", "2", "… 0 rows above, 6 below"]);
+        assert_eq!(texts(&scroll), ["0", "1", "2", "… 6 more rows (PgDn)"]);
         assert!(scroll.handle(&InputEvent::Key(Key::plain(KeyCode::Down))));
         assert_eq!(texts(&scroll), ["1", "2", "3", "… 1 rows above, 5 below"]);
         scroll.handle(&InputEvent::Key(Key::plain(KeyCode::End)));
-        assert_eq!(texts(&scroll), ["6", "7", "8", "… 6 rows above, 0 below"]);
+        assert_eq!(texts(&scroll), ["6", "7", "8", "… 6 rows above (PgUp)"]);
         assert_eq!(scroll.rows(rows(), 20).len(), 9);
     }
 }
