@@ -7,7 +7,7 @@ use std::path::Path;
 
 use loci_mcp::config::{PlannedServer, ServerConfig, ServerWay, Standing};
 use loci_settings::{Severity, edit};
-use loci_stdx::{Env, single_line};
+use loci_stdx::{Env, single_line, visible};
 use loci_storage::config::{
     MANAGED_DIR, SettingsPlaces, SettingsSources, edit_state, load_settings, stored_api_key, stored_login,
 };
@@ -77,7 +77,12 @@ fn way(config: &ServerConfig) -> String {
         ServerWay::Remote(remote) => remote.url.clone(),
         ServerWay::Sdk => String::new(),
     };
-    single_line(&text, MOST_OF_A_SERVER)
+    visible_line(&text)
+}
+
+/// Returns a text on one line, with what could hide or reorder a part of it made visible: somebody decides by it.
+fn visible_line(text: &str) -> String {
+    single_line(&visible(text), MOST_OF_A_SERVER)
 }
 
 /// Returns what an entry says beside its command: a variable can run a program as well.
@@ -89,7 +94,7 @@ fn details(written: &Value) -> Vec<String> {
     });
     let headers = fields("headers").into_iter().map(|(name, _)| format!("with the header {name}"));
     let helper = written["headersHelper"].as_str().map(|it| format!("with headers printed by: {it}"));
-    variables.chain(headers).chain(helper).map(|text| single_line(&text, MOST_OF_A_SERVER)).collect()
+    variables.chain(headers).chain(helper).map(|text| visible_line(&text)).collect()
 }
 
 /// Keeps what was said of servers of the project.
@@ -176,6 +181,18 @@ mod tests {
     use loci_testkit::TestHome;
 
     use super::*;
+
+    #[test]
+    fn what_a_server_would_run_hides_nothing() {
+        let written = json!({
+            "env": {"B": "a\nb", "LD_PRELOAD": "x\u{1b}[2Jy"},
+            "headersHelper": "safe\u{202e}live",
+        });
+        assert_eq!(
+            details(&written),
+            ["with B=a b", r"with LD_PRELOAD=x\u{1b}[2Jy", r"with headers printed by: safe\u{202e}live"]
+        );
+    }
 
     #[test]
     fn settings_that_cannot_be_read_are_errors() {
