@@ -1,5 +1,6 @@
 //! What a tool is to the rest of the house: its descriptor, the effects of a call, and what came of it.
 
+mod asked_change;
 mod facts;
 mod kind;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::message::Block;
 
+pub use asked_change::{AskedChange, AskedText};
 pub use facts::{MainArgument, ToolFactTable, ToolFacts};
 pub use kind::{KnownTool, ToolKind};
 

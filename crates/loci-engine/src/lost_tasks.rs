@@ -8,6 +8,7 @@ use loci_context::CompactionCarryover;
 use loci_core::agent::sanitize_result;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::ToolUse;
+use loci_core::tool::ToolKind;
 use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent};
 use memchr::memmem::Finder;
 use serde_json::Value;
@@ -81,7 +82,7 @@ fn unanswered_agent_calls(path: &[Arc<Entry>]) -> Vec<ToolUse> {
     let calls =
         path[first..=last].iter().flat_map(|entry| entry.blocks()).filter_map(|block| block.tool_use());
     let mut calls: Vec<ToolUse> =
-        calls.filter(|call| matches!(call.name.as_str(), "Agent" | "Task")).collect();
+        calls.filter(|call| ToolKind::of_tool(&call.name) == ToolKind::Delegate).collect();
     if !calls.is_empty() {
         let results =
             path[first..].iter().flat_map(|entry| entry.blocks()).filter_map(|block| block.tool_result());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loci_core::tool::ToolKind;
 use loci_engine::{AgentLimit, BackgroundStatus, BackgroundTask, TaskNews, TaskUsage, task_summary};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -89,7 +90,7 @@ impl LiveTasks {
     pub(crate) fn note_call(&mut self, block: &Value) {
         let (Some(call), input) = (block["id"].as_str(), &block["input"]) else { return };
         match block["name"].as_str() {
-            Some("Agent" | "Task") => {
+            Some(tool) if ToolKind::of_tool(tool) == ToolKind::Delegate => {
                 self.asked.insert(call.to_owned(), input["run_in_background"].as_bool());
             }
             Some("TaskStop" | "KillShell") => {

@@ -104,6 +104,7 @@ impl Default for Bash {
             facts: ToolFacts {
                 is_clearable: true,
                 is_bare: true,
+                runs_code: true,
                 main_argument: Some(MainArgument::alone("command")),
                 ..ToolFacts::default()
             },

@@ -29,7 +29,12 @@ impl Default for ExitWorktree {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts { needs_conversation: true, is_deferrable: true, ..ToolFacts::default() },
+            facts: ToolFacts {
+                runs_code: true,
+                needs_conversation: true,
+                is_deferrable: true,
+                ..ToolFacts::default()
+            },
         };
         Self { descriptor }
     }

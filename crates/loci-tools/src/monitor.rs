@@ -65,7 +65,11 @@ impl Default for Monitor {
                 "additionalProperties": false,
             }),
             max_result_chars: None,
-            facts: ToolFacts { main_argument: Some(MainArgument::alone("command")), ..ToolFacts::default() },
+            facts: ToolFacts {
+                runs_code: true,
+                main_argument: Some(MainArgument::alone("command")),
+                ..ToolFacts::default()
+            },
         };
         Self { descriptor }
     }

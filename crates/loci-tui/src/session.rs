@@ -15,6 +15,7 @@ use loci_app::session_command::CommandContext;
 use loci_app::session_picker::{PickerScope, recent_choices};
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
+use loci_core::tool::AskedChange;
 use loci_core::user_question::answer_timeout;
 use loci_engine::{
     ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, Command, McpConfig, NewSession,
@@ -461,29 +462,15 @@ fn session_mentions(ctx: &CommandContext) -> Vec<Mention> {
 
 /// Returns what an edit would change, with the lines around it.
 fn preview(tool: &str, input: &Value, cwd: &Path) -> Option<FileDiff> {
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let path = text("file_path")?;
-    let file = cwd.join(path);
+    let change = AskedChange::from_call(tool, input)?;
+    let file = cwd.join(change.path);
     let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     if size > MOST_PREVIEW_BYTES {
         return None;
     }
     let before = loci_stdx::read_regular_to_string(&file).unwrap_or_default();
-    let after = match tool {
-        "Write" => text("content")?.to_owned(),
-        "Edit" => {
-            let (old, new) = (text("old_string")?, text("new_string")?);
-            if old.is_empty() || !before.contains(old) {
-                return None;
-            }
-            match input.get("replace_all").and_then(Value::as_bool) {
-                Some(true) => before.replace(old, new),
-                Some(false) | None => before.replacen(old, new, 1),
-            }
-        }
-        _ => return None,
-    };
-    Some(FileDiff { path: short_path(path, cwd), before, after, first_line: 1 })
+    let after = change.text.apply(&before)?;
+    Some(FileDiff { path: short_path(change.path, cwd), before, after, first_line: 1 })
 }
 
 #[cfg(test)]

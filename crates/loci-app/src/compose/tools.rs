@@ -21,9 +21,6 @@ const TODO_TOOL: &str = "TodoWrite";
 /// Those of a list that is kept in files, a task each.
 const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
-/// Tools that run code, or programs beside loci.
-const CODE_TOOLS: [&str; 5] = ["Bash", "PowerShell", "Monitor", "EnterWorktree", "ExitWorktree"];
-
 /// Returns the tools on offer.
 pub fn toolbox(
     options: &RunOptions,
@@ -72,7 +69,7 @@ pub fn toolbox(
         toolbox.retain(|tool| !is_left_out(&tool.name) || rulebook.is_tool_allowed(&tool.name));
     }
     if options.is_restricted {
-        toolbox.retain(|tool| !CODE_TOOLS.contains(&tool.name.as_str()));
+        toolbox.retain(|tool| !tool.facts.runs_code);
     }
     if run.env.vars.is_truthy("CLAUDE_CODE_DISABLE_CRON") {
         toolbox.retain(|tool| !SCHEDULE_TOOLS.contains(&tool.name.as_str()));

@@ -3,7 +3,7 @@
 //!
 //! A tool says them in its descriptor. Where only a name is at hand (a resumed transcript, a call written by hand),
 //! [`ToolFactTable`] finds them: it has the tools of a toolbox, those that were taken out of it too, since their results
-//! may stand in the transcript, and then [`FOREIGN`], the tools of other programs that write the same formats.
+//! may stand in the transcript, and then [`FOREIGN`], names that no toolbox has by itself.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct ToolFacts {
     pub keeps_files: bool,
     /// Whether a bare run offers it.
     pub is_bare: bool,
+    /// Whether it runs code, or programs beside loci; a restricted run does not offer it.
+    pub runs_code: bool,
     /// Whether it is of use only where somebody can be asked.
     pub needs_person: bool,
     /// Whether it is of no use outside a conversation: it changes, looks up or sends something of it.
@@ -60,8 +62,8 @@ impl MainArgument {
     }
 }
 
-/// Tools that no toolbox here has, but that transcripts and rules of other programs name. A tool that is built here
-/// takes its row along into its descriptor.
+/// Names that the built-in toolbox does not have, but that transcripts, rules and people write: the Skill tool is made
+/// for the skills of a session, and `Task` is the older name of the Agent tool.
 const FOREIGN: [(&str, ToolFacts); 2] = [("Skill", foreign("skill")), ("Task", foreign("subagent_type"))];
 
 const fn foreign(main: &'static str) -> ToolFacts {
@@ -69,6 +71,7 @@ const fn foreign(main: &'static str) -> ToolFacts {
         is_clearable: false,
         keeps_files: false,
         is_bare: false,
+        runs_code: false,
         needs_person: false,
         needs_conversation: false,
         is_deferrable: false,

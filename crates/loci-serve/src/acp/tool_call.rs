@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::tool::{KnownTool, ToolKind};
+use loci_core::tool::{AskedChange, AskedText, KnownTool, ToolKind};
 use loci_stdx::{read_regular_to_string, single_line, visible};
 use serde_json::{Value, json};
 
@@ -68,26 +68,21 @@ impl CallView {
 
     /// Returns what it would change, or what is to be looked at before it runs. Reads the file that it replaces.
     pub(super) fn preview(&self, cwd: &Path) -> Vec<Value> {
-        let text = |key: &str| self.input.get(key).and_then(Value::as_str);
-        match (self.tool.as_str(), text("file_path")) {
-            ("Edit", Some(path)) => match (text("old_string"), text("new_string")) {
-                (Some(old), Some(new)) => {
-                    vec![diff(&absolute(path, cwd), Some(old).filter(|old| !old.is_empty()), new)]
+        if let Some(change) = AskedChange::from_call(&self.tool, &self.input) {
+            let path = absolute(change.path, cwd);
+            return vec![match change.text {
+                AskedText::Whole(content) => diff(&path, small_file(&path).as_deref(), content),
+                AskedText::Replaced { old, new, .. } => {
+                    diff(&path, Some(old).filter(|old| !old.is_empty()), new)
                 }
-                _ => Vec::new(),
-            },
-            ("Write", Some(path)) => match text("content") {
-                Some(content) => {
-                    let path = absolute(path, cwd);
-                    let before = small_file(&path);
-                    vec![diff(&path, before.as_deref(), content)]
-                }
-                None => Vec::new(),
-            },
-            ("ExitPlanMode", _) => text("plan").map(text_content).into_iter().collect(),
-            _ if self.kind() == "execute" => text("description").map(text_content).into_iter().collect(),
-            _ => Vec::new(),
+            }];
         }
+        let shown = match ToolKind::of_tool(&self.tool) {
+            ToolKind::Mode => "plan",
+            ToolKind::Execute => "description",
+            _ => return Vec::new(),
+        };
+        self.input.get(shown).and_then(Value::as_str).map(text_content).into_iter().collect()
     }
 
     /// Returns the news that there is such a call.

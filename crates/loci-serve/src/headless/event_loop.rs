@@ -8,6 +8,7 @@ use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_core::session::Totals;
 use loci_core::stream::RateLimits;
+use loci_core::tool::ToolKind;
 use loci_engine::turn::Outcome;
 use loci_engine::{
     ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, SideTask, TaskNews, TurnReport,
@@ -321,7 +322,8 @@ impl EventLoop<'_> {
             self.progress.begin(call, tool, self.options.env.clock.monotonic());
         }
         self.tasks.note_call(block);
-        if block["type"] == "tool_use" && matches!(block["name"].as_str(), Some("Bash" | "Agent" | "Task")) {
+        let may_move = |tool: &str| tool == "Bash" || ToolKind::of_tool(tool) == ToolKind::Delegate;
+        if block["type"] == "tool_use" && block["name"].as_str().is_some_and(may_move) {
             self.context.foreground_calls.extend(block["id"].as_str().map(str::to_owned));
         }
     }

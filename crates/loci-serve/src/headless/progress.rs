@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
+use loci_core::tool::ToolKind;
 use loci_engine::AgentRef;
 use serde_json::{Value, json};
 
@@ -12,8 +13,6 @@ use serde_json::{Value, json};
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How many characters of thinking are taken for a token.
 const CHARS_PER_TOKEN: usize = 4;
-/// The tool whose agents tell themselves how they are getting on, by both of its names.
-const AGENT_TOOLS: [&str; 2] = ["Agent", "Task"];
 
 /// What is under way.
 #[derive(Debug, Default)]
@@ -34,9 +33,9 @@ struct RunningCall {
 }
 
 impl Progress {
-    /// A call of the main conversation begins.
+    /// A call of the main conversation begins. Agents tell themselves how they are getting on.
     pub(super) fn begin(&mut self, call: &str, tool: &str, now: Duration) {
-        if !AGENT_TOOLS.contains(&tool) {
+        if ToolKind::of_tool(tool) != ToolKind::Delegate {
             let running = RunningCall { tool: tool.to_owned(), since: now, next_beat: now + HEARTBEAT };
             self.calls.insert(call.to_owned(), running);
         }
@@ -113,7 +112,7 @@ fn of_agent(agent: &AgentRef) -> Value {
     let call = agent.parent.as_ref().map(|call| call.as_str());
     json!({
         "tool_use_id": call,
-        "tool_name": AGENT_TOOLS[0],
+        "tool_name": "Agent",
         "parent_tool_use_id": call,
         "elapsed_time_seconds": 0,
         "subagent_type": agent.kind,

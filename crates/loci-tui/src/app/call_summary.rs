@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_core::tool::{KnownTool, ToolKind};
+use loci_core::tool::{AskedChange, AskedText, KnownTool, ToolKind};
 use serde_json::Value;
 
 use crate::block::FileDiff;
@@ -58,12 +58,11 @@ pub(crate) fn short_path(path: &str, cwd: &Path) -> String {
 
 /// Returns what a call asks to change, as far as its input alone says.
 pub(crate) fn asked_diff(tool: &str, input: &Value, cwd: &Path) -> Option<FileDiff> {
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let path = short_path(text("file_path")?, cwd);
-    let (before, after) = match tool {
-        "Edit" => (text("old_string")?, text("new_string")?),
-        "Write" => ("", text("content")?),
-        _ => return None,
+    let change = AskedChange::from_call(tool, input)?;
+    let path = short_path(change.path, cwd);
+    let (before, after) = match change.text {
+        AskedText::Whole(content) => ("", content),
+        AskedText::Replaced { old, new, .. } => (old, new),
     };
     Some(FileDiff { path, before: before.to_owned(), after: after.to_owned(), first_line: 1 })
 }

@@ -7,6 +7,7 @@ use loci_core::entry::Entry;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
+use loci_core::tool::AskedChange;
 use loci_engine::turn::Outcome;
 use loci_engine::{
     AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, ModelChoice,
@@ -370,7 +371,7 @@ impl App {
         if question.agent.is_none() {
             self.set_activity(Activity::Asking);
         }
-        let preview = matches!(question.tool.as_str(), "Edit" | "Write").then(|| Action::Preview {
+        let preview = AskedChange::from_call(&question.tool, &question.input).map(|_| Action::Preview {
             question: question.id.clone(),
             tool: question.tool.clone(),
             input: question.input.clone(),
