@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::hex::to_hex;
+use crate::hex::{from_hex, to_hex};
 use crate::ids::{EntryId, ToolUseId};
 
 /// What begins a name that is not text, followed by its bytes in hex.
@@ -90,8 +90,8 @@ impl<'de> Deserialize<'de> for FileContent {
         let text = Cow::<str>::deserialize(deserializer)?;
         let bad = || de::Error::custom(format!("not a place of content: `{text}`"));
         match text.split_once(':') {
-            Some(("sha256", hex)) => from_hex(hex).map(Self::Blob).ok_or_else(bad),
-            Some(("git", hex)) => from_hex(hex).map(Self::Git).ok_or_else(bad),
+            Some(("sha256", hex)) => digest_from(hex).map(Self::Blob).ok_or_else(bad),
+            Some(("git", hex)) => digest_from(hex).map(Self::Git).ok_or_else(bad),
             Some(("backup", name)) => Ok(Self::Backup(name.to_owned())),
             None if text == "lost" => Ok(Self::Lost),
             Some(_) | None => Err(bad()),
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for PathText {
         let text = Cow::<str>::deserialize(deserializer)?;
         let path = match text.strip_prefix(HEX) {
             Some(hex) => {
-                let bytes = bytes_of(hex).ok_or_else(|| de::Error::custom(format!("not hex: `{hex}`")))?;
+                let bytes = from_hex(hex).ok_or_else(|| de::Error::custom(format!("not hex: `{hex}`")))?;
                 PathBuf::from(OsString::from_vec(bytes))
             }
             None => PathBuf::from(text.into_owned()),
@@ -250,28 +250,9 @@ pub struct ChangeSet {
     pub changes: Vec<PathChange>,
 }
 
-fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    bytes_of(text)?.try_into().ok()
-}
-
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(text.len() / 2);
-    for pair in text.as_bytes().chunks_exact(2) {
-        bytes.push(digit(pair[0])? << 4 | digit(pair[1])?);
-    }
-    Some(bytes)
-}
-
-fn digit(letter: u8) -> Option<u8> {
-    match letter {
-        b'0'..=b'9' => Some(letter - b'0'),
-        b'a'..=b'f' => Some(letter - b'a' + 10),
-        b'A'..=b'F' => Some(letter - b'A' + 10),
-        _ => None,
-    }
+/// Reads a digest of a certain length.
+fn digest_from<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    from_hex(hex)?.try_into().ok()
 }
 
 #[cfg(test)]

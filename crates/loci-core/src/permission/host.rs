@@ -3,10 +3,14 @@
 //! [`canonical_host`] reads an address the way browsers do: what counts is the parsed host, in lower case, without
 //! user, port and trailing dot, numbers made into an IPv4 address. What it cannot be sure of has no host, and a
 //! fetch of it is asked about.
+//!
+//! By hand, although the crate `url` reads addresses the same way: it also makes a host of what is doubtful (letters beyond
+//! ASCII, by tables that this crate would carry), and here doubt must stay doubt.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::glob::matches;
+use crate::hex::decode_percent;
 
 /// The hosts a rule speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +96,7 @@ pub fn canonical_host(url: &str) -> Option<String> {
         });
     }
     let host = host_port.split(':').next().unwrap_or_default();
-    let host = fold(&percent_decoded(host)?)?;
+    let host = fold(&decode_percent(host)?)?;
     if host.is_empty() || host.contains(|c: char| !(c.is_ascii_alphanumeric() || "-._".contains(c))) {
         return None;
     }
@@ -113,20 +117,6 @@ fn fold(host: &str) -> Option<String> {
     let narrow: String = host.chars().map(narrow).collect::<Option<_>>()?;
     let lower = narrow.to_ascii_lowercase();
     Some(lower.strip_suffix('.').unwrap_or(&lower).to_owned())
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut out = Vec::new();
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            out.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-        } else {
-            out.push(byte);
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 fn is_number(label: &str) -> bool {

@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use loci_app::picture_block;
+use loci_core::hex::decode_percent;
 use loci_core::message::{Block, Content};
 use loci_engine::Prompt;
 use serde_json::Value;
@@ -97,7 +98,7 @@ fn file_path(uri: &str) -> Option<(String, String)> {
     let rest = uri.strip_prefix("file://")?;
     let (path, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
-    let path = percent_decoded(path)?;
+    let path = decode_percent(path)?;
     let lines = match fragment.strip_prefix('L') {
         Some(lines) => match lines.split_once(':') {
             Some((first, last)) => format!("#L{first}-{}", last.trim_start_matches('L')),
@@ -106,22 +107,6 @@ fn file_path(uri: &str) -> Option<(String, String)> {
         None => String::new(),
     };
     path.starts_with('/').then_some((path, lines))
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let decoded = match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                u8::try_from(digit(rest.next())? * 16 + digit(rest.next())?).ok()?
-            }
-            other => other,
-        };
-        bytes.push(decoded);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Returns what the editor embeds: its text between marks that name it.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_app::bounded_command::{self, CommandFailure, CommandLimits, CommandOutput};
+use loci_core::hex::decode_percent;
 use loci_stdx::Vars;
 
 use super::chip::PastedImage;
@@ -212,21 +213,6 @@ fn split_words(text: &str) -> Option<Vec<(String, String)>> {
         words.push((written, word));
     }
     quote.is_none().then_some(words)
-}
-
-fn decode_percent(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

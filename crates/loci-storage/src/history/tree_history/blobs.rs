@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use loci_core::hex::to_hex;
+use loci_core::hex::{from_hex, to_hex};
 use loci_stdx::{create_private_dir_all, open_regular};
 use sha2::{Digest, Sha256};
 
@@ -182,9 +182,7 @@ fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn digest_of(shard: &Path, blob: &Path) -> Option<Digest32> {
     let hex = format!("{}{}", shard.file_name()?.to_str()?, blob.file_name()?.to_str()?);
-    let bytes: Option<Vec<u8>> =
-        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect();
-    bytes?.try_into().ok()
+    from_hex(&hex)?.try_into().ok()
 }
 
 fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {

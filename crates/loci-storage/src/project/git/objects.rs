@@ -29,14 +29,7 @@ pub(super) struct ObjectId([u8; 20]);
 impl ObjectId {
     /// Reads forty hexadecimal digits.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut id = [0; 20];
-        if text.len() != 40 || !text.is_ascii() {
-            return None;
-        }
-        for (idx, byte) in id.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * idx..2 * idx + 2)?, 16).ok()?;
-        }
-        Some(Self(id))
+        loci_core::hex::from_hex(text)?.try_into().ok().map(Self)
     }
 
     fn hex(self) -> String {

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use loci_core::hex::decode_percent;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
@@ -125,16 +126,7 @@ fn to_mode(value: &str) -> Result<Mode, StoreError> {
 /// Reads `%` and two hexadecimal digits as the byte that they stand for.
 fn unescaped(value: &str) -> Result<String, StoreError> {
     let wrong = || refused(format!("`{value}` is not text with `%` and two digits for what is special"));
-    let mut bytes = Vec::new();
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
-        let mut digit = || rest.next().and_then(|it| char::from(it).to_digit(16)).ok_or_else(wrong);
-        bytes.push(match byte {
-            b'%' => u8::try_from(digit()? * 16 + digit()?).map_err(|_| wrong())?,
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| wrong())
+    decode_percent(value).ok_or_else(wrong)
 }
 
 /// A certificate is held against a name, so a host that is given by its number alone is called by that.
