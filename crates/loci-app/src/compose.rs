@@ -1,10 +1,12 @@
 //! The composition root: from options, settings and the past to the configuration of a session that can be run.
 //!
 //! The steps, in order: [`Prefetch`] starts reading while the front end finds the session to go on with; then the provider
-//! (its connection is made meanwhile), permissions and memories, the reloading of settings, tools and model; at last
-//! what was read is waited for and all is put together. What is slow runs beside the rest: a start is measured.
+//! (its connection is made meanwhile), what the session may do (`session_bounds`), its agents and its model; what was read is
+//! waited for, the session gets what it works with (`equipment`), and all is put together (`assembly`). What is slow runs
+//! beside the rest: a start is measured.
 
 mod assembly;
+mod equipment;
 mod identity;
 mod permissions;
 mod prefetch;
@@ -15,43 +17,32 @@ mod tools;
 use std::sync::Arc;
 use std::time::Instant;
 
-use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
-use loci_engine::{
-    CompactionConfig, InitializeRequest, McpConfig, ModelConfig, SessionConfig, SessionSkills,
-    SettingsReload, ToolSearchMode,
-};
+use loci_engine::{InitializeRequest, ModelConfig, SessionConfig, SettingsReload};
 use loci_llm::Client;
-use loci_mcp::SandboxMaker;
 use loci_sandbox::Sandbox;
-use loci_stdx::Env;
 use loci_storage::layout::SessionTmp;
-use loci_tools::{RecordDirs, SKILL_TOOL, Toolbox, real_path};
+use loci_tools::{SKILL_TOOL, real_path};
 
-use crate::agent_servers::agent_servers;
 use crate::agents::{SessionAgents, add_client_agents};
 use crate::choose_model::{self, ModelSources};
 use crate::commands::PluginReload;
-use crate::compaction::compaction_config;
 use crate::ineffective_vars::ineffective_vars;
-use crate::mcp;
 use crate::memory::{Memory, open_memory};
-use crate::options::{RunOptions, ToolChoice};
+use crate::options::RunOptions;
 use crate::output_style::{StyleNames, choose_style, style_names};
 use crate::plans::plan_config;
-use crate::providers::block_on_thread;
 use crate::resume::{self, Resume};
-use crate::sandbox::{SandboxWorld, SessionSandbox, sandbox_maker};
+use crate::sandbox::{SandboxWorld, SessionSandbox};
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
-use crate::skills::SkillOptions;
 use crate::status_line::refused_commands;
 use crate::system_prompt::change_prompts;
-use crate::tool_search::tool_search;
 use crate::user_error::UserError;
 
 use assembly::{Parts, assemble};
-use provider::{Provider, declared_window, provider};
+use equipment::{Chosen, equip};
+use provider::{Provider, provider};
 use structured_output::offer_structured_output;
 
 pub use permissions::Permissions;
@@ -59,9 +50,6 @@ pub use prefetch::{Prefetch, Prefetched};
 pub(crate) use provider::RunProviders;
 pub use provider::{credentials_source, needs_credentials, own_catalog};
 pub use tools::toolbox;
-
-/// Models of named providers with less than this are told little and offered few tools: each takes room that the work needs.
-const SMALL_WINDOW: u64 = 32_768;
 
 /// What a session is composed from.
 pub struct ComposeInputs<'a> {
@@ -124,62 +112,35 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
     let mut warnings = std::mem::take(&mut resume.warnings);
     let mut provider = provider(options, &run, client);
-    let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
-    let mut access = access(options, &run, &resume, &tmp, provider.is_scripted)?;
-    let sandbox = sandbox(&run, &tmp, &mut access)?;
-    let settings_reload = reload(options, &mut run, &access, &provider, sandbox.clone());
-    let mut agents = session_agents(options, &run, &mut access, &mut resume)?;
+    let mut bounds = session_bounds(options, &mut run, &resume, &provider)?;
+    let mut agents = session_agents(options, &run, &mut bounds.access, &mut resume)?;
     let mut model = session_model(options, &run, &resume, &agents, &mut provider, &mut warnings)?;
     let mut prefetched = prefetch.join();
-    let found_skills = std::mem::take(&mut prefetched.skills);
-    warnings.extend(provider.warnings(&run));
-    warnings.extend(ineffective_vars(&run.env.vars));
-    warnings.extend(found_skills.warnings());
-    warnings.extend(run.warnings.iter().chain(&access.warnings).cloned());
-    warnings.extend(instruction_problems(&prefetched));
-    let compaction = session_compaction(options, &run, &provider, &model);
-    let sandbox_maker = sandbox_maker(&run, resume.place.id().as_str());
-    let mcp = session_servers(options, &run, &resume, &mut agents, &sandbox_maker, &mut warnings)?;
-    let room = Room::of_model(&model, &compaction);
-    let skills = match options.has_no_commands {
-        true => Arc::new(SessionSkills::none()),
-        false => Arc::new(found_skills.into_session(SkillOptions::new(&run), room.window)),
-    };
-    agents.preload_skills(&skills.registry());
-    warnings.append(&mut agents.warnings);
-    let toolbox = session_tools(options, &run, &resume, (&access, &agents, &skills), &room, &mut warnings)?;
-    warnings.extend(choose_tool_search(options, &run, &access.rulebook, &mut model));
-    let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
-    let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &tmp);
+    warnings.extend(start_warnings(&run, &provider, &bounds.access, &prefetched));
+    let skills = std::mem::take(&mut prefetched.skills);
+    let chosen = Chosen { options, run: &run, resume: &resume, provider: &provider, access: &bounds.access };
+    let equipment = equip(&chosen, &mut agents, &mut model, skills, &mut warnings)?;
+    let (plans, warning) = plan_config(&run.env, &run.home, options, &run.settings, &bounds.tmp);
     warnings.extend(warning);
     let style = choose_style(&run);
     warnings.extend(style.warnings);
     let style_names = style_names(&run);
-    let plugin_reload = PluginReload {
-        inherited: run.inherited.clone(),
-        options: options.clone(),
-        store: Arc::clone(&run.plugin_store),
-    };
+    let plugin_reload = plugin_reload(options, &run);
+    let models = std::iter::once(model.main.clone()).chain(model.fallbacks.clone()).collect();
+    let is_small = equipment.room.is_small;
     let parts = Parts {
-        sandbox_maker,
-        sandbox,
+        bounds,
         agents,
         provider,
-        access,
-        settings_reload,
-        toolbox,
-        skills,
+        equipment,
         model,
-        compaction,
         prefetched,
-        tmp,
         plans,
-        mcp,
         plugin_reload: plugin_reload.clone(),
     };
     let mut config = assemble(options, run, resume, parts, started)?;
     config.prompt.style = style.prompt;
-    config.prompt.is_small = room.is_small;
+    config.prompt.is_small = is_small;
     config.output_style = style.name;
     offer_structured_output(&mut config, options)?;
     apply_initialize(&mut config, options.initialize.as_ref());
@@ -187,19 +148,49 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     Ok(Composed { config, warnings, models, may_bypass, style_names, plugin_reload })
 }
 
-/// How much the main model can read at once.
-struct Room {
-    model: String,
-    window: u64,
-    /// Whether that is so little that the model is told little and offered few tools.
-    is_small: bool,
+/// What a session may do, and where: rules, memories, its own files, the sandbox, and how all that changes with settings.
+struct Bounds {
+    tmp: SessionTmp,
+    access: Access,
+    sandbox: Option<Arc<Sandbox>>,
+    settings_reload: Option<SettingsReload>,
 }
 
-impl Room {
-    fn of_model(model: &ModelConfig, compaction: &CompactionConfig) -> Self {
-        let facts = model.catalog.facts(&model.main);
-        let window = compaction.window.unwrap_or(facts.window);
-        Self { model: model.main.clone(), window, is_small: facts.is_named && window < SMALL_WINDOW }
+/// Finds out what the session may do.
+fn session_bounds(
+    options: &RunOptions,
+    run: &mut RunSettings,
+    resume: &Resume,
+    provider: &Provider,
+) -> Result<Bounds, UserError> {
+    let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
+    let mut access = access(options, run, resume, &tmp, provider.is_scripted)?;
+    let sandbox = sandbox(run, &tmp, &mut access)?;
+    let settings_reload = reload(options, run, &access, provider, sandbox.clone());
+    Ok(Bounds { tmp, access, sandbox, settings_reload })
+}
+
+/// Returns what a person should know of what the session is made from.
+fn start_warnings(
+    run: &RunSettings,
+    provider: &Provider,
+    access: &Access,
+    prefetched: &Prefetched,
+) -> Vec<String> {
+    let mut warnings = provider.warnings(run);
+    warnings.extend(ineffective_vars(&run.env.vars));
+    warnings.extend(prefetched.skills.warnings());
+    warnings.extend(run.warnings.iter().chain(&access.warnings).cloned());
+    warnings.extend(instruction_problems(prefetched));
+    warnings
+}
+
+/// Says how plugins are read anew.
+fn plugin_reload(options: &RunOptions, run: &RunSettings) -> PluginReload {
+    PluginReload {
+        inherited: run.inherited.clone(),
+        options: options.clone(),
+        store: Arc::clone(&run.plugin_store),
     }
 }
 
@@ -220,45 +211,6 @@ fn session_agents(
 fn instruction_problems(prefetched: &Prefetched) -> impl Iterator<Item = String> {
     let found = prefetched.instructions.diagnostics.iter();
     found.map(|found| format!("{}: {}", found.path.display(), found.message))
-}
-
-/// Makes the MCP servers of the session, and the way to those of its agents.
-fn session_servers(
-    options: &RunOptions,
-    run: &RunSettings,
-    resume: &Resume,
-    agents: &mut SessionAgents,
-    sandbox_maker: &SandboxMaker,
-    warnings: &mut Vec<String>,
-) -> Result<Option<McpConfig>, UserError> {
-    let session = resume.place.id().as_str();
-    let (mcp, problems) = mcp::servers_of_run(options, run, session, agents.config.main.as_deref())?;
-    agents.config.make_servers = Some(agent_servers(options, run, session, sandbox_maker));
-    warnings.extend(problems);
-    Ok(mcp)
-}
-
-/// Makes the tools that the session begins with.
-fn session_tools(
-    options: &RunOptions,
-    run: &RunSettings,
-    resume: &Resume,
-    (access, agents, skills): (&Access, &SessionAgents, &Arc<SessionSkills>),
-    room: &Room,
-    warnings: &mut Vec<String>,
-) -> Result<Toolbox, UserError> {
-    let record = RecordDirs {
-        sessions: identity::project_dir(&resume.place),
-        memory: access.memory.as_ref().map(|memory| memory.place.dir.clone()),
-    };
-    let mut toolbox = toolbox(options, run, &access.rulebook, record, skills)?;
-    agents.offer(&mut toolbox, &access.rulebook);
-    warnings.extend(tools::unknown_tools(options));
-    if room.is_small && options.tools == ToolChoice::Usual {
-        toolbox.retain(|tool| tool.facts.is_bare);
-        warnings.push(few_tools_notice(&room.model, room.window));
-    }
-    Ok(toolbox)
 }
 
 /// Chooses the model of the session and has the provider take it.
@@ -283,45 +235,6 @@ fn session_model(
     model.user_id = loci_storage::config::known_user_id(&run.home);
     warnings.extend(unavailable);
     Ok(model)
-}
-
-/// Returns when and how the session is compacted, with the window of its model as far as somebody tells it.
-fn session_compaction(
-    options: &RunOptions,
-    run: &RunSettings,
-    provider: &Provider,
-    model: &ModelConfig,
-) -> CompactionConfig {
-    let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
-    let window = match model.catalog.facts(&model.main).is_named {
-        // A window of the whole session would count for its other models, too.
-        true => compaction.window.filter(|window| Some(*window) != declared_window(run)),
-        false => compaction
-            .window
-            .or_else(|| server_window(&run.env, &provider.client, &model.catalog, &model.main)),
-    };
-    compaction.window = options.compact_window.or(window);
-    compaction
-}
-
-fn few_tools_notice(model: &str, window: u64) -> String {
-    format!(
-        "`{model}` can read {window} tokens at once, so it is offered the tools of a bare run alone; name others with --tools"
-    )
-}
-
-/// Chooses whether tools are told of only when they are looked for; returns what is to be said about it.
-fn choose_tool_search(
-    options: &RunOptions,
-    run: &RunSettings,
-    rulebook: &Rulebook,
-    model: &mut ModelConfig,
-) -> Option<String> {
-    let (search, warning) = tool_search(options, run, rulebook, &model.main);
-    // What was found is told in a kind of block that only the Messages API knows.
-    let is_named = model.catalog.facts(&model.main).is_named;
-    model.tool_search = if is_named { ToolSearchMode::Off } else { search };
-    warning
 }
 
 /// Takes up what a client asks of the session before it begins.
@@ -424,15 +337,6 @@ fn reload(
         sandbox,
     };
     Some(watch_settings(watch, baseline))
-}
-
-/// Asks a local server how much a model can read of which we know nothing; where it does not say, that is assumed.
-fn server_window(env: &Env, client: &Client, catalog: &ModelCatalog, model: &str) -> Option<u64> {
-    if catalog.facts(model).is_known || env.vars.non_empty("ANTHROPIC_BASE_URL").is_none() {
-        return None;
-    }
-    let (client, model) = (client.clone(), model.to_owned());
-    block_on_thread(async move { client.server_facts(&model).await?.window })
 }
 
 /// Refuses a budget that nothing could be held against.

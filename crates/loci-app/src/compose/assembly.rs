@@ -6,19 +6,16 @@ use std::time::{Duration, Instant};
 use loci_context::PromptParts;
 use loci_core::hooks::{HookConfig, HookEvent};
 use loci_engine::{
-    CommandRegistry, CompactionConfig, Grants, LoadedHistory, McpConfig, ModelConfig, PlanConfig,
-    SessionConfig, SessionMemory, SessionSkills, SettingsReload, TurnLimits,
+    CommandRegistry, Grants, LoadedHistory, ModelConfig, PlanConfig, SessionConfig, SessionMemory, TurnLimits,
 };
 use loci_llm::RetryPolicy;
-use loci_mcp::SandboxMaker;
-use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
-use loci_storage::layout::{ConfigHome, SessionTmp};
-use loci_tools::Toolbox;
+use loci_storage::layout::ConfigHome;
 
+use super::equipment::Equipment;
 use super::permissions::may_bypass;
 use super::provider::Provider;
-use super::{Access, Prefetched, identity};
+use super::{Access, Bounds, Prefetched, identity};
 use crate::agents::SessionAgents;
 use crate::background_agents::background_config;
 use crate::checkpoints::file_history;
@@ -40,20 +37,13 @@ const IDLE_NOTICE: Duration = Duration::from_secs(60);
 
 /// What the steps made.
 pub(super) struct Parts {
-    pub(super) sandbox_maker: SandboxMaker,
-    pub(super) sandbox: Option<Arc<Sandbox>>,
+    pub(super) bounds: Bounds,
     pub(super) agents: SessionAgents,
     pub(super) provider: Provider,
-    pub(super) access: Access,
-    pub(super) settings_reload: Option<SettingsReload>,
-    pub(super) toolbox: Toolbox,
-    pub(super) skills: Arc<SessionSkills>,
+    pub(super) equipment: Equipment,
     pub(super) model: ModelConfig,
-    pub(super) compaction: CompactionConfig,
     pub(super) prefetched: Prefetched,
-    pub(super) tmp: SessionTmp,
     pub(super) plans: PlanConfig,
-    pub(super) mcp: Option<McpConfig>,
     pub(super) plugin_reload: PluginReload,
 }
 
@@ -65,23 +55,9 @@ pub(super) fn assemble(
     parts: Parts,
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
-    let Parts {
-        sandbox_maker,
-        sandbox,
-        agents,
-        provider,
-        access,
-        settings_reload,
-        toolbox,
-        skills,
-        model,
-        compaction,
-        prefetched,
-        tmp,
-        plans,
-        mcp,
-        plugin_reload,
-    } = parts;
+    let Parts { bounds, agents, provider, equipment, model, prefetched, plans, plugin_reload } = parts;
+    let Bounds { tmp, access, sandbox, settings_reload } = bounds;
+    let Equipment { compaction, sandbox_maker, mcp, skills, toolbox, room: _ } = equipment;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, plugins, .. } = run;
     let Access { rulebook, memory, .. } = access;
     let place = &resume.place;
