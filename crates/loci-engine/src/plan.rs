@@ -42,7 +42,7 @@ pub(crate) struct PlanService {
     /// The name of the plan file, once there is one; held to look or to make it.
     slug: Mutex<Option<String>>,
     /// What the model was told last; held to look or to note it.
-    told: Mutex<PlanTold>,
+    told: Mutex<PlanModeNews>,
     /// Whether the model can end planning itself.
     can_exit: bool,
     /// What a plan that was approved is called, until the session is; held to look or to note it.
@@ -51,7 +51,7 @@ pub(crate) struct PlanService {
 
 /// What the model knows of plan mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum PlanTold {
+enum PlanModeNews {
     /// That it is off, or nothing.
     #[default]
     Off,
@@ -69,7 +69,7 @@ impl PlanService {
         can_exit: bool,
     ) -> Self {
         let slug = past.iter().rev().find_map(|entry| entry.fields().read::<String>("slug"));
-        let told = if was_told_on(past) { PlanTold::On } else { PlanTold::Off };
+        let told = if was_told_on(past) { PlanModeNews::On } else { PlanModeNews::Off };
         Self {
             config,
             env,
@@ -107,7 +107,7 @@ impl PlanService {
     pub(crate) fn begin(&self) -> io::Result<Value> {
         let reminder = self.reminder("full")?;
         set_mode(&self.state, Mode::Plan);
-        *lock(&self.told) = PlanTold::On;
+        *lock(&self.told) = PlanModeNews::On;
         Ok(reminder)
     }
 
@@ -118,23 +118,23 @@ impl PlanService {
         if self.is_active() {
             change(&self.state, |state| state.permission.rulebook.mode = back);
         }
-        *lock(&self.told) = PlanTold::Off;
+        *lock(&self.told) = PlanModeNews::Off;
         self.exit_notice()
     }
 
     /// Returns what the model is to be told of the mode beside a prompt, if anything.
     pub(crate) fn news(&self) -> io::Result<Option<Value>> {
         let mut told = lock(&self.told);
-        let was_on = *told == PlanTold::On;
+        let was_on = *told == PlanModeNews::On;
         match (self.is_active(), was_on) {
             (false, false) => Ok(None),
             (false, true) => {
-                *told = PlanTold::Off;
+                *told = PlanModeNews::Off;
                 Ok(Some(self.exit_notice()))
             }
             (true, _) => {
                 let reminder = self.reminder(if was_on { "sparse" } else { "full" })?;
-                *told = PlanTold::On;
+                *told = PlanModeNews::On;
                 Ok(Some(reminder))
             }
         }
@@ -147,7 +147,7 @@ impl PlanService {
 
     /// What was said is gone: the model knows nothing of the mode any more.
     pub(crate) fn forget_announced(&self) {
-        *lock(&self.told) = PlanTold::Off;
+        *lock(&self.told) = PlanModeNews::Off;
     }
 
     fn reminder(&self, kind: &str) -> io::Result<Value> {

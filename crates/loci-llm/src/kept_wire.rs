@@ -20,7 +20,7 @@ pub(crate) const KEPT_WIRE: &str = "loci:wire";
 static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"loci:wire\""));
 
 #[derive(Deserialize)]
-struct Kept {
+struct KeptBlock {
     provider: String,
     model: String,
     #[serde(default)]
@@ -55,7 +55,7 @@ pub(crate) fn kept_for(block: &Block, provider: &str, model: &str) -> Option<Val
     if !has_kept(json) {
         return None;
     }
-    let kept: Kept = RawObject::parse(json).ok()?.read(KEPT_WIRE)?;
+    let kept: KeptBlock = RawObject::parse(json).ok()?.read(KEPT_WIRE)?;
     (kept.provider == provider && kept.model == model).then_some(kept.raw)
 }
 

@@ -385,8 +385,8 @@ const STDIN_WAIT: &str = "LOCI_STDIN_WAIT_MS";
 /// Whoever starts loci may have left a pipe open that nobody writes to. Where a prompt is given, that is not waited for;
 /// where none is, there is nothing else to do.
 fn has_input(env: &Env, stdin: &std::io::Stdin, has_prompt: bool) -> bool {
-    let wish = env.vars.non_empty(STDIN_WAIT).and_then(|text| text.parse().ok());
-    let patience = wish.map_or(STDIN_PATIENCE, Duration::from_millis);
+    let chosen = env.vars.non_empty(STDIN_WAIT).and_then(|text| text.parse().ok());
+    let patience = chosen.map_or(STDIN_PATIENCE, Duration::from_millis);
     // What cannot be waited for is read, which says what is wrong.
     if loci_stdx::wait_readable(stdin, patience).unwrap_or(true) {
         return true;

@@ -24,7 +24,7 @@ const DEEPEST: usize = 12;
 
 /// Returns what settings and rules say of paths, and what the user should know.
 pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSettings, Vec<String>) {
-    let mut found = Found { world, warnings: Vec::new(), sources: Vec::new() };
+    let mut found = PathRules { world, warnings: Vec::new(), sources: Vec::new() };
     let sandbox = &settings.sandbox;
     let mut deny_read = found.forbidden("sandbox.filesystem.denyRead", &sandbox.deny_read);
     // Which file names a credential is not known here: one that is relative is shut wherever that file may start from.
@@ -57,13 +57,14 @@ struct Forbidden {
     source: String,
 }
 
-struct Found<'a> {
+/// Reads the rules of paths, and notes what they were read from.
+struct PathRules<'a> {
     world: &'a SandboxWorld<'a>,
     warnings: Vec<String>,
     sources: Vec<PathSource>,
 }
 
-impl Found<'_> {
+impl PathRules<'_> {
     fn lexical_all(&self, texts: &[Sourced]) -> Vec<PathBuf> {
         texts.iter().map(|it| self.lexical(&it.text, &self.base(it))).collect()
     }
@@ -255,7 +256,7 @@ mod tests {
             scratch: "/t".into(),
             dirs: vec![project.clone()],
         };
-        let mut found = Found { world: &world, warnings: Vec::new(), sources: Vec::new() };
+        let mut found = PathRules { world: &world, warnings: Vec::new(), sources: Vec::new() };
         let pattern = Forbidden { path: project.join("**/.env"), source: "s".to_owned() };
         assert_eq!(found.look_up(std::slice::from_ref(&pattern), 1000).len(), 60);
         assert!(found.warnings.is_empty());

@@ -59,13 +59,13 @@ fn doubles(entries: &[Arc<Entry>]) -> Vec<usize> {
     let last: FxHashMap<&str, usize> = named().collect();
     let is_double = |uuid: &str, idx: usize| {
         let counts = last.get(uuid).copied().unwrap_or(idx);
-        counts != idx && says(&entries[counts]) != says(&entries[idx])
+        counts != idx && content_of(&entries[counts]) != content_of(&entries[idx])
     };
     named().filter(|(uuid, idx)| is_double(uuid, *idx)).map(|(_, idx)| idx).collect()
 }
 
 /// Returns what an entry says, apart from where and when.
-fn says(entry: &Entry) -> (EntryKind, Option<String>) {
+fn content_of(entry: &Entry) -> (EntryKind, Option<String>) {
     let key = match entry.head().kind {
         EntryKind::User | EntryKind::Assistant => "message",
         EntryKind::Attachment => "attachment",

@@ -16,7 +16,7 @@ use tokio_postgres::{GenericClient, Statement, Transaction};
 
 use super::data_migration::{Inventory, RowBatch};
 use super::store::{
-    Deed, Found, Member, Sent, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
+    Deed, Member, Sent, SimilarEntry, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
 };
 use crate::http::RepositoryName;
 use address::Address;
@@ -216,7 +216,7 @@ async fn find_replaced(
     transaction: &Transaction<'_>,
     sent: &Sent,
     [find, lock, count]: [&Statement; 3],
-) -> Result<(Found, usize), StoreError> {
+) -> Result<(SimilarEntry, usize), StoreError> {
     let (repository, key) = (&sent.member.repository, sent.name.case_key());
     let found = async || {
         let row = transaction.query_opt(find, &[repository, &key]).await?;

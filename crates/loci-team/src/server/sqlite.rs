@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::data_migration::{Inventory, RowBatch};
 use super::store::{
-    Deed, Found, Member, Sent, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
+    Deed, Member, Sent, SimilarEntry, Store, StoreError, StoreFuture, Written, decide, steps_after, to_hashes,
 };
 use crate::http::RepositoryName;
 
@@ -227,7 +227,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// Returns the entry whose place a text would take, and how many there are.
-fn find_replaced(connection: &Connection, sent: &Sent) -> Result<(Found, usize), StoreError> {
+fn find_replaced(connection: &Connection, sent: &Sent) -> Result<(SimilarEntry, usize), StoreError> {
     let repository = &sent.member.repository;
     let found = connection
         .prepare_cached("SELECT name, hash FROM entries WHERE repository = ?1 AND case_key = ?2")?

@@ -281,10 +281,10 @@ impl Database {
 }
 
 /// An entry of the same name but for case: its name and its hash.
-pub(super) type Found = Option<(String, String)>;
+pub(super) type SimilarEntry = Option<(String, String)>;
 
 /// Decides what becomes of a text, from the entry that is there and how many there are in all.
-pub(super) fn decide(sent: &Sent, found: Found, n_entries: usize) -> Written {
+pub(super) fn decide(sent: &Sent, found: SimilarEntry, n_entries: usize) -> Written {
     match (found, &sent.expected) {
         (Some((other, _)), _) if other != sent.name.as_str() => Written::Clash,
         (Some((_, now)), _) if now == sent.hash.as_str() => Written::Already,

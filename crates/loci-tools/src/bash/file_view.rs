@@ -55,12 +55,12 @@ impl View {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Shown {
+struct ViewedFile {
     file: String,
     is_verbatim: bool,
 }
 
-fn viewed_file(command: &str) -> Option<Shown> {
+fn viewed_file(command: &str) -> Option<ViewedFile> {
     let words = plain_words(command)?;
     let (name, arguments) = words.split_first()?;
     let (options, others): (Vec<&String>, Vec<&String>) =
@@ -78,7 +78,7 @@ fn viewed_file(command: &str) -> Option<Shown> {
         },
         _ => return None,
     };
-    Some(Shown { file: file.to_owned(), is_verbatim: name == "cat" && options.is_empty() })
+    Some(ViewedFile { file: file.to_owned(), is_verbatim: name == "cat" && options.is_empty() })
 }
 
 fn only<'a>(words: &[&'a String]) -> Option<&'a str> {
@@ -178,7 +178,11 @@ mod tests {
             ("grep -n needle a", "a", false),
             ("rg 'two words' a", "a", false),
         ] {
-            assert_eq!(viewed_file(command), Some(Shown { file: file.to_owned(), is_verbatim }), "{command}");
+            assert_eq!(
+                viewed_file(command),
+                Some(ViewedFile { file: file.to_owned(), is_verbatim }),
+                "{command}"
+            );
         }
     }
 

@@ -345,7 +345,7 @@ impl Dialog for PermissionDialog {
         if let Some(field) = &self.comment {
             let lead = "Tell loci: ";
             focus = foot.len();
-            let (text, before) = field.shown();
+            let (text, before) = field.display_text();
             let column = cells(lead) + cells(&before);
             caret = Some((focus, column.min(width.saturating_sub(1))));
             foot.push(line(&format!("{lead}{}", visible(&text)), Style::default()));

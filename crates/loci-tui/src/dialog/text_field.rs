@@ -34,7 +34,7 @@ impl TextField {
     }
 
     /// Returns the text, and what of it stands before the caret, with line ends as marks.
-    pub(crate) fn shown(&self) -> (String, String) {
+    pub(crate) fn display_text(&self) -> (String, String) {
         let marked = |text: &str| text.replace('\n', "⏎");
         (marked(&self.text), marked(self.before_caret()))
     }

@@ -243,11 +243,11 @@ impl Dialog for UserQuestionsDialog {
         let lead = format!("{}{}. Other: ", mark_of(tab.is_other()), tab.question.options.len() + 1);
         if tab.is_other() {
             focus = foot.len();
-            let column = cells(&lead) + cells(&tab.other.shown().1);
+            let column = cells(&lead) + cells(&tab.other.display_text().1);
             caret = Some((focus, column.min(width.saturating_sub(1))));
         }
         let style = if tab.is_other() { marked() } else { Style::default() };
-        foot.push(line(&format!("{lead}{}", visible(&tab.other.shown().0)), style));
+        foot.push(line(&format!("{lead}{}", visible(&tab.other.display_text().0)), style));
         let hint = match tab.question.multi_select {
             true => "Space to choose · Enter to go on · Tab other questions · Ctrl+G own words · Esc not now",
             false => "Enter to choose · Tab other questions · Ctrl+G own words · Esc not now",

@@ -101,7 +101,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
     for file in &found.unread {
         output::print_message(&format!("Could not be read and was not searched: `{}`", file.display()));
     }
-    let shown = show::Shown::new(ctx, &query);
+    let shown = show::HitRenderer::new(ctx, &query);
     if args.json {
         let hits: Vec<_> = found.hits.iter().map(|hit| shown.json(hit)).collect();
         let count = json!({"number": found.n_found, "isExact": found.is_exact});

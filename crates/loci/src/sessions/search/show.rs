@@ -19,7 +19,7 @@ use crate::sessions::{SessionsContext, format, summary};
 const SNIPPET: usize = 300;
 
 /// Renders hits.
-pub(super) struct Shown<'a> {
+pub(super) struct HitRenderer<'a> {
     ctx: &'a SessionsContext<'a>,
     query: Query,
     expression: Option<Regex>,
@@ -29,13 +29,14 @@ pub(super) struct Shown<'a> {
     archived: OnceCell<HashMap<String, String>>,
 }
 
-impl<'a> Shown<'a> {
-    pub(super) fn new(ctx: &'a SessionsContext<'a>, wish: &SearchQuery) -> Self {
-        let expression = wish.is_regex.then(|| RegexBuilder::new(&wish.text).multi_line(true).build().ok());
+impl<'a> HitRenderer<'a> {
+    pub(super) fn new(ctx: &'a SessionsContext<'a>, search: &SearchQuery) -> Self {
+        let expression =
+            search.is_regex.then(|| RegexBuilder::new(&search.text).multi_line(true).build().ok());
         let is_coloured = std::io::stdout().is_terminal() && ctx.env.vars.non_empty("NO_COLOR").is_none();
         Self {
             ctx,
-            query: Query::parse(&wish.text),
+            query: Query::parse(&search.text),
             expression: expression.flatten(),
             is_coloured,
             facts: RefCell::default(),
