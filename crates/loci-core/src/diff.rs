@@ -1,7 +1,8 @@
 //! What changed between two texts, line by line.
 //!
 //! Lines that both begin and end with are set aside first. What is left is compared as long as that takes a bounded
-//! number of steps; two texts that are large and have little in common count as replaced in whole.
+//! number of steps; two texts that are large and have little in common count as replaced in whole. The comparing is the crate
+//! `similar`'s; the bounds are ours, because it has none but a clock.
 
 use similar::{ChangeTag, TextDiff};
 

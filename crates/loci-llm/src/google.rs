@@ -1,4 +1,6 @@
 //! A signed request for a token, as a Google service account makes it (RS256).
+//!
+//! By hand, because it is one signature of `aws-lc-rs`, which is here for TLS anyway.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeyPair;

@@ -3,6 +3,9 @@
 //! Text is read in the order in which pages draw it, which is that of reading in what programs write. Letters are found by the
 //! font's own table (`ToUnicode`), else by its encoding; a font that has neither says nothing. What is drawn as an image has no
 //! text, so a scanned document gives none.
+//!
+//! The format is the crate `hayro-syntax`'s to read; fonts and the order of text are done here, because crates that give text
+//! (`pdf-extract`) bring a second reader of the format along, and panic at files that they do not know.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,6 +1,8 @@
 //! Which proxy to go through, and for which hosts not to.
 //!
 //! One provider talks to one host, so the question is answered once, when the client is built.
+//!
+//! By hand, because `reqwest` reads the variables of the process itself, and here they come with the `Env`.
 
 use std::fmt;
 

@@ -6,6 +6,9 @@
 //! a [`LoginStore`]; [`OauthAuthorizer`] puts it on requests and renews it. [`fetch`], [`loopback`], [`login`] and the
 //! authorizer speak with the world; the other modules are pure.
 //!
+//! By hand, although the crate `oauth2` exists: it has the exchange of a code, and nothing of discovery, of metadata that must
+//! not be believed, of who we are, or of renewing under a lock, which is most of this.
+//!
 //! What must stay true:
 //!
 //! 1. A token goes to the address that it was got for, and to the endpoints of the issuer that gave it; nowhere else, and

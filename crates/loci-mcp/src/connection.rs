@@ -1,4 +1,5 @@
 //! A conversation with one server: requests and their answers, progress, cancellation, and what the server asks of us.
+//! (`docs/design/mcp.md` says why it is not the crate `rmcp`'s.)
 //!
 //! One task routes what comes in. What must stay true:
 //!

@@ -4,6 +4,9 @@
 //! against that one: the rules ([`rules`]), the address that is connected to, which is resolved here and must be public
 //! (`loci_core::permission::is_private_address`), the `Host` of a plain request ([`http`]), the name in a TLS greeting ([`tls`]). Nothing waits in a loop:
 //! an idle proxy is tasks that wait for bytes.
+//!
+//! By hand, because crates for proxies (`hudsucker`, `fast-socks5`) resolve names and forward by themselves, and here each of
+//! these is a decision of the policy.
 
 mod connection;
 mod dial;

@@ -1,4 +1,5 @@
 //! Texts as JSON writes them, for lists of many: what needs no escape, which is nearly everything, is copied as it is.
+//! By hand for that alone: `serde_json`, whose bytes these are, looks at one letter after the other.
 
 /// Appends a text with its quotes; the same bytes that `serde_json` would write.
 pub fn put_json_text(out: &mut Vec<u8>, text: &str) {

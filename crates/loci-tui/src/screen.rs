@@ -4,7 +4,7 @@
 //! [`FullScreen`] draws a whole screen, for the fullscreen renderer, pagers and pickers; [`PlainWriter`] prints lines, for screen readers and terminals
 //! that know no escape sequences. Both write only what differs from the last frame, and
 //! neither does any input or output: they return the bytes, which the caller writes in one write.
-//! `docs/design/terminal.md` has the invariants.
+//! `docs/design/terminal.md` has the invariants, and says why `ratatui` does not do this.
 
 mod fullscreen;
 mod pen;

@@ -2,6 +2,8 @@
 //!
 //! It draws when the share that is done has changed by a hundredth, so that what is counted may be as fine as one likes.
 //! Elsewhere than on a terminal nothing is said of what is quick.
+//!
+//! By hand, because `indicatif` draws by a clock of its own, and has no plain lines for where there is no terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

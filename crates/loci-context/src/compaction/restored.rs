@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(names(&restored(vec![item("large", 500), item("small", 9)], small)), ["small"]);
     }
 
-    /// Regression class 12: what an agent used does not come into the conversation that started it. Skills are not here
-    /// yet; what is held is the rule for whatever plugs in.
+    /// Regression class 12: what an agent used does not come into the conversation that started it. What is held is the
+    /// rule for whatever plugs in.
     #[test]
     fn skills_used_by_an_agent_are_not_restored() {
         let agents = Restorable { is_agents: true, ..item("agents", 9) };

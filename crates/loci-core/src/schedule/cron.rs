@@ -2,6 +2,9 @@
 //!
 //! `minute hour day-of-month month day-of-week`, each `*`, a number, a range `a-b`, a list `a,b`, with a step `/n`. Names and
 //! the letters `L`, `W`, `?` are not known. Where both days are restricted, either makes a match, as cron has always had it.
+//!
+//! By hand, because the crates for it (`cron`, `croner`) have seconds, years and the time types of `chrono`; the five
+//! fields are the whole language that tasks are written in.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
 //! How well a text answers a query: BM25, with what stands in the text as it was asked for counting more.
+//! (`docs/design/index.md` says why `tantivy` does not search.)
 
 /// Saturation of repeated words, and how much the length of a text counts: the usual values.
 const K1: f64 = 1.2;

@@ -89,7 +89,7 @@ async fn play(prompts: &[&str]) -> Seen {
 /// Regression class 8: what was used comes back to be looked at, and not to be run again with what it was given then.
 /// Regression class 12: what an agent used does not come back in the conversation that started it.
 /// Regression class 7: an agent that runs is known after a compaction, by its id.
-/// Skills and agents are not here yet; what is held is the seam that they plug into.
+/// What is held is the seam that skills and agents plug into; `skills.rs` and `agents/*.rs` of the binary hold the whole.
 /// Invariant 20 of `docs/design/compaction.md`.
 #[tokio::test]
 async fn what_plugs_in_outlasts_a_compaction() {

@@ -2,6 +2,7 @@
 //!
 //! Parsing never fails without saying what to answer: a line that is no message is answered with an error, under its id
 //! where it has one. A response that cannot be read is dropped, since an answer to an answer helps nobody.
+//! (`docs/design/acp.md` says why the protocol's own crates are not used.)
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,6 @@
 //! The text of the input with its caret, and what editing does to it.
+//!
+//! By hand, because the crates for it (`tui-textarea`, `reedline`) draw as well, and know neither chips nor our wrapping.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -4,6 +4,9 @@
 //! the caller leaves a column for it and for the caret. The starts of rows are found as far as somebody asks and kept;
 //! an edit forgets those behind it. So the cost of a key does not depend on the length of the line, but for the one that
 //! goes to its end after an edit far before it.
+//!
+//! By hand, because `textwrap` wraps a whole text at once; where clusters end and how wide they are is said by
+//! `unicode-segmentation` and `unicode-width`.
 
 use std::borrow::Cow;
 

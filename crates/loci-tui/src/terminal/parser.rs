@@ -8,6 +8,9 @@
 //! What must stay true: an answer of the terminal never becomes text, whenever it comes and whether or not it is known;
 //! nothing that does not end is waited for without a bound; pasted text never becomes a key. The cost of a paste is
 //! linear in its length.
+//!
+//! By hand, although `crossterm` exists: it tells an Escape from a sequence by where a read ended, knows few of a terminal's
+//! answers, and hands the others on as keys.
 
 use std::borrow::Cow;
 use std::time::Duration;

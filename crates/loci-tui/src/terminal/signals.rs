@@ -7,6 +7,8 @@
 //!
 //! Signals that were ignored when loci was started (`nohup`) stay ignored. What was found is put back on uninstalling,
 //! where nobody else has changed it meanwhile.
+//!
+//! By hand, although `signal-hook` exists: it never puts back what it found.
 #![expect(
     unsafe_code,
     reason = "sigaction has no safe form, and a handler finds its state only through a global"

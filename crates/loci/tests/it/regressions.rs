@@ -1,8 +1,7 @@
 //! What went wrong with compaction elsewhere, class by class, as the public history of the field tells it.
 //!
 //! Classes 1, 2, 4, 9, 11, 13 and 17, and parts of 3 and 16, are held where the rule is: `loci-context`, `loci-storage` and `compaction.rs`. Classes 8
-//! and 12 are about skills, which are not here yet, and so are agents, of class 7: the seam that they plug into is held by
-//! `after_compaction.rs` of `loci-engine`. Tools whose schemas come later, of class 7, are not here either.
+//! and 12, and agents of class 7, are held by `after_compaction.rs` of `loci-engine`, at the seam that skills and agents plug into.
 
 use crate::support::{World, assert_fine, control, is_result, print, stream, user};
 use loci_testkit::{Binary, Gate, Step};
