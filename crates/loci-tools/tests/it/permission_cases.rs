@@ -44,10 +44,10 @@ fn book(tree: &Tree, case: &Value) -> Rulebook {
     book
 }
 
-/// Adds what a scope says; a project that is not trusted may only restrict.
+/// Adds what a scope says; files of a folder that is not trusted may only restrict.
 fn add(tree: &Tree, book: &mut Rulebook, scope: &str, rules: &Value, is_trusted: bool) {
     let dir = if scope == "user" { tree.dir("home/.claude") } else { tree.dir("proj") };
-    let may_allow = is_trusted || scope != "project";
+    let may_allow = is_trusted || !matches!(scope, "project" | "local");
     for (name, list) in [("allow", RuleList::Allow), ("ask", RuleList::Ask), ("deny", RuleList::Deny)] {
         for text in rules[name].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if may_allow || list != RuleList::Allow {
