@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_objects_are_objects() {
+    fn json_that_is_no_object_is_refused() {
         for json in ["null", "[]", "1", "\"x\"", "{", ""] {
             assert!(RawObject::parse(json).is_err(), "{json}");
         }

@@ -214,7 +214,7 @@ mod tests {
 
     /// Class 15 of the sessions' regressions: told once, and only what nobody saw end.
     #[test]
-    fn what_ran_is_told_once() {
+    fn task_that_was_running_is_told_once() {
         let mut lines: Vec<Value> = [start(1, "b1"), start(2, "b2"), start(3, "b3"), start(4, "b4")].concat();
         lines.push(result(json!({"task": {"task_id": "b1", "status": "running"}})));
         lines.push(result(json!({"task": {"task_id": "b2", "status": "completed"}})));

@@ -477,7 +477,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_has_no_text_gives_none() {
+    fn document_without_text_gives_none() {
         assert_eq!(pdf_text(&pdf_with("0 0 100 100 re f", [PLAIN, PLAIN], "")), None);
         assert_eq!(pdf_text("AA=="), None);
         assert_eq!(pdf_text("not base64"), None);

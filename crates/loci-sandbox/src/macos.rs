@@ -70,7 +70,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn what_is_shut_comes_behind_what_is_open() {
+    fn denied_paths_come_behind_allowed_ones_in_the_profile() {
         let files = FileRules {
             roots: vec!["/p".into(), "/t/s".into()],
             shut: vec!["/p/.git/hooks".into(), "/p/.git/config".into(), "/p/.mcp.json".into()],

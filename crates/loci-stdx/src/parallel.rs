@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_thread_made_is_used_again() {
+    fn state_of_a_thread_is_used_again() {
         let n_made = AtomicUsize::new(0);
         let make = || n_made.fetch_add(1, Ordering::Relaxed);
         let made = in_parallel_with(1_000, 3, make, |own, _| *own);

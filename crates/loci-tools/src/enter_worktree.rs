@@ -102,7 +102,7 @@ mod tests {
     use crate::testing::TestHost;
 
     #[tokio::test]
-    async fn only_a_place_elsewhere_needs_leave() {
+    async fn entering_a_worktree_elsewhere_needs_permission() {
         let (tool, host) = (EnterWorktree::default(), TestHost::new());
         let place = host.workspace();
         for (input, is_free) in [

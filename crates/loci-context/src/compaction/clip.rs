@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_stay_and_the_rest_is_counted() {
+    fn clipped_text_keeps_both_ends_and_counts_the_rest() {
         for (text, most, expected) in [
             ("", 0, ""),
             ("abc", 3, "abc"),

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_says_is_data() {
+    fn result_of_an_agent_is_data() {
         for (text, expected, is_marked) in [
             ("Found 3 files in <src>.", "Found 3 files in <src>.", false),
             ("a < b && c > d", "a < b && c > d", false),

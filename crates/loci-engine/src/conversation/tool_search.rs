@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_and_found_is_read_from_the_transcript() {
+    fn told_and_found_tools_are_read_from_the_transcript() {
         let delta = |added: &[&str], removed: &[&str], loaded: &[&str]| {
             entry(json!({"type": "attachment", "uuid": "u", "attachment": {
                 "type": DELTA, "addedNames": added, "removedNames": removed, "loadedNames": loaded}}))

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn shortened_text_says_what_is_left_out() {
         let long: String = (0..50).map(|n| format!("-{n}\n")).collect();
         assert!(shorten(&long).ends_with("-39\n(and 10 more lines)\n"));
         assert_eq!(shorten("-a\n+b\n"), "-a\n+b\n");

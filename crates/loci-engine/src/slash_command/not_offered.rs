@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_is_not_denied() {
+    fn offered_command_is_not_denied() {
         let registry = CommandRegistry::builtin();
         for command in registry.iter_in_terminal() {
             let names = std::iter::once(&command.name).chain(&command.aliases);

@@ -92,7 +92,7 @@ async fn play(prompts: &[&str]) -> Seen {
 /// What is held is the seam that skills and agents plug into; `skills.rs` and `agents/*.rs` of the binary hold the whole.
 /// Invariant 20 of `docs/design/compaction.md`.
 #[tokio::test]
-async fn what_plugs_in_outlasts_a_compaction() {
+async fn restore_sources_outlast_a_compaction() {
     let seen = play(&["one", "two", "/compact", "three", "four"]).await;
     let (after, later) = (&seen.requests[3], &seen.requests[4]);
     assert_eq!(after.matches("How to release: tag, build, push.").count(), 1, "{after}");
@@ -107,7 +107,7 @@ async fn what_plugs_in_outlasts_a_compaction() {
 /// Regression class 8: a skill's text is there to be looked at, and what it was called with is not put beside it.
 /// Regression class 12: what an agent used stays with it, however often the conversation is compacted.
 #[tokio::test]
-async fn what_plugs_in_comes_back_once_with_each_compaction() {
+async fn restore_sources_come_back_once_with_each_compaction() {
     let seen = play(&["/release v9.9", "two", "/compact", "three", "four", "/compact", "five", "six"]).await;
     let after: Vec<&String> = seen.requests[6..].iter().collect();
     assert_eq!(seen.requests.len(), 8);

@@ -228,7 +228,7 @@ async fn without_a_classifier_auto_asks() {
 }
 
 #[tokio::test]
-async fn what_passes_runs_and_what_is_blocked_does_not() {
+async fn call_runs_when_the_classifier_passes_it_and_not_when_it_blocks() {
     let commands = &["ls", "touch a"];
     let case = Case { mode: Mode::Auto, said: pass(), ask_rules: &[], commands };
     assert_eq!(play(case).await, seen(&["touch a"], 0, 0, &["a"]));

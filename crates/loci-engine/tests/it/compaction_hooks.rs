@@ -153,7 +153,7 @@ async fn an_automatic_compaction_asks_too() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_nothing() {
+async fn compaction_hooks_are_not_asked_when_there_is_nothing_to_compact() {
     let seen = play(go(None), None, &["/compact"]).await;
     assert_eq!(seen.heard, [""; 0]);
 }

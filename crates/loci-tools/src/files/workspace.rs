@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_are_kept() {
+    fn path_keeps_its_requested_and_its_real_spelling() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let (project, outside) = (root.join("project"), root.join("outside"));

@@ -54,7 +54,7 @@ async fn monitor_that_floods_or_whose_time_is_over_is_stopped() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_watched_is_refused() {
+async fn monitor_refuses_what_it_cannot_watch() {
     let host = ShellHost::new();
     for input in
         [json!({"command": " ", "description": "d"}), json!({"command": "a\u{7}", "description": "d"})]

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_counts_when_nobody_is_there_any_more() {
+    fn chosen_answers_count_when_the_question_times_out() {
         let mut dialog = dialog();
         press(&mut dialog, Key::plain(KeyCode::Enter));
         let Some(DialogStep::Answered(actions)) = dialog.expire(Duration::from_secs(60)) else { panic!() };

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_looked_at_and_gone_gives_way_to_the_list() {
+    fn panel_goes_back_to_the_list_when_the_item_is_gone() {
         let items = |titles: &[&str]| -> Vec<ListItem> {
             titles
                 .iter()

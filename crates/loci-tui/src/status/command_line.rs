@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_printed_stays_and_goes_with_the_setting() {
+    fn status_line_output_stays_and_goes_with_the_setting() {
         let mut line = StatusLine::default();
         line.configure(config(None), MS(0));
         assert_eq!(line.printed(Ok("one\n\x1b[31mtwo\x1b[0m\n".to_owned())), None);

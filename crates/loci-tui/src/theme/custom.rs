@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_passed_over_and_told() {
+    fn unusable_theme_value_is_passed_over_and_told() {
         let file = ThemeFile::parse(
             "mine",
             r##"{"name": "Mine", "base": "light", "overrides": {"error": "#fff", "claude": "pink", "nosuch": "#000"}}"##,

@@ -65,7 +65,7 @@ fn few_rules_answer_most_questions_and_no_refusal_is_overruled() {
 }
 
 #[test]
-fn what_else_a_rule_allows_is_said() {
+fn learned_rule_says_what_else_it_allows() {
     for (rule, expected) in [
         ("Bash(gh pr *)", "every command that begins with `gh pr`, whatever follows"),
         ("Bash(make x)", "nothing else: this command alone"),

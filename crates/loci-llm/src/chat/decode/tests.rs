@@ -477,7 +477,7 @@ fn client_events_of_the_messages_api_are_made() {
 proptest! {
     /// However a server cuts text and arguments, nothing of them is lost, and the blocks come in order.
     #[test]
-    fn nothing_is_lost_however_it_is_cut(
+    fn stream_cut_anywhere_decodes_the_same(
         text in "\\PC{0,30}",
         arguments in proptest::collection::vec("[a-z\"\\\\é🦀\n]{0,20}", 0..4),
         cuts in proptest::collection::vec(1usize..5, 1..20),

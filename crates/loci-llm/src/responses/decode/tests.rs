@@ -229,7 +229,7 @@ fn unknown_items_are_kept_for_the_server() {
 }
 
 #[test]
-fn what_is_no_json_is_a_failure() {
+fn event_that_is_no_json_is_a_failure() {
     let mut decoder = Decoder::new(&request(), None, "p");
     let mut out = VecDeque::new();
     for data in ["{\"type\": \"response.output_text.delta\", \"delta\":", "not json"] {
@@ -296,7 +296,7 @@ fn events_of(index: u64, item: &Value, size: usize) -> Vec<Value> {
 proptest! {
     /// What a server said goes back to it as it came, however it was cut on the way.
     #[test]
-    fn what_was_decoded_is_encoded_again(items in proptest::collection::vec(item(), 1..6), size in 1_usize..9) {
+    fn decoded_response_encodes_to_the_same_items(items in proptest::collection::vec(item(), 1..6), size in 1_usize..9) {
         let mut items = items;
         for (idx, item) in items.iter_mut().enumerate().filter(|(_, item)| item["type"] == "function_call") {
             item["call_id"] = format!("call_{idx}").into();

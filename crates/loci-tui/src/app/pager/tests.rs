@@ -63,7 +63,7 @@ impl Paged {
 }
 
 #[test]
-fn it_opens_at_the_end_and_pages_through_everything() {
+fn pager_opens_at_the_end_and_pages_through_everything() {
     for width in [20, 50, 80] {
         let mut it = Paged::new(100, width, 12);
         assert!(it.text().contains("second 99"), "{}", it.text());
@@ -113,7 +113,7 @@ fn braces_jump_between_prompts() {
 }
 
 #[test]
-fn what_is_being_said_appears_at_the_end() {
+fn streaming_answer_appears_at_the_end_of_the_pager() {
     let mut it = Paged::new(3, 60, 10);
     let delta = |text: &str| StreamEvent::Delta { index: 0, delta: Delta::Text(text.to_owned()) };
     let kind = "text".to_owned();

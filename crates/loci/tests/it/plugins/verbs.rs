@@ -139,7 +139,7 @@ async fn plugin_is_installed_from_the_panel() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_is_named() {
+async fn plugin_that_cannot_be_fetched_is_named() {
     let world = World::new(Step::text("done")).await;
     write_marketplace(&world, "1.0.0", "echo one");
     fine(&world, &["marketplace", "add", "./market"]);
