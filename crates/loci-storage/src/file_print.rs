@@ -25,11 +25,23 @@ pub struct FilePrint {
 
 impl FilePrint {
     /// Looks at a path; none when nothing is there.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn read(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().as_ref().map(Self::from_metadata)
     }
 
-    fn from_metadata(metadata: &fs::Metadata) -> Self {
+    /// Takes what a look below a directory showed.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
+    pub(crate) fn from_stat(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+
+    pub(crate) fn from_metadata(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),

@@ -15,7 +15,7 @@ pub(super) struct ProcStat {
 
 impl ProcStat {
     /// Reads the line of `pid`; none where there is no such process or no such file system.
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    pub(super) fn read(pid: u32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -39,7 +39,7 @@ impl ProcStat {
 pub(super) fn group_has_running_member(group: u32) -> Option<bool> {
     let entries = fs::read_dir("/proc").ok()?;
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    Some(pids.filter_map(ProcStat::of).any(|stat| stat.group == group && !stat.is_ended()))
+    Some(pids.filter_map(ProcStat::read).any(|stat| stat.group == group && !stat.is_ended()))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub fn terminate_then_kill(pid: u32, grace: Duration) -> io::Result<()> {
 pub fn is_alive(pid: u32) -> bool {
     let Some(process) = raw_pid(pid) else { return false };
     match test_kill_process(process) {
-        Ok(()) | Err(Errno::PERM) => !ProcStat::of(pid).is_some_and(|stat| stat.is_ended()),
+        Ok(()) | Err(Errno::PERM) => !ProcStat::read(pid).is_some_and(|stat| stat.is_ended()),
         Err(_) => false,
     }
 }
@@ -72,7 +72,7 @@ pub fn is_alive(pid: u32) -> bool {
 /// Returns when `pid` started, in clock ticks since boot; none where the system does not say (macOS).
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
-    ProcStat::of(pid).map(|stat| stat.start_ticks)
+    ProcStat::read(pid).map(|stat| stat.start_ticks)
 }
 
 /// Tells whether we were started to outlive our terminal, as `nohup` does; false where the system does not say.
@@ -99,7 +99,7 @@ fn group_is_running(pid: u32) -> io::Result<bool> {
         Err(Errno::SRCH) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    let leader_has_ended = ProcStat::of(pid).is_some_and(|stat| stat.is_ended());
+    let leader_has_ended = ProcStat::read(pid).is_some_and(|stat| stat.is_ended());
     Ok(!leader_has_ended || group_has_running_member(pid).unwrap_or(true))
 }
 

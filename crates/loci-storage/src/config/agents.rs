@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, Problem, parse_agent};
 
 use super::definition_files::{
-    DefinitionPlaces, FilePrint, PlaceScope, markdown_files, prints, read_limited,
+    DefinitionPlaces, DefinitionPrint, PlaceScope, markdown_files, prints, read_limited,
 };
 
 /// What was found.
@@ -24,7 +24,7 @@ pub struct FoundAgents {
 #[derive(Debug)]
 pub struct AgentWatch {
     places: DefinitionPlaces,
-    seen: Vec<FilePrint>,
+    seen: Vec<DefinitionPrint>,
 }
 
 /// Returns the files in the order in which they win, each with whose it is.
@@ -39,7 +39,7 @@ fn agent_files(places: &DefinitionPlaces) -> Vec<(PathBuf, AgentScope)> {
         .collect()
 }
 
-fn agent_prints(places: &DefinitionPlaces) -> Vec<FilePrint> {
+fn agent_prints(places: &DefinitionPlaces) -> Vec<DefinitionPrint> {
     prints(agent_files(places).iter().map(|(file, _)| file.as_path()))
 }
 

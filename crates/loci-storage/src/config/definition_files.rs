@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::open_regular;
 
 use super::SettingsSources;
+use crate::file_print::FilePrint;
 
 /// How deep directories may lie.
 const DEPTH_LIMIT: usize = 8;
@@ -68,51 +68,33 @@ impl DefinitionPlaces {
     }
 }
 
-/// What tells one state of a file from another.
+/// A file, and what tells one state of it from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FilePrint {
+pub(super) struct DefinitionPrint {
     path: PathBuf,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    print: FilePrint,
 }
 
-impl FilePrint {
+impl DefinitionPrint {
     /// Looks at a file; none when nothing is there.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        Some(Self::new(path, &fs::metadata(path).ok()?))
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        Some(Self { path: path.to_owned(), print: FilePrint::read(path)? })
     }
 
     /// Takes what a look at a file showed.
-    pub(super) fn new(path: &Path, metadata: &fs::Metadata) -> Self {
-        Self {
-            path: path.to_owned(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
+    pub(super) fn from_metadata(path: &Path, metadata: &fs::Metadata) -> Self {
+        Self { path: path.to_owned(), print: FilePrint::from_metadata(metadata) }
     }
-}
 
-impl FilePrint {
     /// Takes what a look below a directory showed.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "widths differ between systems")]
-    pub(super) fn of_stat(path: &Path, stat: &rustix::fs::Stat) -> Self {
-        Self {
-            path: path.to_owned(),
-            inode: stat.st_ino as u64,
-            size: stat.st_size as u64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        }
+    pub(super) fn from_stat(path: &Path, stat: &rustix::fs::Stat) -> Self {
+        Self { path: path.to_owned(), print: FilePrint::from_stat(stat) }
     }
 }
 
 /// Returns what tells these files from what they were or will be.
-pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<FilePrint> {
-    files.filter_map(FilePrint::of).collect()
+pub(super) fn prints<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<DefinitionPrint> {
+    files.filter_map(DefinitionPrint::read).collect()
 }
 
 /// Returns the Markdown files below a directory, in the order of their paths.

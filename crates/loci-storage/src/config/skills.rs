@@ -16,7 +16,7 @@ use std::sync::Arc;
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, parse_skill};
 use loci_stdx::in_parallel;
 
-use super::definition_files::{DefinitionPlaces, FilePrint, PlaceScope, markdown_files, read_limited};
+use super::definition_files::{DefinitionPlaces, DefinitionPrint, PlaceScope, markdown_files, read_limited};
 use dir::SkillFile;
 pub(super) use dir::SkillsDir;
 pub use prefetch::SkillsPrefetch;
@@ -40,7 +40,7 @@ pub struct SkillWatch {
     places: DefinitionPlaces,
     /// Directories below the working one that have skills of their own, in the order in which they were met.
     nested: Vec<PathBuf>,
-    seen: Vec<FilePrint>,
+    seen: Vec<DefinitionPrint>,
 }
 
 impl SkillWatch {
@@ -96,7 +96,7 @@ impl SkillWatch {
         Some(self.reload())
     }
 
-    fn scan(&self) -> (Vec<SkillFile>, Vec<FilePrint>) {
+    fn scan(&self) -> (Vec<SkillFile>, Vec<DefinitionPrint>) {
         let mut files = skill_files(&self.places, None);
         let cwd = fs::canonicalize(&self.places.cwd).unwrap_or_else(|_| self.places.cwd.clone());
         for dir in &self.nested {
@@ -120,8 +120,8 @@ pub fn discover_skills(places: &DefinitionPlaces) -> FoundSkills {
 }
 
 /// Returns what tells the files from what they were or will be.
-fn prints_of(files: &mut [SkillFile]) -> Vec<FilePrint> {
-    let print = |file: &mut SkillFile| file.print.take().or_else(|| FilePrint::of(&file.path));
+fn prints_of(files: &mut [SkillFile]) -> Vec<DefinitionPrint> {
+    let print = |file: &mut SkillFile| file.print.take().or_else(|| DefinitionPrint::read(&file.path));
     files.iter_mut().filter_map(print).collect()
 }
 

@@ -46,7 +46,7 @@ struct PluginVerb {
 
 impl PluginVerb {
     /// Returns what a key does to the thing that is marked in a tab.
-    fn of(key: char, tab: usize, name: &str) -> Option<Self> {
+    fn from_key(key: char, tab: usize, name: &str) -> Option<Self> {
         let (args, about): (&[&str], String) = match (key, tab) {
             ('i', DISCOVER) => (
                 &["install"],
@@ -203,7 +203,7 @@ impl PluginPanel {
 
     /// Asks before something is done with what is marked, and does it when the key comes again.
     fn run_verb(&mut self, key: char) -> Option<PanelStep> {
-        let verb = PluginVerb::of(key, self.tabs.shown(), self.marked_name()?)?;
+        let verb = PluginVerb::from_key(key, self.tabs.shown(), self.marked_name()?)?;
         if self.running.is_some() {
             return Some(PanelStep::Stay);
         }

@@ -171,10 +171,10 @@ impl<'a> Statement<'a> {
         }
         let tokens = tokens(vocabulary, sentence);
         let clauses = clauses(tokens).into_iter();
-        clauses.flat_map(|clause| set_against(vocabulary, clause)).filter_map(Self::of).collect()
+        clauses.flat_map(|clause| set_against(vocabulary, clause)).filter_map(Self::from_tokens).collect()
     }
 
-    fn of(tokens: Vec<Token<'a>>) -> Option<Self> {
+    fn from_tokens(tokens: Vec<Token<'a>>) -> Option<Self> {
         let n_words = tokens.iter().filter(|it| !it.is(Fact::Small)).count();
         // `Use X instead` leans on what was said before it.
         let is_doubtful = |it: &Token<'_>| it.is(Fact::Hedge) || it.is(Fact::Past) || it.stem == "instead";

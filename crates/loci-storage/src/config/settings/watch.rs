@@ -82,7 +82,7 @@ impl SettingsWatch {
             return Some(load_settings(&self.places, self.given.as_ref()));
         };
         // Trust is no setting: nobody is asked about it.
-        let now = vec![FilePrint::of(&self.places.state_file)];
+        let now = vec![FilePrint::read(&self.places.state_file)];
         let has_trust_changed = std::mem::replace(&mut self.seen, now.clone()) != now;
         let is_new = std::mem::take(&mut accepted.is_new);
         (is_new || has_trust_changed)
@@ -97,7 +97,7 @@ impl SettingsWatch {
         let accepted = self.accepted.get_or_insert_default();
         let mut changes = Vec::new();
         for (scope, path) in files {
-            let print = FilePrint::of(&path);
+            let print = FilePrint::read(&path);
             if is_first || accepted.seen.get(&path).copied().flatten() != print {
                 changes.push(SettingsChange { scope, text: read::read(&path), path, print });
             }
@@ -105,7 +105,7 @@ impl SettingsWatch {
         if !is_first {
             return changes;
         }
-        self.seen = vec![FilePrint::of(&self.places.state_file)];
+        self.seen = vec![FilePrint::read(&self.places.state_file)];
         changes.into_iter().for_each(|change| self.decide(change, true));
         self.accepted.iter_mut().for_each(|accepted| accepted.is_new = false);
         Vec::new()
@@ -124,9 +124,9 @@ impl SettingsWatch {
 
 fn prints(places: &SettingsPlaces) -> Vec<Option<FilePrint>> {
     let fixed = [&places.user, &places.project, &places.local, &places.state_file];
-    let mut prints: Vec<Option<FilePrint>> = fixed.into_iter().map(|path| FilePrint::of(path)).collect();
-    prints.push(places.left_local.as_deref().and_then(FilePrint::of));
-    prints.push(FilePrint::of(&places.drop_in_dir()));
-    prints.extend(places.managed_files().iter().map(|path| FilePrint::of(path)));
+    let mut prints: Vec<Option<FilePrint>> = fixed.into_iter().map(|path| FilePrint::read(path)).collect();
+    prints.push(places.left_local.as_deref().and_then(FilePrint::read));
+    prints.push(FilePrint::read(&places.drop_in_dir()));
+    prints.extend(places.managed_files().iter().map(|path| FilePrint::read(path)));
     prints
 }

@@ -14,7 +14,7 @@ use loci_stdx::{EntryKind, dir_entries};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::super::definition_files::{FilePrint, as_text, read_limited, read_opened};
+use super::super::definition_files::{DefinitionPrint, as_text, read_limited, read_opened};
 
 /// How many skills a directory may have.
 const COUNT_LIMIT: usize = 2_000;
@@ -34,7 +34,7 @@ pub(super) struct SkillFile {
     pub(super) kind: SkillKind,
     pub(super) nested_in: Option<String>,
     /// What it looked like, where that is known without another look.
-    pub(super) print: Option<FilePrint>,
+    pub(super) print: Option<DefinitionPrint>,
     /// What it says, or why it cannot be read, where it was read along.
     pub(super) said: Option<Result<Arc<SkillDefinition>, String>>,
 }
@@ -112,7 +112,7 @@ impl SkillsDir {
         let stat = rustix::fs::statat(&self.fd, entry.file(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         let path = entry.file_in(&self.path);
-        let print = (!is_link).then(|| FilePrint::of_stat(&path, &stat));
+        let print = (!is_link).then(|| DefinitionPrint::from_stat(&path, &stat));
         Some(self.skill_file(entry, scope, path, is_link, print))
     }
 
@@ -134,7 +134,7 @@ impl SkillsDir {
             Ok(fd) => {
                 let file = File::from(fd);
                 let metadata = file.metadata().ok();
-                let print = metadata.as_ref().map(|metadata| FilePrint::new(&path, metadata));
+                let print = metadata.as_ref().map(|metadata| DefinitionPrint::from_metadata(&path, metadata));
                 let text = read_opened(file, metadata.as_ref(), buffer);
                 (self.skill_file(entry, scope, path, false, print), text)
             }
@@ -158,7 +158,7 @@ impl SkillsDir {
         scope: SkillScope,
         path: PathBuf,
         is_link: bool,
-        print: Option<FilePrint>,
+        print: Option<DefinitionPrint>,
     ) -> SkillFile {
         // Only a link can lead where another name leads, too.
         let real = match is_link || entry.is_link {
