@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use hook_run::{HookRunEnded, HookRunProgress, HookRunStarted};
-pub use question::{Question, QuestionKind};
+pub use question::{Question, QuestionKind, ToolServer};
 
 use crate::command::QueuedPrompt;
 use crate::goal::{Goal, GoalVerdict};

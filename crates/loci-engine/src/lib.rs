@@ -66,8 +66,8 @@ pub use config::{
 pub use earlier_totals::EarlierTotals;
 pub use event::{
     AgentLimit, AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunProgress,
-    HookRunStarted, ModelChoice, Question, QuestionKind, ResumedHistory, ShellOutput, TurnReport, TurnStart,
-    UserMessage,
+    HookRunStarted, ModelChoice, Question, QuestionKind, ResumedHistory, ShellOutput, ToolServer, TurnReport,
+    TurnStart, UserMessage,
 };
 pub use extension::{
     AfterCall, AfterCompaction, BatchGate, BatchResults, BeforeCompaction, BeforeEnd, BeforePrompt, CallGate,

@@ -33,6 +33,7 @@ use crate::agents::server_prefixes;
 use crate::client_request::ClientRequests;
 use crate::command::ToolChanges;
 use crate::conversation::SessionContext;
+use crate::event::ToolServer;
 use crate::extension::{HookFuture, McpToolCaller};
 use crate::slash_command::SlashCommand;
 pub use client_side::ClientBridge;
@@ -59,6 +60,17 @@ impl McpConfig {
 
     pub(crate) fn errors(&self) -> Vec<McpServerError> {
         self.problems.iter().map(McpServerError::from).collect()
+    }
+
+    /// Returns the server of a tool, by the name that the model knows it by.
+    pub(crate) fn tool_server(&self, tool: &str) -> Option<ToolServer> {
+        // What is no tool of a server needs no look at them.
+        if !tool.starts_with("mcp__") {
+            return None;
+        }
+        let views = self.servers.views();
+        let view = views.iter().find(|view| view.offer.tools.iter().any(|(name, _)| name == tool))?;
+        Some(ToolServer { name: view.name.clone(), source: status::source(view) })
     }
 
     /// Returns what calls tools for hooks.

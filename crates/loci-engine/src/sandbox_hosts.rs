@@ -116,6 +116,7 @@ fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<Str
         id: id.to_owned(),
         agent: None,
         tool: TOOL.to_owned(),
+        server: None,
         call: ToolUseId::new(id),
         input: json!({"host": target.host.to_string(), "port": target.port}),
         kind: QuestionKind::Permission,

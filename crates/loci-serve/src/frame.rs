@@ -204,8 +204,11 @@ impl Frames {
 
     fn init(&self, start: &TurnStart) -> Value {
         let memory = start.memory_dir.as_ref().map(|dir| json!({"auto": format!("{}/", dir.display())}));
-        let servers: Vec<Value> =
-            start.mcp_servers.iter().map(|it| json!({"name": it.name, "status": it.status})).collect();
+        let servers: Vec<Value> = start
+            .mcp_servers
+            .iter()
+            .map(|it| json!({"name": it.name, "status": it.status, "source": it.source}))
+            .collect();
         let plugins: Vec<Value> = start
             .plugins
             .plugins

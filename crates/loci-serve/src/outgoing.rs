@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use loci_core::permission::Update;
-use loci_engine::{Answer, ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, Question};
+use loci_engine::{
+    Answer, ClientAnswer, ClientMessage, ClientRequest, ClientRequestError, Question, QuestionKind,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -178,12 +180,21 @@ fn can_use_tool(question: &Question) -> Value {
         "tool_name": question.tool,
         "display_name": question.tool,
         "input": question.input,
-        "description": question.input.get("description"),
         "permission_suggestions": suggestions,
         "decision_reason": question.reason,
         "decision_reason_type": question.reason_kind,
         "tool_use_id": question.call.as_str(),
     });
+    if let Some(text) = question.input.get("description").filter(|text| text.is_string()) {
+        request["description"] = text.clone();
+    }
+    if let Some(server) = &question.server {
+        request["mcp_server"] = json!({"name": server.name, "source": server.source});
+    }
+    // The answer is more than a yes or a no.
+    if question.kind != QuestionKind::Permission {
+        request["requires_user_interaction"] = json!(true);
+    }
     if let Some(path) = &question.blocked_path {
         request["blocked_path"] = json!(path);
     }
@@ -266,6 +277,7 @@ mod tests {
             id: id.to_owned(),
             agent: None,
             tool: "Bash".to_owned(),
+            server: None,
             call: "toolu_1".into(),
             input: json!({}),
             kind: loci_engine::QuestionKind::Permission,

@@ -208,6 +208,7 @@ impl Conversation {
             id,
             agent: self.agent.clone(),
             tool: call.tool.clone(),
+            server: self.ctx.mcp.as_ref().and_then(|mcp| mcp.tool_server(&call.tool)),
             call: call.id.clone(),
             input: call.input.clone(),
             kind: QuestionKind::of(&call.input, &judged.effects),

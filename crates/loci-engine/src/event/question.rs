@@ -19,6 +19,8 @@ pub struct Question {
     pub agent: Option<AgentRef>,
     /// The tool.
     pub tool: String,
+    /// The MCP server whose tool it is.
+    pub server: Option<ToolServer>,
     /// The call.
     pub call: ToolUseId,
     /// The arguments.
@@ -35,6 +37,15 @@ pub struct Question {
     pub links: Vec<PathEffect>,
     /// What would let it run from now on; nothing when it should be asked about every time.
     pub suggestions: Vec<Update>,
+}
+
+/// The MCP server of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolServer {
+    /// What it is called.
+    pub name: String,
+    /// Who has brought it: `sdk` for the client, else where it was written down.
+    pub source: &'static str,
 }
 
 /// What a person is asked about a call.

@@ -134,6 +134,10 @@ fn payload(elicitation: &Elicitation) -> Map<String, Value> {
     }
     if let Some(schema) = &elicitation.schema {
         payload.insert("requested_schema".to_owned(), schema.clone());
+        // For clients that keep no order of keys.
+        if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
+            payload.insert("property_order".to_owned(), fields.keys().map(String::as_str).collect());
+        }
     }
     payload
 }

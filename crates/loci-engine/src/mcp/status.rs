@@ -11,6 +11,8 @@ pub struct McpServerState {
     pub name: String,
     /// `connected`, `failed`, `needs-auth`, `pending` or `disabled`.
     pub status: &'static str,
+    /// Who has brought it: `sdk` for the client, else where it was written down.
+    pub source: &'static str,
 }
 
 /// Something about servers that people should know.
@@ -32,8 +34,17 @@ impl From<&ConfigProblem> for McpServerError {
 }
 
 pub(super) fn states(servers: &Servers) -> Vec<McpServerState> {
-    let state = |view: ServerView| McpServerState { name: view.name, status: view.status.name() };
+    let state = |view: ServerView| McpServerState {
+        source: source(&view),
+        name: view.name,
+        status: view.status.name(),
+    };
     servers.views().into_iter().map(state).collect()
+}
+
+/// Returns who has brought a server: only the client can bring one that lives in it.
+pub(super) fn source(view: &ServerView) -> &'static str {
+    if view.kind == "sdk" { "sdk" } else { view.scope.name() }
 }
 
 /// Answers `mcp_status`.
@@ -42,7 +53,12 @@ pub(super) fn status(servers: &Servers) -> Value {
 }
 
 fn row(view: &ServerView) -> Value {
-    let mut row = json!({"name": view.name, "status": view.status.name(), "scope": view.scope.name()});
+    let mut row = json!({
+        "name": view.name,
+        "status": view.status.name(),
+        "scope": view.scope.name(),
+        "source": source(view),
+    });
     if let Some(handshake) = &view.handshake {
         row["serverInfo"] = json!({"name": handshake.name, "version": handshake.version});
     }

@@ -119,6 +119,7 @@ mod tests {
             id: "q".to_owned(),
             agent: None,
             tool: "Bash".to_owned(),
+            server: None,
             call: "toolu_1".into(),
             input,
             kind: loci_engine::QuestionKind::Permission,

@@ -291,6 +291,7 @@ mod tests {
             id: id.to_owned(),
             agent: None,
             tool: "Bash".to_owned(),
+            server: None,
             call: "toolu_1".into(),
             input,
             kind: loci_engine::QuestionKind::Permission,

@@ -299,6 +299,7 @@ mod tests {
                 agent: None,
                 kind: QuestionKind::Answers(questions),
                 tool: "AskUserQuestion".into(),
+                server: None,
                 call: "t".into(),
                 input,
                 reason: String::new(),

@@ -410,7 +410,7 @@ async fn sdk_settings_plugins_sources_skills_and_permission_tool_count() {
     let calls =
         Step::call("Bash", json!({"command": "touch ran"})).tool("Bash", json!({"command": "mkdir asked"}));
     let Some(world) = check([calls, Step::text("Done.")], "environment", expect![[r#"
-        [["plug"], true, [{"name": "s", "status": "connected"}]]
+        [["plug"], true, [{"name": "s", "status": "connected", "source": "dynamic"}]]
         ["UserMessage", [["ToolResultBlock", "Permission to use Bash was not granted: the rule `Bash(touch *)` (command line settings, --settings:1). Do not try to get around this; take another way or say what you need."]]]
         ["UserMessage", [["ToolResultBlock", "(no output)"]]]
         ["Done.", ["Bash"]]

@@ -271,7 +271,6 @@ async fn can_use_tool_request_describes_the_call() {
               "command": "touch x",
               "description": "make"
             },
-            "description": "make",
             "permission_suggestions": [
               {
                 "type": "addRules",
@@ -287,7 +286,8 @@ async fn can_use_tool_request_describes_the_call() {
             ],
             "decision_reason": "it changes something and no rule allows it",
             "decision_reason_type": "other",
-            "tool_use_id": "<toolu-1>"
+            "tool_use_id": "<toolu-1>",
+            "description": "make"
           }
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&world.normaliser().value(&question)).unwrap());

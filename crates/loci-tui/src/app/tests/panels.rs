@@ -270,6 +270,7 @@ fn call_waits_for_permission_only_while_somebody_is_asked() {
         id: "q1".into(),
         agent: None,
         tool: "Bash".into(),
+        server: None,
         call: ToolUseId::new("c1"),
         input,
         kind: QuestionKind::Permission,

@@ -15,6 +15,7 @@ fn question(tool: &str, input: Value) -> Question {
         kind: loci_engine::QuestionKind::Permission,
         agent: None,
         tool: tool.to_owned(),
+        server: None,
         call: "toolu_1".into(),
         input,
         reason: "it changes something".to_owned(),

@@ -29,7 +29,7 @@ async fn servers_are_looked_after_by_control_requests() {
     let mut session = world.start(&stream(["--mcp-config", &servers]));
     session.write_json(&user("one"));
     let init = session.wait_for_json(|frame| frame["subtype"] == "init");
-    assert_eq!(init["mcp_servers"], json!([{"name": "s", "status": "connected"}]));
+    assert_eq!(init["mcp_servers"], json!([{"name": "s", "status": "connected", "source": "dynamic"}]));
     assert!(init["tools"].as_array().unwrap().contains(&json!("mcp__s__a")), "{init}");
     session.wait_for_json(is_result);
     let mut ask = |id: &str, request: Value| {
@@ -80,6 +80,7 @@ async fn question_of_a_server_goes_to_the_client() {
         (&json!("s"), &json!("Who are you?"), &json!("form"))
     );
     assert_eq!(request["requested_schema"]["required"], json!(["name"]));
+    assert_eq!(request["property_order"], json!(["name"]));
     accept(session, &asked);
     assert_eq!(tool_result(&world), r#"{"action": "accept", "content": {"name": "Ada"}}"#);
 }

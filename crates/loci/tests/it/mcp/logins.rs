@@ -70,7 +70,7 @@ async fn login_call_expiry_renewal_and_logout() {
     let output = world
         .run(&print(["hi", "--output-format", "stream-json", "--verbose"]).env("BROWSER", browser(&world)));
     let init = output.json_lines().into_iter().find(|frame| frame["subtype"] == "init").unwrap();
-    assert_eq!(init["mcp_servers"], json!([{"name": "s", "status": "needs-auth"}]));
+    assert_eq!(init["mcp_servers"], json!([{"name": "s", "status": "needs-auth", "source": "user"}]));
     assert!(output.stderr.contains("`loci mcp login s`"), "{}", output.stderr);
     assert!(server.requests_to("/authorize").is_empty(), "a run without a terminal opens no browser");
     assert!(mcp(&world, &["list"]).stdout.contains("! needs a login, `loci mcp login s`"));
