@@ -85,7 +85,7 @@ pub struct Composed {
 
 impl Composed {
     /// Takes up what the client asked for meanwhile; nothing of the session exists yet.
-    pub fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
+    pub async fn take_initialize(&mut self, options: &RunOptions) -> Result<(), UserError> {
         change_prompts(&mut self.config.prompt, options)?;
         self.config.keeps_prompt = options.keeps_system_prompt;
         resume::name_history(&mut self.config.history, options);
@@ -100,7 +100,7 @@ impl Composed {
             let problems = add_client_agents(&mut self.config, &request.agents);
             self.warnings.extend(problems);
             if let Some(mcp) = &self.config.mcp {
-                mcp.servers.add_sdk(&request.sdk_mcp_servers);
+                mcp.servers.add_sdk(&request.sdk_mcp_servers, &request.sdk_mcp_server_settings).await;
             }
         }
         Ok(())

@@ -71,6 +71,8 @@ pub struct RunOptions {
     pub has_given_trust: bool,
     /// Directories of plugins that are on for this run.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Those of them whose MCP servers are not used: whoever drives the run sees to them.
+    pub plugin_dirs_without_servers: Vec<PathBuf>,
     /// Which MCP servers it has besides those of files.
     pub mcp: McpOptions,
     /// Those that are there already: a session that takes another's place takes them over.
@@ -147,6 +149,7 @@ impl Default for RunOptions {
             is_interactive: false,
             has_given_trust: false,
             plugin_dirs: Vec::new(),
+            plugin_dirs_without_servers: Vec::new(),
             mcp: McpOptions::default(),
             mcp_servers: None,
             setup: None,

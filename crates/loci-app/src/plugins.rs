@@ -77,6 +77,8 @@ pub struct RunPlugins {
 pub struct PluginQuery<'a> {
     /// Directories that a flag names.
     pub given: &'a [PathBuf],
+    /// Those of them whose MCP servers are left out.
+    pub without_servers: &'a [PathBuf],
     /// The root of the project.
     pub project: &'a Path,
     /// What settings say.
@@ -105,7 +107,7 @@ pub fn marketplace_policy(merged: &MergedSettings) -> MarketplacePolicy {
 impl RunPlugins {
     /// Finds the plugins of a run; `env` has the variables of the settings, `given` are directories that a flag names.
     pub fn load(env: &Env, home: &ConfigHome, query: PluginQuery<'_>) -> Self {
-        let PluginQuery { given, project, merged, .. } = query;
+        let PluginQuery { given, without_servers, project, merged, .. } = query;
         let dir = plugins_dir(env, home);
         let expand =
             |dir: &PathBuf| env.cwd.join(loci_core::path::expand_home(&env.home, &dir.to_string_lossy()));
@@ -120,7 +122,7 @@ impl RunPlugins {
         let enabled = merged.value("enabledPlugins").and_then(Value::as_object).unwrap_or(&none);
         let policy = marketplace_policy(merged);
         let skills_dir = json!({"source": SKILLS_DIR_MARKETPLACE});
-        let found = find_plugins(&places, enabled, &|id, state| match id.marketplace.as_str() {
+        let mut found = find_plugins(&places, enabled, &|id, state| match id.marketplace.as_str() {
             SKILLS_DIR_MARKETPLACE => policy.refusal(Some(&skills_dir)),
             name => {
                 let source = state.marketplace(name).map(|it| &it.source);
@@ -128,6 +130,10 @@ impl RunPlugins {
                 policy.refusal(source).or_else(reserved)
             }
         });
+        let serverless: Vec<PathBuf> = without_servers.iter().map(expand).collect();
+        for folder in found.plugins.iter_mut().filter(|folder| serverless.contains(&folder.root)) {
+            folder.servers.clear();
+        }
         let only = PluginOnly::new(merged.value("strictPluginOnlyCustomization"));
         let mut run = Self { only, ..Self::default() };
         run.take(found, &dir, (home, merged));

@@ -169,6 +169,7 @@ impl RunSettings {
         if !is_bare(&with_vars, options) {
             let query = PluginQuery {
                 given: &options.plugin_dirs,
+                without_servers: &options.plugin_dirs_without_servers,
                 project: places.tree_root(),
                 merged: &loaded.merged,
                 is_trusted: loaded.trust.is_trusted,

@@ -100,6 +100,7 @@ impl SettingsContext {
     pub fn plugins_with(&self, given: &[PathBuf]) -> RunPlugins {
         let query = PluginQuery {
             given,
+            without_servers: &[],
             project: self.places.tree_root(),
             merged: &self.loaded.merged,
             is_trusted: self.loaded.trust.is_trusted,

@@ -58,6 +58,8 @@ pub struct CallEffects {
     pub unknown: Vec<String>,
     /// What a person has to say to it, whatever rules and modes allow.
     pub interaction: Option<Interaction>,
+    /// Why whoever offers the tool does not want it to be called at all, where that is so.
+    pub forbidden: Option<String>,
     /// Rules for later calls that it would let run unasked.
     pub grants: Vec<String>,
     /// Where the session itself would move to, outside the directory that is there for its worktrees.

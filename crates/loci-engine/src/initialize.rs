@@ -14,6 +14,8 @@ pub struct InitializeRequest {
     pub hooks: Vec<ClientHook>,
     /// Names of MCP servers that run inside the client.
     pub sdk_mcp_servers: Vec<String>,
+    /// What the client says of them, by name: how long calls may take, which tools are asked about.
+    pub sdk_mcp_server_settings: Map<String, Value>,
     /// The schema that the answer must have.
     pub json_schema: Option<Value>,
     /// What replaces the system prompt; empty leaves a line of identity.
@@ -44,6 +46,8 @@ pub struct InitializeRequest {
     pub can_stop_tasks: bool,
     /// Directories of plugins.
     pub plugin_dirs: Vec<PathBuf>,
+    /// Those of them whose MCP servers are the client's own business.
+    pub plugin_dirs_without_servers: Vec<PathBuf>,
     /// MCP servers by name, as configuration files have them.
     pub mcp_servers: Map<String, Value>,
     /// Fields that are not known, as they were written.

@@ -6,17 +6,19 @@
 mod expand;
 mod plan;
 mod policy;
+mod tool_policy;
 
 use std::fmt;
 use std::time::Duration;
 
 use loci_core::sandbox_profile::SandboxProfile;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::names::{brief, is_reserved, server_part};
 use expand::Expansion;
 pub use plan::{Approvals, Plan, PlanInputs, PlannedServer, Standing, plan_servers};
 pub use policy::ServerPolicy;
+pub use tool_policy::{ToolPolicies, ToolPolicy};
 
 /// Where an entry was written, the strongest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +71,8 @@ pub struct ServerConfig {
     pub timeout: Option<Duration>,
     /// Whether the first request waits for it.
     pub always_load: bool,
+    /// Tools whose calls are asked about, or do not run.
+    pub tool_policies: ToolPolicies,
     /// The sandbox that its program runs in, where it asks for one.
     pub sandbox: Option<SandboxProfile>,
     /// The entry as it was written; variables are not filled in.
@@ -232,8 +236,6 @@ pub fn parse_server(
     for path in sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.allow_write) {
         *path = expansion.expand("sandbox", path);
     }
-    let timeout =
-        entry.get("timeout").and_then(Value::as_u64).filter(|ms| *ms >= 1000).map(Duration::from_millis);
     let mut warnings = expansion.warnings();
     if name.trim() != name {
         warnings.push("its name begins or ends with a space".to_owned());
@@ -247,12 +249,35 @@ pub fn parse_server(
         scope,
         source: source.to_owned(),
         way,
-        timeout,
+        timeout: parse_timeout(entry),
         always_load: entry.get("alwaysLoad").and_then(Value::as_bool).unwrap_or(false),
+        tool_policies: ToolPolicies::parse(entry),
         sandbox,
         written: entry.clone(),
     };
     Ok((server, warnings))
+}
+
+/// Makes a server that lives in the client, of what that says of it.
+pub(crate) fn client_server(name: &str, settings: Option<&Value>) -> ServerConfig {
+    let mut written = settings.filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
+    (written["type"], written["name"]) = (json!("sdk"), json!(name));
+    ServerConfig {
+        name: name.to_owned(),
+        scope: ServerScope::Dynamic,
+        source: "the client".to_owned(),
+        way: ServerWay::Sdk,
+        timeout: parse_timeout(&written),
+        always_load: false,
+        tool_policies: ToolPolicies::parse(&written),
+        sandbox: None,
+        written,
+    }
+}
+
+/// Reads how long a call may take; what is too short to be meant is not.
+fn parse_timeout(entry: &Value) -> Option<Duration> {
+    entry.get("timeout").and_then(Value::as_u64).filter(|ms| *ms >= 1000).map(Duration::from_millis)
 }
 
 /// Returns the names of fields that begin or end with white space, as what was pasted often does; values are used as they

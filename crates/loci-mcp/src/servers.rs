@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 
 use crate::auth::Logins;
-use crate::config::{Plan, ServerConfig, ServerScope, ServerWay, Standing};
+use crate::config::{Plan, ServerConfig, ServerPolicy, ServerScope, Standing, ToolPolicy, client_server};
 use crate::connection::{
     CallError, ClientSide, ElicitFuture, Elicitation, ElicitationAnswer, Greeting, OnProgress, SampleFuture,
 };
@@ -89,6 +89,10 @@ pub(crate) struct ServersShared {
     changed: watch::Sender<u64>,
     /// What people should know; held to add or to take.
     notices: Mutex<Vec<String>>,
+    /// What an administrator lets be used.
+    policy: ServerPolicy,
+    /// Whether the administrator's servers are all there is.
+    is_managed: bool,
     /// Logins that wait for a person, by server; held to add or to take one.
     pub(crate) waiting_logins: Mutex<HashMap<String, WaitingLogin>>,
     pub(crate) local_starts: Semaphore,
@@ -226,6 +230,8 @@ impl Servers {
             servers: Mutex::default(),
             changed: watch::Sender::new(0),
             notices: Mutex::default(),
+            policy: plan.policy.clone(),
+            is_managed: plan.is_managed,
             waiting_logins: Mutex::default(),
         };
         let servers = Self { shared: Arc::new(shared) };
@@ -402,6 +408,10 @@ impl Servers {
         }
         let mut started = Vec::new();
         for config in wanted {
+            if let Some(why) = self.shared.refusal(&config) {
+                change.errors.push((config.name, why));
+                continue;
+            }
             match self.shared.conflict(&config.name) {
                 Some(other) if other == config.name && self.is_dynamic(&other) => {}
                 Some(other) => {
@@ -429,21 +439,36 @@ impl Servers {
         self.shared.find(server).ok_or_else(|| unknown(server))?.deliver(message)
     }
 
-    /// Adds servers that live in the client; those that are known stay as they are.
-    pub fn add_sdk(&self, names: &[String]) {
-        for name in names.iter().filter(|name| self.shared.conflict(name).is_none()) {
-            let config = ServerConfig {
-                name: name.clone(),
-                scope: ServerScope::Dynamic,
-                source: "the client".to_owned(),
-                way: ServerWay::Sdk,
-                timeout: None,
-                always_load: false,
-                sandbox: None,
-                written: serde_json::json!({"type": "sdk", "name": name}),
-            };
-            self.shared.add(config, ServerStatus::Pending);
+    /// Adds servers that live in the client, with what it says of them; those of this run that are known stay as they are,
+    /// and one of a file gives way. What an administrator does not let be used is told and left out.
+    pub async fn add_sdk(&self, names: &[String], settings: &Map<String, Value>) {
+        for name in names {
+            let config = client_server(name, settings.get(name));
+            if let Some(why) = self.shared.refusal(&config) {
+                self.shared.notice(format!("MCP server `{}`: {why}", crate::names::brief(name)));
+                continue;
+            }
+            match self.shared.conflict(name) {
+                Some(other) if self.is_dynamic(&other) => {}
+                other => {
+                    if let Some(server) = other.and_then(|other| self.shared.find(&other)) {
+                        self.shared.remove(&server.config.name);
+                        server.stop(ServerStatus::Disabled).await;
+                        self.shared.notice(format!(
+                            "The MCP server `{}` of the client takes the place of that in {}",
+                            crate::names::brief(name),
+                            server.config.source
+                        ));
+                    }
+                    self.shared.add(config, ServerStatus::Pending);
+                }
+            }
         }
+    }
+
+    /// Returns what becomes of the calls of a server's tool, by the server's own name for it, where anything was said.
+    pub fn tool_policy(&self, server: &str, tool: &str) -> Option<ToolPolicy> {
+        self.shared.find(server)?.config.tool_policies.of(tool)
     }
 
     /// Ends all servers, and waits for that.
@@ -498,6 +523,14 @@ impl ServersShared {
         let part = server_part(name);
         let servers = self.servers();
         servers.iter().find(|it| server_part(&it.config.name) == part).map(|it| it.config.name.clone())
+    }
+
+    /// Returns why a server that comes later may not be used, if it may not.
+    fn refusal(&self, config: &ServerConfig) -> Option<String> {
+        match self.is_managed {
+            true => Some("the administrator's servers are all there is (`managed-mcp.json`)".to_owned()),
+            false => self.policy.refusal(config).map(str::to_owned),
+        }
     }
 
     fn add(&self, config: ServerConfig, status: ServerStatus) -> Arc<Server> {

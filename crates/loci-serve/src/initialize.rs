@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 struct Payload {
     hooks: Option<Map<String, Value>>,
     sdk_mcp_servers: Option<Vec<String>>,
+    /// What is no object says nothing.
+    sdk_mcp_server_configs: Option<Value>,
     json_schema: Option<Value>,
     system_prompt: Option<Texts>,
     append_system_prompt: Option<String>,
@@ -38,8 +40,11 @@ struct Payload {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Plugin {
     path: PathBuf,
+    #[serde(default)]
+    skip_mcp_discovery: bool,
 }
 
 #[derive(Deserialize)]
@@ -77,9 +82,15 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         .into_iter()
         .map(|(event, matchers)| parse_hooks(&event, matchers).map_err(failed))
         .collect::<Result<_, _>>()?;
+    let plugins = payload.plugins.unwrap_or_default();
+    let without_servers = plugins.iter().filter(|plugin| plugin.skip_mcp_discovery);
     Ok(InitializeRequest {
         hooks: hooks.into_iter().flatten().collect(),
         sdk_mcp_servers: payload.sdk_mcp_servers.unwrap_or_default(),
+        sdk_mcp_server_settings: match payload.sdk_mcp_server_configs {
+            Some(Value::Object(settings)) => settings,
+            _ => Map::new(),
+        },
         json_schema: payload.json_schema,
         system_prompt: payload.system_prompt.map(|texts| match texts {
             Texts::One(text) => text,
@@ -101,7 +112,8 @@ pub(crate) fn parse_initialize(request: &Value) -> Result<InitializeRequest, Str
         plan_mode_instructions: payload.plan_mode_instructions,
         tool_aliases: payload.tool_aliases.unwrap_or_default(),
         can_stop_tasks: payload.per_task_stop_affordance.unwrap_or(false),
-        plugin_dirs: payload.plugins.unwrap_or_default().into_iter().map(|plugin| plugin.path).collect(),
+        plugin_dirs_without_servers: without_servers.map(|plugin| plugin.path.clone()).collect(),
+        plugin_dirs: plugins.into_iter().map(|plugin| plugin.path).collect(),
         mcp_servers: payload.mcp_servers.unwrap_or_default(),
         unknown: payload.unknown,
     })
@@ -237,12 +249,17 @@ mod tests {
         let typescript = parse(json!({
             "subtype": "initialize", "sdkMcpServers": ["calc"], "jsonSchema": {"type": "object"},
             "systemPrompt": ["You test.", "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__", "Quickly."], "perTaskStopAffordance": true, "appendSystemPrompt": "More.", "excludeDynamicSections": true,
+            "sdkMcpServerConfigs": {"calc": {"timeout": 5000}},
+            "plugins": [{"type": "local", "path": "/p"}, {"type": "local", "path": "/q", "skipMcpDiscovery": true}],
             "skills": ["pdf"], "title": "T", "promptSuggestions": true, "systemPromptSnapshot": false, "fromTheFuture": {"a": 1},
         }));
         assert_eq!(
             typescript,
             InitializeRequest {
                 sdk_mcp_servers: vec!["calc".to_owned()],
+                sdk_mcp_server_settings: Map::from_iter([("calc".to_owned(), json!({"timeout": 5000}))]),
+                plugin_dirs: vec!["/p".into(), "/q".into()],
+                plugin_dirs_without_servers: vec!["/q".into()],
                 json_schema: Some(json!({"type": "object"})),
                 system_prompt: Some("You test.\n\nQuickly.".to_owned()),
                 append_system_prompt: Some("More.".to_owned()),

@@ -177,6 +177,7 @@ async fn first_request(options: &mut RunOptions) -> EarlyInput {
     let initialize = input.initialize().await;
     if let Some(request) = &initialize {
         options.plugin_dirs.extend(request.plugin_dirs.iter().cloned());
+        options.plugin_dirs_without_servers.extend(request.plugin_dirs_without_servers.iter().cloned());
         if !request.mcp_servers.is_empty() {
             options.mcp.configs.push(serde_json::json!({"mcpServers": request.mcp_servers}).to_string());
         }
@@ -187,10 +188,7 @@ async fn first_request(options: &mut RunOptions) -> EarlyInput {
 impl Run<'_> {
     async fn serve(mut self, prompt: Option<Prompt>, mut composed: Composed) -> Result<u8, UserError> {
         let mut stderr = std::io::stderr();
-        for warning in &composed.warnings {
-            // Nobody is left to tell when stderr is gone.
-            drop(writeln!(stderr, "{warning}"));
-        }
+        tell(&std::mem::take(&mut composed.warnings), &mut stderr);
         let is_early = self.early.is_some();
         let EarlyInput { mut input, initialize } = self.early.take().unwrap_or_else(|| EarlyInput {
             input: match self.args.input_format {
@@ -212,7 +210,8 @@ impl Run<'_> {
         if let Some(request) = &initialize {
             warn_of_late_parts(request, is_early, &mut stderr);
             self.options.take_initialize(request.clone());
-            composed.take_initialize(&self.options)?;
+            composed.take_initialize(&self.options).await?;
+            tell(&composed.warnings, &mut stderr);
         }
         let prompt = prompt.or_else(|| self.goes_on.then(|| Prompt::text(resume_prompt(&self.env.vars))));
         let identity = &composed.config.identity;
@@ -257,6 +256,14 @@ impl Run<'_> {
             mcp.servers.shutdown().await;
         }
         Ok(exit.code())
+    }
+}
+
+/// Tells people what they should know.
+fn tell(warnings: &[String], stderr: &mut std::io::Stderr) {
+    for warning in warnings {
+        // Nobody is left to tell when stderr is gone.
+        drop(writeln!(stderr, "{warning}"));
     }
 }
 

@@ -58,7 +58,8 @@ impl Args {
                 (false, true) => Some("maintenance"),
                 (false, false) => None,
             },
-            plugin_dirs: self.plugin_dir.clone(),
+            plugin_dirs: self.plugin_dir.iter().chain(&self.client.plugin_dir_no_mcp).cloned().collect(),
+            plugin_dirs_without_servers: self.client.plugin_dir_no_mcp.clone(),
             mcp: McpOptions {
                 configs: self.mcp_config.clone(),
                 is_strict: self.strict_mcp_config || self.client.restricted,

@@ -11,6 +11,8 @@ use crate::tool::Interaction;
 pub enum Reason {
     /// A rule decided.
     Rule(Rule),
+    /// Whoever offers the tool forbids it, and why.
+    Forbidden(String),
     /// A hook decided, and said why.
     Hook(String),
     /// A classifier decided, and said why.
@@ -66,7 +68,7 @@ impl Reason {
     /// Returns its kind, as clients are told.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Rule(_) | Self::MayMatch(..) => "rule",
+            Self::Rule(_) | Self::MayMatch(..) | Self::Forbidden(_) => "rule",
             Self::Hook(_) => "hook",
             Self::Classifier(_) => "classifier",
             Self::Mode(_) | Self::NotAsked(..) => "mode",
@@ -120,6 +122,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => write!(f, "the rule {rule}"),
+            Self::Forbidden(why) => f.write_str(why),
             Self::Hook(said) if said.is_empty() => f.write_str("a hook"),
             Self::Hook(said) => write!(f, "a hook: {said}"),
             Self::Classifier(said) if said.is_empty() => f.write_str("the classifier"),

@@ -110,6 +110,19 @@ fn rules_that_restrict_hold_for_memories_too() {
 }
 
 #[test]
+fn what_whoever_offers_a_tool_forbids_never_runs() {
+    let effects = CallEffects { forbidden: Some("not this one".to_owned()), ..CallEffects::unknown("it") };
+    let yes = HookVerdict { verdict: Verdict::Allow, reason: String::new() };
+    for mode in ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions", "auto"] {
+        let call =
+            Call { tool: "mcp__s__t", command: None, input: &json!({}), effects: &effects, hook: Some(&yes) };
+        let decision = decide(&call, &book(mode, "allow: mcp__s__t"));
+        assert_eq!(decision.verdict, Verdict::Deny, "{mode}");
+        assert_eq!(decision.reason.to_string(), "not this one");
+    }
+}
+
+#[test]
 fn modes_without_rules() {
     for (text, expected) in [
         // default acceptEdits plan dontAsk bypassPermissions; without a classifier auto is default

@@ -74,7 +74,11 @@ impl Policy {
 pub(crate) fn admit(permit: Permit, decision: &Decision) -> Result<(), String> {
     let is_peoples = matches!(
         decision.reason.root(),
-        Reason::Rule(_) | Reason::MayMatch(..) | Reason::Hook(_) | Reason::Interaction(_)
+        Reason::Rule(_)
+            | Reason::MayMatch(..)
+            | Reason::Hook(_)
+            | Reason::Interaction(_)
+            | Reason::Forbidden(_)
     );
     match (permit, decision.verdict) {
         (Permit::Refused(why), _) => Err(why),

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use loci_core::agent::sanitize_result;
 use loci_core::message::Block;
 use loci_core::tool::{CallEffects, Interaction, ToolContent, ToolDescriptor, ToolFacts, ToolOutcome};
+use loci_mcp::config::ToolPolicy;
 use loci_mcp::{CallError, CallResult, ContentPart, OnProgress, Progress, ServerView, Servers, ToolSpec};
 use loci_tools::{
     BackgroundStatus, Host, InputCheck, NewTask, TaskHandle, TaskKind, TaskReport, TaskUsage, Tool, ToolCall,
@@ -77,8 +78,15 @@ impl Tool for McpTool {
 
     fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {
         let why = format!("what it does is known to the MCP server `{}` alone", self.server);
-        let interaction = self.spec.requires_user.then_some(Interaction::Confirmation);
-        CallEffects { interaction, ..CallEffects::unknown(why) }
+        let policy = self.servers.tool_policy(&self.server, &self.spec.name);
+        let is_asked = self.spec.requires_user || policy == Some(ToolPolicy::Ask);
+        let forbidden = (policy == Some(ToolPolicy::Deny))
+            .then(|| format!("the configuration of the MCP server `{}` denies this tool", self.server));
+        CallEffects {
+            interaction: is_asked.then_some(Interaction::Confirmation),
+            forbidden,
+            ..CallEffects::unknown(why)
+        }
     }
 
     fn is_concurrency_safe(&self, _input: &Value) -> bool {

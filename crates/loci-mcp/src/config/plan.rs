@@ -67,13 +67,18 @@ pub struct Plan {
     pub servers: Vec<PlannedServer>,
     /// What is wrong, or does not count.
     pub problems: Vec<ConfigProblem>,
+    /// What an administrator lets be used; it holds for servers that come later, too.
+    pub policy: ServerPolicy,
+    /// Whether the administrator's own file says which servers there are.
+    pub is_managed: bool,
 }
 
 /// Decides which servers count.
 pub fn plan_servers(inputs: PlanInputs<'_>) -> Plan {
     let PlanInputs { mut written, is_strict, policy, approvals, vars } = inputs;
-    let mut plan = Plan::default();
-    if written.iter().any(|(scope, ..)| *scope == ServerScope::Managed) {
+    let is_managed = written.iter().any(|(scope, ..)| *scope == ServerScope::Managed);
+    let mut plan = Plan { policy: policy.clone(), is_managed, ..Plan::default() };
+    if is_managed {
         let others: Vec<&str> =
             written.iter().filter(|it| it.0 == ServerScope::Dynamic).map(|it| &*it.1).collect();
         if !others.is_empty() {

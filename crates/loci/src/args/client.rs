@@ -1,5 +1,7 @@
 //! Flags that programs pass which drive loci: the SDKs, editors, scripts.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// What a program asks of a run, beside what people do.
@@ -61,6 +63,10 @@ pub(crate) struct ClientFlags {
     /// With stream-json: say after an answer what may be said next; `off` or `false` as value says not to.
     #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "")]
     pub(crate) prompt_suggestions: Option<String>,
+
+    /// A directory with a plugin for this run whose MCP servers are not used; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir_no_mcp: Vec<PathBuf>,
 
     /// Wait for the client's first line, which says what the run is to be, before anything begins.
     #[arg(long, hide = true)]

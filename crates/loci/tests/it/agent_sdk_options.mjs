@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import * as sdk from "@anthropic-ai/claude-agent-sdk";
+import { z } from "zod";
 import { inbox, options, play, say, turn } from "./agent_sdk_common.mjs";
 
 // Runs one prompt to its end and returns the result, with what came on standard error.
@@ -93,6 +94,66 @@ const scenarios = {
     say([(await turn(query)).result, existsSync("unasked")]);
     box.close();
     await turn(query);
+  },
+
+  async failing_hooks() {
+    const failing = async () => {
+      throw new Error("the guard is down");
+    };
+    for (const onFailure of ["block", "continue"]) {
+      const hooks = { PreToolUse: [{ matcher: "Write", hooks: [failing], onFailure, timeout: 20 }] };
+      const { result } = await run("write", { hooks, allowedTools: ["Write"] });
+      say([onFailure, result.result, existsSync("new.txt")]);
+    }
+  },
+
+  async tool_policies() {
+    const named = (name) =>
+      sdk.tool(name, "Does it.", { a: z.number() }, async () => {
+        say(["called", name]);
+        return { content: [{ type: "text", text: name }] };
+      });
+    const made = sdk.createSdkMcpServer({ name: "calc", version: "1.0.0", tools: ["add", "sub", "mul"].map(named), timeout: 5000 });
+    const calc = {
+      ...made,
+      tools: [
+        { name: "add", permission_policy: "always_deny" },
+        { name: "sub", permission_policy: "always_ask" },
+        { name: "mul", permission_policy: "always_allow" },
+      ],
+    };
+    const canUseTool = async (tool, input, { mcpServer }) => {
+      say(["asked", tool, mcpServer]);
+      return { behavior: "allow", updatedInput: input };
+    };
+    // Rules allow all of them.
+    const more = { mcpServers: { calc }, canUseTool, allowedTools: ["mcp__calc"] };
+    const box = inbox();
+    const query = sdk.query({ prompt: box.stream, options: options(more) });
+    box.push("go");
+    const result = await turn(query);
+    say([result.result, result.permission_denials.map((it) => it.tool_name)]);
+    box.close();
+    await turn(query);
+  },
+
+  async plugin_without_servers() {
+    const { mkdirSync, writeFileSync } = await import("node:fs");
+    mkdirSync("plug/.claude-plugin", { recursive: true });
+    mkdirSync("plug/skills/greet", { recursive: true });
+    writeFileSync("plug/.claude-plugin/plugin.json", JSON.stringify({ name: "plug", version: "1.0.0" }));
+    writeFileSync("plug/skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nGreet.");
+    const server = { command: "python3", args: [process.env.MCP_SERVER] };
+    writeFileSync("plug/.mcp.json", JSON.stringify({ mcpServers: { s: server } }));
+    for (const pluginDelivery of ["argv", "initialize"]) {
+      for (const skipMcpDiscovery of [false, true]) {
+        const plugins = [{ type: "local", path: `${process.cwd()}/plug`, skipMcpDiscovery }];
+        const more = { plugins, pluginDelivery };
+        for await (const message of sdk.query({ prompt: "hi", options: options(more) })) {
+          if (message.subtype === "init") say([pluginDelivery, message.skills.includes("plug:greet"), message.mcp_servers.length]);
+        }
+      }
+    }
   },
 
   async suggestions() {

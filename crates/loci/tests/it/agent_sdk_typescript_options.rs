@@ -87,6 +87,51 @@ async fn permission_tool_decides_and_bypassing_is_possible_where_it_was_allowed(
 }
 
 #[tokio::test]
+async fn hooks_that_fail_close_or_leave_open_what_they_guard_as_asked() {
+    let write = || Step::call("Write", json!({"file_path": "new.txt", "content": "x"}));
+    check(
+        [write(), Step::text("1"), write(), Step::text("2")],
+        "failing_hooks",
+        expect![[r#"
+            ["block","1",false]
+            ["continue","2",true]
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn tool_policies_of_a_server_in_the_host_hold_against_allowed_tools() {
+    let calls = ["add", "sub", "mul"].map(|tool| Step::call(&format!("mcp__calc__{tool}"), json!({"a": 1})));
+    check(
+        calls.into_iter().chain([Step::text("Done.")]).collect::<Vec<_>>(),
+        "tool_policies",
+        expect![[r#"
+            ["asked","mcp__calc__sub",{"name":"calc","source":"sdk"}]
+            ["called","sub"]
+            ["called","mul"]
+            ["Done.",["mcp__calc__add"]]
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn plugin_whose_servers_the_host_sees_to_brings_none() {
+    check(
+        answers::<4>(),
+        "plugin_without_servers",
+        expect![[r#"
+            ["argv",true,1]
+            ["argv",true,0]
+            ["initialize",true,1]
+            ["initialize",true,0]
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn prompt_suggestions_are_typed_frames() {
     check(
         [Step::text("1"), Step::text("2"), Step::text("run the tests")],

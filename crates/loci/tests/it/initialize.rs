@@ -92,6 +92,7 @@ async fn unsupported_fields_are_said_on_stderr_and_the_run_goes_on() {
     let output = run(&world, [], &[asked.clone(), asked, late, user("hi")]);
     assert_eq!(output.code, Some(0));
     expect![[r#"
+        Agents: `flag`: agent `reviewer`: there is no `description`
         The client asks for what is not supported yet and has no effect: agentProgressSummaries
         The client asks for what is not supported yet and has no effect: agentProgressSummaries
         An initialize request that is not the first has no effect

@@ -85,6 +85,85 @@ async fn question_of_a_server_goes_to_the_client() {
     assert_eq!(tool_result(&world), r#"{"action": "accept", "content": {"name": "Ada"}}"#);
 }
 
+/// Whoever brings a server may say of its tools that each call is asked about, or that none runs; rules that allow and
+/// modes that ask nobody do not change that, and what a policy would allow it does not grant.
+#[tokio::test]
+async fn tool_policies_of_a_server_hold_against_rules_and_modes() {
+    let call = |tool: &str| Step::call(&format!("mcp__s__{tool}"), json!({}));
+    let world = World::new([call("a"), call("b"), call("c"), Step::text("Done.")]).await;
+    let mut server = entry(&["--tools", "a,b,c"]);
+    server["tools"] = json!([
+        {"name": "a", "permission_policy": "always_deny"},
+        {"name": "b", "permission_policy": "always_ask"},
+        {"name": "c", "permission_policy": "always_allow"},
+    ]);
+    let flags = ["--permission-prompt-tool", "stdio", "--allowedTools", "mcp__s__a,mcp__s__b"];
+    let mut session = world.start(&stream(flags));
+    let set = json!({"subtype": "mcp_set_servers", "servers": {"s": server}});
+    session.write_json(&control("set", set));
+    let set = session.wait_for_json(answer_to("set"));
+    assert_eq!(set["response"]["response"]["added"], json!(["s"]), "{set}");
+    session.write_json(&user("go"));
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        let question = session.wait_for_json(|frame| frame["request"]["subtype"] == "can_use_tool");
+        let request = &question["request"];
+        assert_eq!(request["mcp_server"], json!({"name": "s", "source": "dynamic"}), "{request}");
+        asked.push(request["tool_name"].clone());
+        session.write_json(&json!({"type": "control_response", "response": {
+            "subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"},
+        }}));
+    }
+    assert_eq!(asked, ["mcp__s__b", "mcp__s__c"], "what is denied is not asked about");
+    let result = session.wait_for_json(is_result);
+    let denied = result["permission_denials"].as_array().unwrap();
+    assert_eq!((denied.len(), &denied[0]["tool_name"]), (1, &json!("mcp__s__a")), "{result}");
+    assert_eq!(session.finish().code, Some(0));
+    let told = world.requests()[1].json["messages"].to_string();
+    assert!(told.contains("denies this tool"), "{told}");
+}
+
+#[tokio::test]
+async fn server_inside_the_client_takes_the_place_of_one_in_a_file() {
+    let world = World::new([]).await;
+    let file = json!({"mcpServers": {"calc": entry(&["--tools", "a"])}});
+    world.home.write_home(".claude.json", file.to_string());
+    let mut session = world.start(&stream([]));
+    let initialize = json!({"subtype": "initialize", "sdkMcpServers": ["calc"]});
+    session.write_json(&control("init", initialize));
+    let asked = session.wait_for_json(|frame| frame["request"]["subtype"] == "mcp_message");
+    assert_eq!(asked["request"]["server_name"], "calc");
+    session.write_json(&control("status", json!({"subtype": "mcp_status"})));
+    let status = session.wait_for_json(answer_to("status"))["response"]["response"].clone();
+    let rows: Vec<_> =
+        status["mcpServers"].as_array().unwrap().iter().map(|row| (&row["name"], &row["source"])).collect();
+    assert_eq!(rows, [(&json!("calc"), &json!("sdk"))], "{status}");
+    assert_eq!(session.finish().code, Some(0));
+}
+
+/// What settings forbid, a client cannot bring: neither a program nor a server of its own.
+#[tokio::test]
+async fn servers_that_settings_forbid_cannot_be_brought_by_a_client() {
+    let world = World::new([Step::text("Done.")]).await;
+    let denied = json!({"deniedMcpServers": [{"serverName": "s"}, {"serverName": "calc"}]});
+    world.home.write_config("settings.json", &denied.to_string());
+    let mut session = world.start(&stream([]));
+    let initialize = json!({"subtype": "initialize", "sdkMcpServers": ["calc"]});
+    session.write_json(&control("init", initialize));
+    session.wait_for_json(answer_to("init"));
+    let wanted = json!({"s": entry(&["--tools", "a"]), "t": entry(&["--tools", "b"])});
+    session.write_json(&control("set", json!({"subtype": "mcp_set_servers", "servers": wanted})));
+    let set = session.wait_for_json(answer_to("set"))["response"]["response"].clone();
+    assert_eq!(set["added"], json!(["t"]), "{set}");
+    assert!(set["errors"]["s"].as_str().unwrap().contains("deniedMcpServers"), "{set}");
+    session.write_json(&user("go"));
+    let init = session.wait_for_json(|frame| frame["subtype"] == "init");
+    assert_eq!(init["mcp_servers"], json!([{"name": "t", "status": "connected", "source": "dynamic"}]));
+    session.wait_for_json(is_result);
+    let output = session.finish();
+    assert!(output.stderr.contains("`calc`") && output.stderr.contains("deniedMcpServers"), "{output:?}");
+}
+
 #[tokio::test]
 async fn page_of_a_server_is_shown_to_the_client() {
     let world = World::new([Step::call("mcp__s__visit", json!({})), Step::text("Done.")]).await;
