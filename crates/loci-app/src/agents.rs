@@ -17,7 +17,7 @@ use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_a
 use loci_tools::{DISABLE_BACKGROUND, Toolbox, agent_tool, foreground_agent_tool};
 use serde_json::{Map, Value};
 
-use crate::options::{ModelOptions, RunOptions};
+use crate::options::{ModelOptions, RunOptions, TextSource};
 use crate::plugins::RunPlugins;
 use crate::resume::Resume;
 use crate::settings::RunSettings;
@@ -70,9 +70,11 @@ fn built_in(env: &Env, has_person: bool) -> Vec<AgentDefinition> {
 impl SessionAgents {
     pub(crate) fn new(options: &RunOptions, run: &RunSettings) -> Result<Self, UserError> {
         let (given, mut warnings) = given_agents(options, &run.env)?;
-        let client = options.initialize.as_ref().map(|request| request.agents.clone()).unwrap_or_default();
-        let (client, problems) = parse_agents_json(&client, AgentScope::Flag);
-        warnings.extend(problems.iter().map(|problem| format!("Agents: {problem}")));
+        let client = options.initialize.as_ref().map_or(&options.client_agents, |request| &request.agents);
+        let (client, problems) = parse_agents_json(client, AgentScope::Flag);
+        // What is wrong with those that are taken up later is told then.
+        let problems = problems.iter().filter(|_| options.initialize.is_some());
+        warnings.extend(problems.map(|problem| format!("Agents: {problem}")));
         let given: Vec<AgentDefinition> = client.into_iter().chain(given).collect();
         let (registry, poll) = match run.is_bare {
             true => (AgentRegistry::new(given, Vec::new()), None),
@@ -144,7 +146,8 @@ impl SessionAgents {
         if agent.name == CATCH_ALL && agent.source.scope == AgentScope::BuiltIn {
             return;
         }
-        self.warnings.extend(agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)));
+        // Those of agents that were given are told of all.
+        self.warnings.extend(notes_of(&agent).into_iter().filter(|_| agent.source.scope != AgentScope::Flag));
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
             book.mode = agent_mode(book.mode, agent.permission_mode);
         }
@@ -152,7 +155,11 @@ impl SessionAgents {
             .config
             .keeps_memory
             .then(|| main_agent_memory(&agent, &run.home, &self.config.memory_root, book));
-        self.prompt = options.system_prompt.is_none().then(|| AgentPrompt {
+        // An empty one, as the SDKs send it, leaves the place to the agent's.
+        let is_given =
+            |prompt: &TextSource| !matches!(prompt, TextSource::Text(text) if text.trim().is_empty());
+        let is_free = !options.system_prompt.as_ref().is_some_and(is_given);
+        self.prompt = is_free.then(|| AgentPrompt {
             text: agent.prompt.clone(),
             memory: memory.flatten(),
             is_sent_out: false,
@@ -266,8 +273,11 @@ pub(crate) fn add_client_agents(config: &mut SessionConfig, agents: &Map<String,
     }
     let (given, problems) = parse_agents_json(agents, AgentScope::Flag);
     let before = config.agents.registry.get();
-    let others = before.iter().chain(&before.shadowed).map(|agent| AgentDefinition::clone(agent));
+    // Some may be known already: one of them is who the conversation runs as.
+    let is_new = |agent: &&Arc<AgentDefinition>| !given.iter().any(|it| it == agent.as_ref());
+    let others = before.iter().chain(&before.shadowed).filter(is_new).map(|it| AgentDefinition::clone(it));
     let all: Vec<AgentDefinition> = given.iter().cloned().chain(others).collect();
+    let notes: Vec<String> = given.iter().flat_map(notes_of).collect();
     let known = before.problems.clone();
     config.agents.registry.update(|_| Arc::new(AgentRegistry::new(all.clone(), known.clone())));
     let poll = config.agents.poll.take();
@@ -280,7 +290,12 @@ pub(crate) fn add_client_agents(config: &mut SessionConfig, agents: &Map<String,
         })
     });
     offer_agents(&mut config.toolbox, &config.agents, &config.rulebook);
-    problems.iter().map(|problem| format!("Agents: {problem}")).collect()
+    problems.iter().map(|problem| format!("Agents: {problem}")).chain(notes).collect()
+}
+
+/// Returns what an agent asks for in vain, for people.
+fn notes_of(agent: &AgentDefinition) -> Vec<String> {
+    agent.notes.iter().map(|note| format!("The agent `{}`: {note}", agent.name)).collect()
 }
 
 fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
@@ -330,8 +345,11 @@ fn given_agents(options: &RunOptions, env: &Env) -> Result<(Vec<AgentDefinition>
     };
     let parsed: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|error| UserError::new(format!("Not a JSON object of agents: {error}")).hint(hint))?;
-    let (agents, problems): (_, Vec<Problem>) = parse_agents_json(&parsed, AgentScope::Flag);
-    Ok((agents, problems.iter().map(|problem| format!("Agents: {problem}")).collect()))
+    let (agents, problems): (Vec<AgentDefinition>, Vec<Problem>) =
+        parse_agents_json(&parsed, AgentScope::Flag);
+    let problems = problems.iter().map(|problem| format!("Agents: {problem}"));
+    let warnings = problems.chain(agents.iter().flat_map(notes_of)).collect();
+    Ok((agents, warnings))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_core::permission::Mode;
 use loci_engine::{ClientRequests, EditorHost, InitializeRequest, McpConfig};
 use loci_storage::config::SettingsSources;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::flag_settings::FlagSettings;
 
@@ -89,6 +89,8 @@ pub struct RunOptions {
     pub is_demo: bool,
     /// What that client asked for before there was a session.
     pub initialize: Option<InitializeRequest>,
+    /// The agents of that, where they are known before the session is composed: it may run as one of them.
+    pub client_agents: Map<String, Value>,
 }
 
 impl RunOptions {
@@ -158,6 +160,7 @@ impl Default for RunOptions {
             build: None,
             is_demo: false,
             initialize: None,
+            client_agents: Map::new(),
         }
     }
 }

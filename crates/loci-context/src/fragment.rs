@@ -82,9 +82,11 @@ pub fn system_prompt(parts: &PromptParts) -> Vec<Fragment> {
     }
     let mut fragments = vec![identity()];
     match (&parts.replacement, &parts.agent) {
-        (Some(text), _) if text.trim().is_empty() => {}
-        (Some(text), _) => fragments.push(Fragment { name: "replacement", text: text.clone() }),
-        (None, Some(agent)) => {
+        (Some(text), _) if !text.trim().is_empty() => {
+            fragments.push(Fragment { name: "replacement", text: text.clone() });
+        }
+        (Some(_), None) => {}
+        (_, Some(agent)) => {
             fragments.extend(agent_fragments(agent));
             fragments.extend(dynamic_fragments(parts).filter(|_| !parts.excludes_dynamic));
         }

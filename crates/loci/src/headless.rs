@@ -46,7 +46,9 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
     let client_requests = connect_client(&inherited, &args, &mut options);
     let mut early = None;
     let mut runtime = None;
-    if args.client.await_initialize && args.input_format == Input::StreamJson {
+    // Whom the conversation runs as may be an agent that the client brings.
+    let may_run_as_clients = args.agent.is_some() && args.prompt.is_none();
+    if (args.client.await_initialize || may_run_as_clients) && args.input_format == Input::StreamJson {
         let first = runtime::of_session()?;
         early = Some(first.block_on(first_request(&mut options)));
         runtime = Some(first);
@@ -171,13 +173,14 @@ struct EarlyInput {
     initialize: Option<InitializeRequest>,
 }
 
-/// Waits for the client's first line, and takes from it what counts before settings are read: plugins and MCP servers.
+/// Waits for the client's first line, and takes from it what counts before settings are read: plugins, MCP servers, agents.
 async fn first_request(options: &mut RunOptions) -> EarlyInput {
     let mut input = ClientInput::stdin();
     let initialize = input.initialize().await;
     if let Some(request) = &initialize {
         options.plugin_dirs.extend(request.plugin_dirs.iter().cloned());
         options.plugin_dirs_without_servers.extend(request.plugin_dirs_without_servers.iter().cloned());
+        options.client_agents.clone_from(&request.agents);
         if !request.mcp_servers.is_empty() {
             options.mcp.configs.push(serde_json::json!({"mcpServers": request.mcp_servers}).to_string());
         }

@@ -71,6 +71,7 @@ impl Args {
             build: Some(crate::build_info::describe()),
             is_demo: false,
             initialize: None,
+            client_agents: serde_json::Map::new(),
         })
     }
 

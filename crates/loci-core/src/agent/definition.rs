@@ -142,7 +142,7 @@ impl fmt::Display for Problem {
 }
 
 /// The fields that have a meaning, in a file and in JSON.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "name",
     "description",
     "prompt",
@@ -162,7 +162,11 @@ const FIELDS: [&str; 19] = [
     "initialPrompt",
     "metadata",
     "license",
+    REMINDER,
 ];
+
+/// What is said last in the prompt of an agent; the SDK has it under this name.
+const REMINDER: &str = "criticalSystemReminder_EXPERIMENTAL";
 
 /// Those that are one text, and those that are several.
 const TEXT_FIELDS: [&str; 9] = [
@@ -313,7 +317,8 @@ impl AgentDefinition {
         }
         let mut reader = FieldReader::new(fields);
         reader.note_kinds(&TEXT_FIELDS, &LIST_FIELDS);
-        let agent = Self::new(name.trim(), description.trim(), &prompt, source);
+        let reminder = reader.text(REMINDER).map(|text| format!("\n\n{text}")).unwrap_or_default();
+        let agent = Self::new(name.trim(), description.trim(), &format!("{prompt}{reminder}"), source);
         let mut agent = Self {
             tools: reader.names("tools").filter(|names| !names.iter().any(|name| name == "*")),
             disallowed_tools: reader.names("disallowedTools").unwrap_or_default(),

@@ -110,7 +110,13 @@ const scenarios = {
   },
 
   async agents() {
-    const looker = { description: "Looks.", prompt: "You look.", tools: ["Read"], model: "haiku" };
+    const looker = {
+      description: "Looks.",
+      prompt: "You look.",
+      tools: ["Read"],
+      model: "haiku",
+      criticalSystemReminder_EXPERIMENTAL: "Touch nothing.",
+    };
     const more = { agents: { looker }, forwardSubagentText: true };
     for await (const message of sdk.query({ prompt: "Send it.", options: options(more) })) {
       if (message.type !== "system" || message.subtype.startsWith("task_")) show(message);

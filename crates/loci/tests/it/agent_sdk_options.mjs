@@ -48,6 +48,9 @@ const scenarios = {
     const { result, told } = await run("hi", more);
     say(result.result);
     say(["agentProgressSummaries", "toolConfig"].map((name) => told.includes(name)));
+    const looker = { description: "Looks.", prompt: "You look.", omitClaudeMd: true, autoCompactWindow: 100000, observer: "x", observerMessage: "y" };
+    const unknown = (await run("hi", { agents: { looker } })).told;
+    say(["omitClaudeMd", "autoCompactWindow", "observer", "observerMessage"].map((name) => unknown.includes(`\`${name}\``)));
   },
 
   async refused() {
@@ -207,6 +210,14 @@ const scenarios = {
     const { result } = await run("Send it.", { agents: { looker } });
     const [agent] = await sdk.listSubagents(result.session_id);
     say((await sdk.getSubagentMessages(result.session_id, agent)).map((it) => it.type));
+  },
+
+  async main_agent() {
+    const looker = { description: "Looks.", prompt: "You look.", tools: ["Read"], model: "haiku" };
+    for await (const message of sdk.query({ prompt: "hi", options: { ...options({ agents: { looker }, agent: "looker" }), model: undefined } })) {
+      if (message.subtype === "init") say([message.tools, message.agents.filter((it) => it === "looker").length]);
+      if (message.type === "result") say(message.result);
+    }
   },
 
   async names() {

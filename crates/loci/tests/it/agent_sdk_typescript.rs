@@ -203,6 +203,7 @@ async fn agents_of_the_options_are_sent_out() {
         return;
     };
     assert_eq!(world.requests()[1].json["model"], "claude-haiku-5-5");
+    assert!(world.requests()[1].system_text().contains("You look.\n\nTouch nothing."));
 }
 
 #[tokio::test]

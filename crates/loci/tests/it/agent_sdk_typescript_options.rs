@@ -34,11 +34,12 @@ async fn host_may_start_the_process_and_ask_for_a_trace() {
 #[tokio::test]
 async fn options_that_are_not_offered_are_told() {
     check(
-        answers::<1>(),
+        answers::<2>(),
         "told_as_not_offered",
         expect![[r#"
             "1"
             [true,true]
+            [true,true,true,true]
         "#]],
     )
     .await;
@@ -185,6 +186,25 @@ async fn messages_of_agents_are_found() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn conversation_runs_as_an_agent_of_the_options() {
+    let Some(world) = check(
+        answers::<1>(),
+        "main_agent",
+        expect![[r#"
+            [["Read"],1]
+            "1"
+        "#]],
+    )
+    .await
+    else {
+        return;
+    };
+    let request = world.last_request();
+    assert!(request.system_text().contains("You look."), "{}", request.system_text());
+    assert_eq!(request.json["model"], "claude-haiku-5-5");
 }
 
 #[tokio::test]
