@@ -391,6 +391,8 @@ pub struct AssistantBlock {
     pub request: Option<RequestId>,
     /// The category of the failure, for messages that report one.
     pub error: Option<&'static str>,
+    /// Whether an interrupt cut it short.
+    pub is_aborted: bool,
 }
 
 /// Something said in the user's name.

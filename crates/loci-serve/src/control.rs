@@ -125,7 +125,11 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         },
         "set_max_thinking_tokens" => {
             // What is left out stays as it is.
-            let most = request.get("max_thinking_tokens").map(|it| Command::SetThinking(it.as_u64()));
+            let most = request.get("max_thinking_tokens");
+            if let Some(odd) = most.filter(|most| !most.is_null() && !most.is_u64()) {
+                return refuse(format!("max_thinking_tokens is a number of tokens or null, not {odd}"));
+            }
+            let most = most.map(|it| Command::SetThinking(it.as_u64()));
             let display = request.get("thinking_display");
             let display = display.map(|it| Command::SetThinkingDisplay(it.as_str().map(str::to_owned)));
             let mut outcome = say(most, None);
@@ -144,6 +148,9 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             _ => refuse("update_settings needs source and settings".to_owned()),
         },
         "rename_session" => match text("title").map(str::trim).filter(|title| !title.is_empty()) {
+            Some(_) if text("session_id").is_some_and(|id| id != context.session.as_str()) => {
+                refuse("rename_session names a session that this process has left".to_owned())
+            }
             Some(title) => say(Some(Command::Rename { title: title.to_owned() }), None),
             None => refuse("rename_session needs title".to_owned()),
         },
@@ -187,6 +194,7 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         "set_has_subscribers" => say(None, None),
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_binary_version" => say(None, Some(json!({"version": context.version, "buildTime": null}))),
+        "read_file" => refuse("read_file needs path".to_owned()),
         other => ControlOutcome {
             answer: Some(Err(ControlError::unsupported(other))),
             ..ControlOutcome::default()
@@ -248,7 +256,7 @@ fn initialize(request: &Value, context: &ControlContext) -> ControlOutcome {
             let unsupported = check_support(&request);
             let late = "An initialize request that is not the first has no effect";
             ControlOutcome {
-                answer: Some(Ok(Some(context.initialize()))),
+                answer: Some(Ok(Some(context.initialize(&request, is_late(&request))))),
                 notice: if is_late(&request) { Some(late.to_owned()) } else { unsupported },
                 ..ControlOutcome::default()
             }

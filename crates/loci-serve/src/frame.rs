@@ -270,6 +270,9 @@ impl Frames {
         if let Some(error) = block.error {
             frame["error"] = json!(error);
         }
+        if block.is_aborted {
+            frame["aborted"] = json!(true);
+        }
         self.sealed(frame, Some(block.entry.as_str()))
     }
 
@@ -348,6 +351,7 @@ impl Frames {
             "type": "conversation_reset",
             "new_conversation_id": self.session.as_str(),
             "trigger": "clear",
+            "timestamp": self.timestamp(),
         });
         self.sealed(frame, None)
     }
@@ -495,7 +499,10 @@ fn add_hook_output(fields: &mut Value, stdout: &str, stderr: &str) {
 fn hook_response(ended: &HookRunEnded) -> Value {
     let mut fields = hook_run(&ended.run);
     add_hook_output(&mut fields, &ended.stdout, &ended.stderr);
-    fields["exit_code"] = ended.exit_code.map_or(Value::Null, Value::from);
+    // A callback of the client has none.
+    if let Some(code) = ended.exit_code {
+        fields["exit_code"] = code.into();
+    }
     fields["outcome"] = ended.outcome.into();
     fields
 }

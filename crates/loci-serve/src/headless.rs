@@ -174,6 +174,7 @@ impl Headless {
         let frames = Frames::new(self.env.clone(), self.session.clone(), &self.version);
         let runner = SessionRunner::start(session, renew);
         let context = ControlContext {
+            session: self.session.clone(),
             version: self.version.clone(),
             api_key_source: self.api_key_source.clone(),
             may_bypass: self.may_bypass,

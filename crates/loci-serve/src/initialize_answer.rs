@@ -1,7 +1,7 @@
 //! What `initialize` tells a client: commands, agents, models, styles, and what this program can do.
 
 use loci_core::model::MODEL_ALIASES;
-use loci_engine::resolve_model;
+use loci_engine::{InitializeRequest, resolve_model};
 use serde_json::{Value, json};
 
 use crate::control::ControlContext;
@@ -9,8 +9,8 @@ use crate::frame::CAPABILITIES;
 use crate::session_query::model_info;
 
 impl ControlContext {
-    /// Answers `initialize`.
-    pub(crate) fn initialize(&self) -> Value {
+    /// Answers `initialize`. Of one that comes too late nothing is taken up, its hooks included.
+    pub(crate) fn initialize(&self, request: &InitializeRequest, is_late: bool) -> Value {
         let vars = &self.session_commands.env.vars;
         let aliases = MODEL_ALIASES.iter().map(|name| (*name, resolve_model(vars, name)));
         let named: Vec<(&str, String)> = aliases.collect();
@@ -31,9 +31,11 @@ impl ControlContext {
             "current_permission_mode": self.mode.as_str(),
             "session_state": if self.is_busy { "running" } else { "idle" },
             "capabilities": CAPABILITIES,
-            "hooks_applied": true,
             "hook_on_failure_supported": true,
         });
+        if !request.hooks.is_empty() {
+            answer["hooks_applied"] = json!(!is_late);
+        }
         let initialized = self.initialized.as_ref();
         let parts = [
             ("plugins_applied", initialized.is_some_and(|request| !request.plugin_dirs.is_empty())),

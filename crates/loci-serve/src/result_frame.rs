@@ -18,8 +18,12 @@ pub(crate) struct ResultContext {
     pub(crate) index: u64,
     /// The prompts that the turn has taken up, in order.
     pub(crate) prompts: Vec<String>,
+    /// Prompts that were commands, and are done.
+    pub(crate) commands: Vec<String>,
     /// Whether an answer has said so.
     pub(crate) has_marked_prompts: bool,
+    /// Whether the first event of an answer's stream has.
+    pub(crate) has_marked_stream: bool,
     /// The model that the turn began with.
     pub(crate) model: String,
     /// What became of the agents of the run.
@@ -36,7 +40,7 @@ impl ResultContext {
     /// Forgets what concerns the turn before.
     pub(crate) fn begin_turn(&mut self, model: &str) {
         self.prompts.clear();
-        self.has_marked_prompts = false;
+        (self.has_marked_prompts, self.has_marked_stream) = (false, false);
         self.local_command = None;
         model.clone_into(&mut self.model);
     }
@@ -135,6 +139,7 @@ impl Frames {
             "duration_ms": 0,
             "duration_api_ms": 0,
             "num_turns": 0,
+            "stop_reason": null,
             "session_id": self.session.as_str(),
             "total_cost_usd": 0,
             "usage": loci_core::usage::Usage::default().to_full_value(),

@@ -13,6 +13,7 @@ use loci_app::settings_editor::SettingsContext;
 use loci_app::{FlagSettings, api_provider};
 use loci_core::model::{ThinkingStyle, facts};
 use loci_core::permission::{Call, Destination, RuleList, Verdict, decide};
+use loci_core::plugin::PluginOnly;
 use loci_core::tool::{CallEffects, PathEffect};
 use loci_engine::{ContextCategory, ContextCell, ContextUsage, SessionSnapshot};
 use serde_json::{Map, Value, json};
@@ -111,7 +112,7 @@ impl SessionQuery {
             Self::Usage => usage(session, api_provider(&commands.env)),
             Self::Models => json!({"models": models(commands, session)}),
             Self::PermissionRules => json!({"state": permission_rules(session)}),
-            Self::Hooks => hook_listing(&hooks::rows(commands, session)),
+            Self::Hooks => hook_listing(&hooks::rows(commands, session), &session.settings),
             Self::FileSuggestions { query } => return file_suggestions(commands, session, &query),
             Self::ReadFile { path, max_bytes, is_base64 } => {
                 return read_file(session, &path, max_bytes, is_base64);
@@ -241,12 +242,16 @@ fn read_file(
     let total = file.metadata().map_err(|error| error.to_string())?.len();
     file.take(max_bytes).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     let mut answer = json!({"absPath": real, "truncated": total > max_bytes});
-    answer["contents"] = match is_base64 {
-        true => base64::engine::general_purpose::STANDARD.encode(&bytes).into(),
-        false => String::from_utf8_lossy(&bytes).into(),
-    };
-    if is_base64 {
-        answer["encoding"] = json!("base64");
+    match is_base64 {
+        true => {
+            answer["contents"] = base64::engine::general_purpose::STANDARD.encode(&bytes).into();
+            answer["encoding"] = json!("base64");
+        }
+        false => {
+            answer["contents"] = String::from_utf8_lossy(&bytes).into();
+            // Whether what is told is not what is there.
+            answer["lossy"] = json!(std::str::from_utf8(&bytes).is_err());
+        }
     }
     Ok(answer)
 }
@@ -420,7 +425,7 @@ fn permission_rules(session: &SessionSnapshot) -> Value {
         "rules": rules,
         "workspaceDirectories": directories,
         "originalCwd": session.cwd,
-        "managedOnly": false,
+        "managedOnly": is_on(&session.settings, "allowManagedPermissionRulesOnly"),
     })
 }
 
@@ -441,7 +446,12 @@ fn rule_row(rule: &RuleRow) -> Value {
     json!({"behavior": behavior, "source": source, "rule": rule.text, "editability": editability})
 }
 
-fn hook_listing(rows: &[HookRow]) -> Value {
+/// Tells whether settings in force switch something on.
+fn is_on(settings: &Value, key: &str) -> bool {
+    settings.get(key) == Some(&Value::Bool(true))
+}
+
+fn hook_listing(rows: &[HookRow], settings: &Value) -> Value {
     let hooks: Vec<Value> = rows
         .iter()
         .map(|row| {
@@ -476,8 +486,11 @@ fn hook_listing(rows: &[HookRow]) -> Value {
         "hooks": hooks,
         "eventCatalog": [],
         "policy": {
-            "disabledByPolicy": false, "managedOnly": false, "pluginOnly": false, "allDisabled": false,
-            "policyHookCount": 0,
+            "disabledByPolicy": false,
+            "managedOnly": is_on(settings, "allowManagedHooksOnly"),
+            "pluginOnly": PluginOnly::new(settings.get("strictPluginOnlyCustomization")).hooks,
+            "allDisabled": is_on(settings, "disableAllHooks"),
+            "policyHookCount": rows.iter().filter(|row| row.source.starts_with("managed")).count(),
         },
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_core::agent::FORK;
 use loci_core::entry::Entry;
 use loci_core::hooks::{HookEvent, ToolBatchCall};
-use loci_core::ids::{PromptId, RequestId, ToolUseId};
+use loci_core::ids::{PromptId, ToolUseId};
 use loci_core::message::{Block, BlockKind, ToolUse};
 use loci_core::stream::{Failure, FailureKind};
 use loci_core::tool::{ToolAttachment, ToolOutcome};
@@ -220,7 +220,9 @@ impl Conversation {
             }
             Record::PartialText(text) => {
                 let entry = self.recorder.partial_text(&text);
-                self.tell_assistant(entry.as_deref(), None, None);
+                if let Some(block) = made_here(entry.as_deref()) {
+                    self.tell(EngineEvent::Assistant(AssistantBlock { is_aborted: true, ..block }));
+                }
                 self.run.tally.text = text;
             }
             Record::ToolResult { call, mut outcome } => {
@@ -283,18 +285,10 @@ impl Conversation {
     fn record_failure(&mut self, text: &str, failure: &Failure) {
         self.run.tally.text = text.to_owned();
         let entry = self.recorder.api_error(text, failure);
-        self.tell_assistant(entry.as_deref(), failure.request_id.clone(), Some(failure.category()));
-    }
-
-    /// Passes on a message that was made here, not by the model.
-    fn tell_assistant(&self, entry: Option<&Entry>, request: Option<RequestId>, error: Option<&'static str>) {
-        let Some(entry) = entry else { return };
-        self.tell(EngineEvent::Assistant(AssistantBlock {
-            entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
-            message: entry.fields().read("message").unwrap_or_default(),
-            request,
-            error,
-        }));
+        if let Some(block) = made_here(entry.as_deref()) {
+            let (request, error) = (failure.request_id.clone(), Some(failure.category()));
+            self.tell(EngineEvent::Assistant(AssistantBlock { request, error, ..block }));
+        }
     }
 
     /// Passes on what an agent is told; who waits for it wants to see that.
@@ -458,6 +452,18 @@ impl Conversation {
         }
         self.run.tally.written.extend(call.effects.writes);
     }
+}
+
+/// Returns a message that was made here, not by the model.
+fn made_here(entry: Option<&Entry>) -> Option<AssistantBlock> {
+    let entry = entry?;
+    Some(AssistantBlock {
+        entry: entry.head().uuid.clone().unwrap_or_else(|| "".into()),
+        message: entry.fields().read("message").unwrap_or_default(),
+        request: None,
+        error: None,
+        is_aborted: false,
+    })
 }
 
 /// Returns a call as hooks are shown it beside the others of its response.

@@ -215,6 +215,7 @@ impl Conversation {
                         message,
                         request,
                         error: None,
+                        is_aborted: false,
                     }));
                 }
             }

@@ -8,6 +8,7 @@ use loci_app::FlagSettings;
 use loci_app::commands::SessionCommands;
 use loci_app::settings_editor::SettingsContext;
 use loci_core::agent::AgentRegistry;
+use loci_core::ids::SessionId;
 use loci_core::permission::Mode;
 use loci_engine::{CommandRegistry, InitializeRequest};
 use loci_stdx::Store;
@@ -19,6 +20,8 @@ use crate::headless::OutputStyles;
 /// What `initialize` tells a client.
 #[derive(Clone)]
 pub(crate) struct ControlContext {
+    /// The session, which another may take the place of.
+    pub(crate) session: SessionId,
     pub(crate) version: String,
     pub(crate) api_key_source: String,
     pub(crate) may_bypass: bool,

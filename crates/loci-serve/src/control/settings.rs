@@ -1,5 +1,6 @@
 //! Settings that a client changes while the session runs.
 
+use loci_app::commands::effort::LEVELS;
 use loci_core::permission::Mode;
 use loci_engine::Command;
 use serde_json::{Map, Value};
@@ -10,6 +11,10 @@ use super::{ControlContext, ControlOutcome, NO_BYPASS};
 const LIVE_SETTINGS: [&str; 6] =
     ["permissions", "hooks", "env", "model", "effortLevel", "alwaysThinkingEnabled"];
 
+fn is_effort(level: &Value) -> bool {
+    level.is_null() || level.as_str().is_some_and(|level| LEVELS.contains(&level))
+}
+
 /// Merges settings into those of the command line, and changes about the session at once what has a command of its own.
 pub(super) fn apply_flag_settings(
     id: &str,
@@ -19,6 +24,9 @@ pub(super) fn apply_flag_settings(
     let refuse =
         |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
     let text = |key: &str| settings.get(key).map(|value| value.as_str().map(str::to_owned));
+    if let Some(odd) = settings.get("effortLevel").filter(|level| !is_effort(level)) {
+        return refuse(format!("effortLevel is one of {} or null, not {odd}", LEVELS.join(", ")));
+    }
     let mut commands: Vec<Command> = Vec::new();
     let model = text("model");
     commands.extend(model.clone().map(|model| Command::SetModel { request: Some(id.to_owned()), model }));

@@ -19,6 +19,7 @@ use crate::cost::Cost;
 
 fn context() -> ControlContext {
     ControlContext {
+        session: SessionId::parse("0a0a0a0a-0001-4000-8000-000000000001").unwrap(),
         version: "2.1.197".to_owned(),
         api_key_source: "none".to_owned(),
         may_bypass: false,
@@ -93,6 +94,10 @@ fn requests_become_commands_and_answers() {
             Some(Command::Rename { title: "T".to_owned() }),
         ),
         (
+            json!({"subtype": "rename_session", "title": "T", "session_id": "0a0a0a0a-0001-4000-8000-000000000001"}),
+            Some(Command::Rename { title: "T".to_owned() }),
+        ),
+        (
             json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": null}}),
             Some(Command::SetEffort(None)),
         ),
@@ -121,6 +126,11 @@ fn requests_become_commands_and_answers() {
         json!({"subtype": "stop_task"}),
         json!({"subtype": "register_repo_root"}),
         json!({"subtype": "rename_session", "title": " "}),
+        json!({"subtype": "rename_session", "title": "T", "session_id": "0a0a0a0a-0001-4000-8000-000000000002"}),
+        json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": "many"}),
+        json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": -1}),
+        json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "utmost"}}),
+        json!({"subtype": "read_file"}),
         json!({"subtype": "apply_flag_settings"}),
         json!({"subtype": "apply_flag_settings", "settings": {"permissions": {"defaultMode": "bypassPermissions"}}}),
         json!({"subtype": "update_settings", "source": "policySettings", "settings": {"model": "x"}}),
@@ -152,6 +162,22 @@ fn answers_of_background_tasks_and_unsupported_requests_are_those_of_the_protoco
     let response = response("r", unknown)["response"].take();
     assert_eq!(response["error"], "Unsupported control request subtype: teleport");
     assert_eq!(response["error_code"], "unsupported_request");
+}
+
+#[test]
+fn initialize_answers_whether_its_hooks_count() {
+    let request = |hooks: Value| json!({"subtype": "initialize", "hooks": hooks});
+    let applied = |request: &Value, context: &ControlContext| {
+        let answer = handle_request("r", request, context).answer.unwrap().unwrap().unwrap();
+        answer.get("hooks_applied").cloned()
+    };
+    let hooks = request(json!({"PostToolUse": [{"hookCallbackIds": ["hook_0"]}]}));
+    let others = request(json!({"PostToolUse": [{"hookCallbackIds": ["hook_1"]}]}));
+    let first = ControlContext { initialized: parse_initialize(&hooks).ok(), ..context() };
+    assert_eq!(applied(&hooks, &first), Some(json!(true)));
+    assert_eq!(applied(&others, &first), Some(json!(false)), "a later request changes nothing");
+    assert_eq!(applied(&hooks, &context()), Some(json!(false)), "a prompt came first");
+    assert_eq!(applied(&request(Value::Null), &first), None);
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl EventLoop<'_> {
                 tracing::debug!(target: "loci::control", subtype, "request {id}");
                 self.context.is_busy = self.n_open_prompts > 0 || !self.background_agents.is_empty();
                 let mut outcome = control::handle_request(&id, &request, &self.context);
+                let is_repeated = subtype == "initialize" && self.told_commands.is_some();
                 if subtype == "initialize" {
                     self.told_commands = Some(self.context.command_rows());
                 }
@@ -94,6 +95,10 @@ impl EventLoop<'_> {
                 self.queries.extend(outcome.query.map(|query| (id.clone(), query)));
                 if let Some(answer) = outcome.answer {
                     self.output.write_line(&control::response(&id, answer));
+                }
+                if is_repeated {
+                    // A client that comes back has missed what changed meanwhile.
+                    self.output.write_line(&self.frames.background_tasks_changed(&self.tasks));
                 }
                 if let Some(notice) = outcome.notice {
                     self.warn(&notice);

@@ -157,8 +157,14 @@ impl EventLoop<'_> {
             EngineEvent::TurnEnded(_) => {}
             event => {
                 if let Some(mut frame) = self.frames.of(event) {
-                    if let EngineEvent::Assistant(_) = event {
-                        self.mark_prompts(&mut frame);
+                    match event {
+                        EngineEvent::Assistant(_) if !self.results.has_marked_prompts => {
+                            self.results.has_marked_prompts = self.mark_prompts(&mut frame);
+                        }
+                        EngineEvent::Stream { .. } if !self.results.has_marked_stream => {
+                            self.results.has_marked_stream = self.mark_prompts(&mut frame);
+                        }
+                        _ => {}
                     }
                     let ordered = self.compaction.order(event, frame);
                     ordered.iter().for_each(|frame| self.output.write_line(frame));
@@ -201,15 +207,15 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Says on the first answer of a turn which prompts of the client it answers.
-    fn mark_prompts(&mut self, frame: &mut Value) {
+    /// Says on the first answer of a turn which prompts of the client it answers; tells whether there are any.
+    fn mark_prompts(&self, frame: &mut Value) -> bool {
         let named = self.results.prompts.iter().filter(|prompt| self.named_prompts.contains(*prompt));
         let named: Vec<&String> = named.collect();
-        if let Some(last) = named.last().filter(|_| !self.results.has_marked_prompts) {
+        if let Some(last) = named.last() {
             frame["user_message_uuid"] = json!(last);
             frame["user_message_uuids"] = json!(named);
-            self.results.has_marked_prompts = true;
         }
+        !named.is_empty()
     }
 
     /// Shows what an agent does. Of one that is waited for, the calls and their results: its words come with the result

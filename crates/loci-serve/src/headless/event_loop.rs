@@ -149,6 +149,7 @@ impl EventLoop<'_> {
 
     /// Speaks of another session from now on.
     fn renewed(&mut self, id: SessionId) {
+        self.context.session = id.clone();
         self.frames = Frames::new(self.options.env.clone(), id, &self.options.version);
         self.context.cost = Cost::new(self.session.identity(), self.session.earlier_totals());
         self.context.commands = self.session.slash_commands();
@@ -231,6 +232,9 @@ impl EventLoop<'_> {
             EngineEvent::TurnEnded(report) => {
                 let is_prompts = report.origin.is_none();
                 self.n_open_prompts = self.n_open_prompts.saturating_sub(usize::from(is_prompts));
+                // What a command needs no model for is not recorded as a prompt; still it waits no more.
+                let n_answered = self.context.queued.len().saturating_sub(self.n_open_prompts);
+                self.results.commands = self.context.queued.drain(..n_answered).collect();
                 self.close_when_answered();
             }
             EngineEvent::TurnStarted(start) => {
@@ -404,7 +408,9 @@ impl EventLoop<'_> {
         self.results.subagents = self.tasks.subagent_stats();
         self.write_result(report);
         if self.options.output == OutputFormat::StreamJson {
-            for prompt in self.results.prompts.clone() {
+            let commands = std::mem::take(&mut self.results.commands);
+            commands.iter().for_each(|command| self.tell_lifecycle(command, "started"));
+            for prompt in self.results.prompts.iter().chain(&commands).cloned().collect::<Vec<_>>() {
                 self.tell_lifecycle(&prompt, "completed");
                 self.named_prompts.remove(&prompt);
             }

@@ -46,7 +46,7 @@ pub(crate) struct ForeignFlags {
     git_ref: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
     exec: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, hide = true, alias = "remote", num_args = 0..=1, default_missing_value = "")]
     cloud: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
     teleport: Option<String>,

@@ -90,7 +90,7 @@ async fn sdk_client_runs_several_turns() {
         [Step::text("first"), Step::text("second")],
         "several_turns",
         expect![[r#"
-            ["account", "agents", "available_output_styles", "capabilities", "claude_code_version", "commands", "current_permission_mode", "fast_mode_state", "hook_on_failure_supported", "hooks_applied", "models", "output_style", "pid", "session_state"]
+            ["account", "agents", "available_output_styles", "capabilities", "claude_code_version", "commands", "current_permission_mode", "fast_mode_state", "hook_on_failure_supported", "models", "output_style", "pid", "session_state"]
             ["SystemMessage", "init"]
             ["AssistantMessage", [["TextBlock", "first"]]]
             ["ResultMessage", "success", false, 1, "first", "completed"]

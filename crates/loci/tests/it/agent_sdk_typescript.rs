@@ -210,7 +210,7 @@ async fn agents_of_the_options_are_sent_out() {
 async fn control_methods_of_a_query_work() {
     let write = Step::call("Write", json!({"file_path": "new.txt", "content": "x"}));
     let Some(world) = check([write, Step::text("Written.")], "control", expect![[r#"
-        ["account","agents","available_output_styles","capabilities","claude_code_version","commands","current_permission_mode","fast_mode_state","hook_on_failure_supported","hooks_applied","models","output_style","pid","session_state"]
+        ["account","agents","available_output_styles","capabilities","claude_code_version","commands","current_permission_mode","fast_mode_state","hook_on_failure_supported","models","output_style","pid","session_state"]
         true
         true
         true

@@ -247,7 +247,9 @@ async fn other_questions_are_answered_without_a_model_request() {
     let rules = ask("list_permission_rules")["state"].clone();
     assert_eq!(rules["rules"][0]["rule"], "Read", "{rules}");
     assert_eq!(rules["rules"][0]["behavior"], "allow");
-    assert_eq!(ask("get_hooks_listing")["hooks"][0]["event"], "Stop");
+    let hooks = ask("get_hooks_listing");
+    assert_eq!(hooks["hooks"][0]["event"], "Stop");
+    assert_eq!(hooks["policy"]["allDisabled"], false, "{hooks}");
     assert!(ask("reload_skills")["skills"].as_array().unwrap().iter().any(|it| it["name"] == "init"));
     assert!(ask("reload_output_styles")["available_output_styles"].is_array());
     let usage = ask("get_usage");
@@ -256,6 +258,11 @@ async fn other_questions_are_answered_without_a_model_request() {
     assert!(ask("get_session_cost")["text"].is_string());
     assert_fine(&session.finish());
     assert_eq!(world.model.requests().len(), 0);
+    let mut session = world.start(&stream(["--settings", r#"{"disableAllHooks": true}"#]));
+    session.write_json(&control("h", json!({"subtype": "get_hooks_listing"})));
+    let hooks = session.wait_for_json(|frame| frame["response"]["request_id"] == "h");
+    assert_eq!(hooks["response"]["response"]["policy"]["allDisabled"], true, "{hooks}");
+    assert_eq!(session.finish().code, Some(0));
 }
 
 #[tokio::test]

@@ -101,7 +101,9 @@ async fn unsupported_fields_are_said_on_stderr_and_the_run_goes_on() {
     expect![[r#"
         control_response r1 success
         control_response r1 success
+        system background_tasks_changed
         control_response r1 success
+        system background_tasks_changed
         system init
         assistant Hi.
         result success completed

@@ -14,6 +14,7 @@ mod asking;
 mod build;
 mod clear;
 mod client_flags;
+mod client_frames;
 mod codex;
 mod collapse;
 mod compaction;

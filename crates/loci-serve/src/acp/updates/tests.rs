@@ -29,7 +29,13 @@ fn delta(index: usize, delta: Delta) -> EngineEvent {
 
 fn block(content: Value, error: Option<&'static str>) -> EngineEvent {
     let message = json!({"content": [content]});
-    EngineEvent::Assistant(AssistantBlock { entry: "e".into(), message, request: None, error })
+    EngineEvent::Assistant(AssistantBlock {
+        entry: "e".into(),
+        message,
+        request: None,
+        error,
+        is_aborted: false,
+    })
 }
 
 fn result(id: &str, structured: Option<Value>) -> EngineEvent {
