@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use loci_core::model::is_price_unknown;
 use loci_core::session::{SessionIdentity, Totals};
+use loci_core::usage::ModelUsage;
 use loci_engine::EarlierTotals;
 use loci_stdx::Store;
 use serde_json::{Value, json};
@@ -22,6 +23,18 @@ impl Cost {
 
     fn totals(&self) -> Totals {
         self.earlier.plus(&self.identity.get().process_totals())
+    }
+
+    /// Returns how many tokens models have read and written.
+    pub(crate) fn n_tokens(&self) -> u64 {
+        let totals = self.totals();
+        let of_model = |usage: &ModelUsage| {
+            usage.input_tokens
+                + usage.output_tokens
+                + usage.cache_read_input_tokens
+                + usage.cache_creation_input_tokens
+        };
+        totals.by_model.values().map(of_model).sum()
     }
 
     /// Returns the answer to `get_session_cost`.

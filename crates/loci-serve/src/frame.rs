@@ -9,8 +9,8 @@ use loci_core::ids::{SessionId, ToolUseId};
 use loci_core::plugin::PluginProblem;
 use loci_core::stream::{Failure, RateLimits, StreamEvent};
 use loci_engine::{
-    AgentRef, AssistantBlock, EngineEvent, GoalVerdict, HookRunEnded, HookRunStarted, LocalCommandOutput,
-    McpServerError, TurnStart, UserMessage,
+    AgentRef, AssistantBlock, EngineEvent, Goal, GoalVerdict, HookRunEnded, HookRunStarted,
+    LocalCommandOutput, McpServerError, TurnStart, UserMessage,
 };
 use loci_stdx::{Env, rfc3339_millis};
 use serde_json::{Map, Value, json};
@@ -398,6 +398,25 @@ impl Frames {
     /// Returns the frame that has the slash commands, which are others than before.
     pub(crate) fn commands_changed(&self, commands: Vec<Value>) -> Value {
         self.system("commands_changed", json!({"commands": commands}))
+    }
+
+    /// Returns the frame that has what is worked towards until it holds, and the tokens that were used before.
+    pub(crate) fn active_goal(&self, goal: Option<(&Goal, u64)>) -> Value {
+        let clock = &self.env.clock;
+        let value = goal.map(|(goal, tokens)| {
+            let age = clock.monotonic().saturating_sub(goal.since).as_millis() as i64;
+            let mut value = json!({
+                "condition": goal.condition,
+                "iterations": goal.n_checks,
+                "set_at": clock.now().as_millisecond() - age,
+                "tokens_at_start": tokens,
+            });
+            if let Some(reason) = &goal.reason {
+                value["last_reason"] = json!(reason);
+            }
+            value
+        });
+        self.sealed(json!({"type": "active_goal", "value": value}), None)
     }
 
     /// Returns the frame that says why a prompt was blocked.

@@ -230,6 +230,7 @@ impl Headless {
             n_answers: 0,
             flag_models: BTreeMap::new(),
             compaction: CompactionFrames::default(),
+            goal: None,
             answers: JoinSet::new(),
         };
         let (exit, has_failed) = event_loop.run().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::hooks::HookEvent;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
-use loci_engine::{AgentRef, EngineEvent, LocalCommandOutput, SessionSnapshot, TaskNews};
+use loci_engine::{AgentRef, EngineEvent, Goal, LocalCommandOutput, SessionSnapshot, TaskNews};
 use serde_json::{Map, Value, json};
 
 use super::PermissionPrompter;
@@ -155,6 +155,7 @@ impl EventLoop<'_> {
                 }
             }
             EngineEvent::TurnEnded(_) => {}
+            EngineEvent::GoalChanged(goal) => self.tell_goal(goal.as_ref()),
             event => {
                 if let Some(mut frame) = self.frames.of(event) {
                     match event {
@@ -169,13 +170,27 @@ impl EventLoop<'_> {
                     let ordered = self.compaction.order(event, frame);
                     ordered.iter().for_each(|frame| self.output.write_line(frame));
                 }
-                if let EngineEvent::CompactionEnded { failure } = event
-                    && self.compaction.is_manual
-                {
-                    self.tell_command_compacted(failure.as_deref());
+                match event {
+                    EngineEvent::CompactionEnded { failure } if self.compaction.is_manual => {
+                        self.tell_command_compacted(failure.as_deref());
+                    }
+                    // That one has ended is told as a change.
+                    EngineEvent::GoalChecked { goal, .. } if goal.end.is_none() => self.tell_goal(Some(goal)),
+                    _ => {}
                 }
             }
         }
+    }
+
+    /// Tells what is worked towards, if anything is.
+    fn tell_goal(&mut self, goal: Option<&Goal>) {
+        let known = self.goal.take();
+        self.goal = goal.map(|goal| match known {
+            Some((condition, tokens)) if condition == goal.condition => (condition, tokens),
+            _ => (goal.condition.clone(), self.context.cost.n_tokens()),
+        });
+        let goal = goal.zip(self.goal.as_ref().map(|(_, tokens)| *tokens));
+        self.output.write_line(&self.frames.active_goal(goal));
     }
 
     /// Tells what came of the command that asked for a compaction.

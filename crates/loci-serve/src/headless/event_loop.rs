@@ -94,6 +94,8 @@ pub(super) struct EventLoop<'a> {
     pub(super) flag_models: BTreeMap<String, Value>,
     /// Frames of a compaction that wait for its end.
     pub(super) compaction: CompactionFrames,
+    /// The goal that was told last, and the tokens that were used before it was set.
+    pub(super) goal: Option<(String, u64)>,
     /// Answers that take their time: the id of the request, and what it is told.
     pub(super) answers: JoinSet<(String, Result<Value, String>)>,
 }

@@ -1,7 +1,7 @@
 //! The agent view, goals, side tasks and what is learned from answers, at a real terminal and without one.
 
 use loci_testkit::{Gate, Recorded, Screen, Script, Step};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{World, assert_fine, print, watched};
 
@@ -99,6 +99,16 @@ async fn goal_lets_the_work_go_on_until_it_holds() {
     let goals: Vec<_> = frames.iter().filter(|it| it["subtype"] == "goal_status").collect();
     let states: Vec<_> = goals.iter().map(|it| it["status"].as_str().unwrap_or_default()).collect();
     assert_eq!(states, ["not_yet", "reached"], "{frames:?}");
+    let told: Vec<_> =
+        frames.iter().filter(|it| it["type"] == "active_goal").map(|it| &it["value"]).collect();
+    let told: Vec<_> =
+        told.iter().map(|it| (&it["condition"], &it["iterations"], &it["last_reason"])).collect();
+    let (goal, none) = (json!("the tests pass"), Value::Null);
+    assert_eq!(
+        told,
+        [(&goal, &json!(0), &none), (&goal, &json!(1), &json!("no test was run")), (&none, &none, &none)],
+        "set, looked at, and no more"
+    );
     let main: Vec<Recorded> = world.requests().into_iter().filter(|it| !is_goal_check(it)).collect();
     assert!(has(&main[0], "the tests pass"), "the condition is the directive");
     assert!(has(&main[1], "no test was run"), "the reason is the guidance");
