@@ -3,74 +3,20 @@
 // Usage: client.mjs AGENT [ARGUMENT..]
 // Prints one JSON value a line; the Rust test beside this file compares them. Every line of the agent must fit the schema.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { setImmediate as handled } from "node:timers/promises";
 
 import * as acp from "@agentclientprotocol/sdk";
-import Ajv from "ajv/dist/2020.js";
+import { fromAgent as checked, toAgent } from "./acp_schema.mjs";
 
 const say = (...value) => console.log(JSON.stringify(value));
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// The schema of what an agent may write, from the package itself.
-const entry = createRequire(import.meta.url).resolve("@agentclientprotocol/sdk");
-const schema = JSON.parse(readFileSync(join(dirname(entry), "../../../schema/v1/schema.json"), "utf8"));
-const ajv = new Ajv({ strict: false, validateFormats: false });
-ajv.addSchema(schema, "acp");
-const check = (name, value) => {
-  const fits = ajv.getSchema(`acp#/$defs/${name}`);
-  if (!fits(value)) throw new Error(`${name}: ${JSON.stringify(value)}: ${ajv.errorsText(fits.errors)}`);
-};
-const ANSWERS = {
-  initialize: "InitializeResponse",
-  "session/new": "NewSessionResponse",
-  "session/load": "LoadSessionResponse",
-  "session/list": "ListSessionsResponse",
-  "session/prompt": "PromptResponse",
-  "session/set_mode": "SetSessionModeResponse",
-};
-const PARAMS = {
-  "session/update": "SessionNotification",
-  "session/request_permission": "RequestPermissionRequest",
-  "$/cancel_request": "CancelRequestNotification",
-};
-const asked = new Map();
-const checkLine = (line) => {
-  const message = JSON.parse(line);
-  if (message.method) {
-    if (!PARAMS[message.method]) throw new Error(`not expected: ${line}`);
-    check(PARAMS[message.method], message.params);
-  } else if ("result" in message) {
-    check(ANSWERS[asked.get(message.id)], message.result);
-  } else {
-    throw new Error(`an error: ${line}`);
-  }
-};
-/** Looks at each line that passes. */
-const watch = (onLine) => {
-  let rest = "";
-  return new TransformStream({
-    transform(chunk, controller) {
-      rest += Buffer.from(chunk).toString("utf8");
-      const lines = rest.split("\n");
-      rest = lines.pop();
-      lines.filter((line) => line).forEach(onLine);
-      controller.enqueue(chunk);
-    },
-  });
-};
-
 const [program, ...args] = process.argv.slice(2);
 const agentProcess = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
-const toAgent = watch((line) => {
-  const message = JSON.parse(line);
-  if (message.method && "id" in message) asked.set(message.id, message.method);
-});
 toAgent.readable.pipeTo(Writable.toWeb(agentProcess.stdin));
-const fromAgent = Readable.toWeb(agentProcess.stdout).pipeThrough(watch(checkLine));
+const fromAgent = Readable.toWeb(agentProcess.stdout).pipeThrough(checked());
 const updates = new Map();
 // The library hands an answer over before the updates that it read along with it.
 const take = async (session) => {

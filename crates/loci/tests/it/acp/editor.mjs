@@ -1,13 +1,14 @@
 // Plays an editor that has files, terminals and forms, with the official TypeScript library, and prints what came of it.
 //
 // Usage: editor.mjs AGENT [ARGUMENT..]
-// Prints one JSON value a line; the Rust test beside this file compares them.
+// Prints one JSON value a line; the Rust test beside this file compares them. Every line of the agent must fit the schema.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { setImmediate as handled } from "node:timers/promises";
 
 import * as acp from "@agentclientprotocol/sdk";
+import { fromAgent, toAgent } from "./acp_schema.mjs";
 
 const say = (...value) => console.log(JSON.stringify(value));
 const PICTURE =
@@ -15,7 +16,10 @@ const PICTURE =
 
 const [program, ...args] = process.argv.slice(2);
 const agentProcess = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
-const stream = acp.ndJsonStream(Writable.toWeb(agentProcess.stdin), Readable.toWeb(agentProcess.stdout));
+toAgent.readable.pipeTo(Writable.toWeb(agentProcess.stdin));
+// A login of a kind that there is not is refused.
+const checked = Readable.toWeb(agentProcess.stdout).pipeThrough(fromAgent(["authenticate"]));
+const stream = acp.ndJsonStream(toAgent.writable, checked);
 
 let told = [];
 const seen = { read: [], written: [], terminals: [], asked: [], completed: [] };

@@ -103,6 +103,8 @@ async fn official_typescript_library_takes_the_tour_and_every_line_fits_its_sche
         return eprintln!("skipped: there is no npm on this machine");
     };
     let world = world().await;
+    // It lies beside the clients that import it.
+    node.script(script("acp_schema.mjs"));
     check_tour(&world, &run(&world, node.script(script("client.mjs"))));
 }
 
@@ -138,6 +140,7 @@ async fn official_library_as_an_editor_with_files_terminals_and_forms() {
     let world = World::new(editor_tour()).await;
     world.home.write("a.txt", "linked words\n");
     world.home.write("b.txt", "on disk\n");
+    node.script(script("acp_schema.mjs"));
     let mut command = node.script(script("editor.mjs"));
     command.env("MCP_SERVER", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py"));
     let told = run_with(&world, command, &acp(["--client-terminal"]));
@@ -173,6 +176,44 @@ async fn official_library_as_an_editor_with_files_terminals_and_forms() {
 }
 
 #[tokio::test]
+async fn official_python_library_as_an_editor_with_files_terminals_and_forms() {
+    let packages = ["agent-client-protocol"];
+    let Some(python) = PythonVenv::new(env!("CARGO_TARGET_TMPDIR"), "acp-python", &packages) else {
+        return eprintln!("skipped: there is no python3 on this machine");
+    };
+    let world = World::new(editor_tour()).await;
+    world.home.write("a.txt", "linked words\n");
+    world.home.write("b.txt", "on disk\n");
+    let mut command = python.script(script("editor.py"));
+    command.env("MCP_SERVER", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp_server.py"));
+    let told = run_with(&world, command, &acp(["--client-terminal"]));
+    let told: Vec<String> = told.iter().map(Value::to_string).collect();
+    expect![[r#"
+        ["content","end_turn","Seen."]
+        ["diff","end_turn","not saved","saved"]
+        ["files",["a.txt","b.txt","b.txt"],[["b.txt","saved\n"]]]
+        ["terminal","end_turn",[true]]
+        ["plan",[["Look around","pending"]]]
+        ["forms","end_turn",[["question_1","question_1_other"]]]
+        ["server form","end_turn",[["name"]]]
+        ["page","end_turn",["https://example.com/login?state=1"]]
+        ["completed",["e1"]]
+        ["model",true]
+        ["usage","end_turn",true,"USD"]
+        ["resumed",0]
+        ["fork",-32601]
+        ["extension",-32601]
+        ["listed",1]
+    "#]]
+    .assert_eq(&(told.join("\n") + "\n"));
+    assert_eq!(world.home.read("b.txt"), "on disk\n", "this editor has not saved");
+    let first = world.requests()[0].json["messages"].to_string();
+    for part in ["image/png", "embedded words", "linked words"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+}
+
+#[tokio::test]
 async fn acpx_drives_sessions_from_the_shell() {
     let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "acpx", 22, &["acpx"]) else {
         return eprintln!("skipped: there is no npm on this machine");
@@ -193,4 +234,18 @@ async fn acpx_drives_sessions_from_the_shell() {
     acpx(&["--deny-all", "exec", "make denied"]);
     let is_there = |name: &str| world.home.project().join(name).exists();
     assert_eq!((is_there("allowed"), is_there("denied")), (true, false), "{all}");
+    // A session that it keeps: begun, gone on with by another process, set to another mode, closed.
+    let before = world.home.sessions().len();
+    let (code, _, all) = acpx(&["sessions", "new"]);
+    assert_eq!(code, Some(0), "{all}");
+    for (prompt, answer) in [("say hello", "Hello."), ("one of two", "First.")] {
+        let (code, said, all) = acpx(&["--ttl", "1", "prompt", prompt]);
+        assert_eq!(code, Some(0), "{all}");
+        assert!(said.contains(answer), "{all}");
+    }
+    let (code, _, all) = acpx(&["set-mode", "plan"]);
+    assert_eq!(code, Some(0), "{all}");
+    let (code, _, all) = acpx(&["sessions", "close"]);
+    assert_eq!(code, Some(0), "{all}");
+    assert_eq!(world.home.sessions().len(), before + 1, "both prompts are one session's");
 }
