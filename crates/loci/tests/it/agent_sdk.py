@@ -31,6 +31,7 @@ from claude_agent_sdk import (
     TaskNotificationMessage,
     TaskStartedMessage,
     TaskUpdatedMessage,
+    ToolAnnotations,
     UserMessage,
     create_sdk_mcp_server,
     query,
@@ -183,7 +184,7 @@ async def hooks():
 
 
 async def mcp_in_process():
-    @tool("add", "Adds.", {"a": int, "b": int})
+    @tool("add", "Adds.", {"a": int, "b": int}, annotations=ToolAnnotations(readOnlyHint=True))
     async def add(given):
         say(["called", given])
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
@@ -197,11 +198,30 @@ async def mcp_in_process():
                 show(message)
         status = await client.get_mcp_status()
         say([[it["name"], it["status"]] for it in status["mcpServers"]])
+        say(status["mcpServers"][0]["tools"])
         await client.toggle_mcp_server("calc", False)
         status = await client.get_mcp_status()
         say([[it["name"], it["status"]] for it in status["mcpServers"]])
         await client.toggle_mcp_server("calc", True)
         await client.reconnect_mcp_server("calc")
+
+
+async def deferred():
+    """A hook puts a call off; the run that takes it up lets it run."""
+    decision = "defer"
+
+    async def decide(given, tool_use_id, context):
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}}
+
+    matchers = {"PreToolUse": [HookMatcher(matcher="Bash", hooks=[decide])]}
+    async for message in query(prompt="go", options=options(hooks=matchers)):
+        if isinstance(message, ResultMessage):
+            session, call = message.session_id, message.deferred_tool_use
+            say([message.subtype, message.is_error, call.name, call.input, os.path.exists("made")])
+    decision = "allow"
+    async for message in query(prompt="go on", options=options(hooks=matchers, resume=session)):
+        if isinstance(message, ResultMessage):
+            say([message.result, message.deferred_tool_use, os.path.exists("made")])
 
 
 async def structured():

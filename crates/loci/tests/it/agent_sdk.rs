@@ -217,8 +217,23 @@ async fn sdk_calls_an_in_process_mcp_server() {
         ["called", {"a": 2, "b": 3}]
         ["ResultMessage", "success", false, 2, "Five.", "completed"]
         [["calc", "connected"]]
+        [{"name": "add", "annotations": {"readOnly": true}, "description": "Adds."}]
         [["calc", "disabled"]]
     "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sdk_hook_puts_a_call_off_that_a_later_run_takes_up() {
+    check(
+        [Step::call("Bash", json!({"command": "touch made"})), Step::text("Done."), Step::text("Going on.")],
+        "deferred",
+        expect![[r#"
+            ["success", false, "Bash", {"command": "touch made"}, false]
+            ["Done.", null, true]
+            ["Going on.", null, true]
+        "#]],
     )
     .await;
 }

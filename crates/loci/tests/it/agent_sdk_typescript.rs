@@ -22,7 +22,7 @@ pub(crate) async fn check_in(
     expected: Expect,
 ) -> Option<World> {
     // What is optional brings the program that it usually starts, for every platform.
-    let packages = ["--omit=optional", "@anthropic-ai/claude-agent-sdk"];
+    let packages = ["--omit=optional", "@anthropic-ai/claude-agent-sdk", "typescript@5"];
     let Some(node) = NodePackages::new(env!("CARGO_TARGET_TMPDIR"), "typescript-sdk", 18, &packages) else {
         eprintln!("skipped: there is no npm on this machine");
         return None;

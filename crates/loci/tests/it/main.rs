@@ -5,6 +5,7 @@
 mod accounts;
 mod acp;
 mod agent_sdk;
+mod agent_sdk_types;
 mod agent_sdk_typescript;
 mod agent_sdk_typescript_options;
 mod agents;
