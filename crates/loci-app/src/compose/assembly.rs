@@ -158,13 +158,23 @@ fn max_objections(env: &Env) -> u32 {
     said.and_then(|text| text.trim().parse().ok()).unwrap_or(MOST_OBJECTIONS)
 }
 
+/// The variable that says after how many round trips a run stops.
+const MAX_TURNS: &str = "CLAUDE_CODE_MAX_TURNS";
+
+/// Reads a limit; a run that was to have one does not go on without.
+fn parse_max_turns(text: &str) -> Result<u32, UserError> {
+    let number = text.trim().parse().ok().filter(|most| *most > 0);
+    number.ok_or_else(|| UserError::new(format!("{MAX_TURNS} needs a number above 0, not `{text}`")))
+}
+
 /// Returns how long and how often a turn may go on.
 fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
     let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
     Ok(TurnLimits {
-        max_turns: options.max_turns.or_else(|| {
-            env.vars.non_empty("CLAUDE_CODE_MAX_TURNS").and_then(|text| text.trim().parse().ok())
-        }),
+        max_turns: match options.max_turns {
+            Some(most) => Some(most),
+            None => env.vars.non_empty(MAX_TURNS).map(parse_max_turns).transpose()?,
+        },
         max_budget_usd: options.max_budget_usd,
         max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         retry: RetryPolicy::from_env(env)?,

@@ -148,6 +148,24 @@ async fn safe_mode_has_all_tools_and_nothing_that_people_have_changed() {
 }
 
 #[tokio::test]
+async fn max_turns_of_the_environment_counts_and_one_that_is_no_number_is_refused() {
+    let call = || Step::call("Bash", json!({"command": "ls"}));
+    let world = World::new([call(), call(), Step::text("Done.")]).await;
+    let limited = |limit: &str| print(["--output-format", "json", "hi"]).env("CLAUDE_CODE_MAX_TURNS", limit);
+    let output = world.run(&limited("1"));
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert_eq!(output.json_lines()[0]["subtype"], "error_max_turns");
+    assert_eq!(world.run(&limited("1").args(["--max-turns", "3"])).code, Some(0), "the flag wins");
+    let n_requests = world.requests().len();
+    for bad in ["ten", "0", "-1"] {
+        let output = world.run(&limited(bad));
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{bad}");
+        assert!(output.stderr.contains("CLAUDE_CODE_MAX_TURNS needs a number above 0"), "{output:?}");
+    }
+    assert_eq!(world.requests().len(), n_requests);
+}
+
+#[tokio::test]
 async fn autocompact_flag_is_the_window_of_the_session() {
     let world = World::new([]).await;
     let output = world.print(["/context", "--autocompact", "50k"]);
