@@ -23,7 +23,7 @@ async fn frames_answers_and_hook_inputs_of_a_session_have_their_declared_types()
         .tool("Bash", json!({"command": "touch denied"}))
         .tool("mcp__calc__add", json!({"a": 1}))
         .tool("Read", json!({"file_path": "nothing.txt"}));
-    let steps = [
+    let steps = vec![
         first,
         Step::text("Done."),
         Step::call("Agent", send),

@@ -146,7 +146,7 @@ async fn server_inside_the_client_takes_the_place_of_one_in_a_file() {
 async fn servers_that_settings_forbid_cannot_be_brought_by_a_client() {
     let world = World::new([Step::text("Done.")]).await;
     let denied = json!({"deniedMcpServers": [{"serverName": "s"}, {"serverName": "calc"}]});
-    world.home.write_config("settings.json", &denied.to_string());
+    world.home.write_config("settings.json", denied.to_string());
     let mut session = world.start(&stream([]));
     let initialize = json!({"subtype": "initialize", "sdkMcpServers": ["calc"]});
     session.write_json(&control("init", initialize));
