@@ -66,6 +66,7 @@ pub mod worktree;
 
 pub use cloud::api_provider;
 pub use flag_settings::FlagSettings;
+pub use loci_engine::CurrentWorktree;
 pub use loci_tools::picture_block;
 pub use options::{
     McpOptions, ModelOptions, PermissionOptions, RunOptions, SessionOptions, SessionSource, TextSource,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_core::permission::Mode;
-use loci_engine::{ClientRequests, EditorHost, InitializeRequest, McpConfig};
+use loci_engine::{ClientRequests, CurrentWorktree, EditorHost, InitializeRequest, McpConfig};
 use loci_storage::config::SettingsSources;
 use serde_json::{Map, Value};
 
@@ -85,6 +85,8 @@ pub struct RunOptions {
     pub editor: Option<Arc<dyn EditorHost>>,
     /// Which build this is, for people.
     pub build: Option<String>,
+    /// The worktree that the run is in, shared with its session.
+    pub worktree: CurrentWorktree,
     /// Whether it is the demo: nothing of the person's settings counts, and none is written.
     pub is_demo: bool,
     /// What that client asked for before there was a session.
@@ -158,6 +160,7 @@ impl Default for RunOptions {
             client_requests: ClientRequests::none(),
             editor: None,
             build: None,
+            worktree: CurrentWorktree::default(),
             is_demo: false,
             initialize: None,
             client_agents: Map::new(),

@@ -329,7 +329,7 @@ impl SessionStart {
             let read = resume::read_named(&env, &home, &self.options)?;
             return Ok(StartStep::View(read.map(|read| read.history.path).unwrap_or_default()));
         }
-        let resume = match resume::find(&env, &home, &self.options) {
+        let mut resume = match resume::find(&env, &home, &self.options) {
             Ok(resume) => resume,
             Err(error) => {
                 return match resume::holder(&env, &home, &self.options) {
@@ -342,7 +342,7 @@ impl SessionStart {
             return Ok(StartStep::Ask(StartQuestion::NoCredentials));
         }
         if !self.is_in_worktree
-            && let Some(worktree) = worktree_of_session(&env, &self.options, &resume)
+            && let Some(worktree) = worktree_of_session(&env, &self.options, &mut resume)
         {
             self.is_in_worktree = true;
             // It goes on where it was: with the settings, instructions and files of its own working copy.

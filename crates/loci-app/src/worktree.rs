@@ -1,16 +1,17 @@
-//! Runs in a worktree of their own (`--worktree`), and sessions that go on in the one they were in.
+//! Runs in a worktree of their own (`--worktree`), sessions that go on in the one they were in, and what becomes of a
+//! worktree when the person at the terminal leaves.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use loci_core::hooks::{CommonInput, EventInput, HookEvent, HookInput};
+use loci_core::hooks::{CommonInput, EventInput, HookDecision, HookEvent, HookInput};
 use loci_core::ids::SessionId;
 use loci_core::slug_words::slug_words;
 use loci_engine::{HookTrialWorld, try_hooks};
 use loci_settings::WorktreeSettings;
 use loci_stdx::Env;
-use loci_storage::project::main_checkout;
 use loci_storage::worktree::{
-    WorktreeBase, WorktreeOptions, create_worktree, open_worktree, parse_worktree_name,
+    Worktree, WorktreeBase, WorktreeChanges, WorktreeOptions, WorktreeSession, create_worktree,
+    hook_worktree, is_worktree_place, open_worktree, parse_worktree_name, remove_worktree, worktree_changes,
 };
 
 use crate::child_env::child_env;
@@ -47,19 +48,81 @@ pub fn enter_worktree(env: &Env, options: &RunOptions, asked: &str) -> Result<En
                 "Run `loci` here once and answer its question, or look at it and run `loci config trust`.",
             ));
     }
-    let path = match run.hooks.config.has(HookEvent::WorktreeCreate) {
+    let worktree = match run.hooks.config.has(HookEvent::WorktreeCreate) {
         true => made_by_hook(&run, &name)?,
         false => {
             let mut made = worktree_options(&run.settings.worktree);
             made.base = base.unwrap_or(made.base);
-            create_worktree(&run.env, &env.cwd, &name, &made).map_err(failed)?.path
+            create_worktree(&run.env, &env.cwd, &name, &made).map_err(failed)?
         }
     };
-    Ok(Env { cwd: path, ..env.clone() })
+    let cwd = worktree.path.clone();
+    options.worktree.enter(env, WorktreeSession { worktree, original: env.cwd.clone() });
+    Ok(Env { cwd, ..env.clone() })
+}
+
+/// What a session leaves behind that was in a worktree when the person left.
+pub struct LeftBehind {
+    session: WorktreeSession,
+    /// What the worktree has that is nowhere else; nothing where that cannot be told.
+    pub changes: Option<WorktreeChanges>,
+}
+
+impl LeftBehind {
+    /// Takes the worktree that the session of a run was in; none where it was in none, or in one that it is not to remove.
+    pub fn take(env: &Env, options: &RunOptions) -> Option<Self> {
+        let session =
+            options.worktree.leave().filter(|it| it.worktree.is_ours() && it.worktree.path.is_dir())?;
+        let changes = match session.worktree.is_hooks {
+            true => None,
+            false => worktree_changes(env, &session.worktree).ok(),
+        };
+        Some(Self { session, changes })
+    }
+
+    /// Tells whether nothing would be lost with it.
+    pub fn is_empty(&self) -> bool {
+        self.changes.as_ref().is_some_and(WorktreeChanges::is_empty)
+    }
+
+    /// Returns the worktree.
+    pub fn worktree(&self) -> &Worktree {
+        &self.session.worktree
+    }
+
+    /// Removes it, whatever is in it, and tells hooks; what a hook made, a hook removes. Returns the reference that keeps
+    /// what was in it.
+    pub fn remove(&self, env: &Env, options: &RunOptions) -> Result<Option<String>, UserError> {
+        let WorktreeSession { worktree, original } = &self.session;
+        let env = Env { cwd: original.clone(), ..env.clone() };
+        let kept = match worktree.is_hooks {
+            true => None,
+            false => {
+                let removed = remove_worktree(&env, worktree, !self.is_empty());
+                removed.map_err(|error| UserError::from_error(&error))?.kept_as
+            }
+        };
+        let run = RunSettings::load(&env, options)?;
+        if run.hooks.config.has(HookEvent::WorktreeRemove) {
+            try_hook(&run, EventInput::WorktreeRemove { worktree_path: worktree.path.clone() })?;
+        }
+        Ok(kept)
+    }
 }
 
 /// Has the user's hook make a working copy.
-fn made_by_hook(run: &RunSettings, name: &str) -> Result<PathBuf, UserError> {
+fn made_by_hook(run: &RunSettings, name: &str) -> Result<Worktree, UserError> {
+    let decision = try_hook(run, EventInput::WorktreeCreate { name: name.to_owned() })?;
+    let failed = |why: &str| UserError::new(format!("The WorktreeCreate hook made no worktree: {why}"));
+    match (decision.block, decision.worktree) {
+        (Some(why), _) => Err(failed(&why)),
+        (None, None) => Err(failed(decision.messages.first().map_or("it printed no path", String::as_str))),
+        (None, Some(path)) => hook_worktree(&run.env.cwd, name, Path::new(&path)).map_err(|why| failed(&why)),
+    }
+}
+
+/// Runs hooks where there is no session.
+fn try_hook(run: &RunSettings, event: EventInput) -> Result<HookDecision, UserError> {
     let id = SessionId::parse(&run.env.random.uuid_v4().to_string())
         .map_err(|error| UserError::from_error(&error))?;
     let input = HookInput {
@@ -69,7 +132,7 @@ fn made_by_hook(run: &RunSettings, name: &str) -> Result<PathBuf, UserError> {
             cwd: run.env.cwd.clone(),
             ..CommonInput::default()
         },
-        event: EventInput::WorktreeCreate { name: name.to_owned() },
+        event,
     };
     let world = HookTrialWorld {
         sandbox_maker: Some(sandbox_maker(run, id.as_str())),
@@ -81,41 +144,34 @@ fn made_by_hook(run: &RunSettings, name: &str) -> Result<PathBuf, UserError> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
-        runtime.map_err(|error| UserError::new(format!("Failed to run the WorktreeCreate hook: {error}")))?;
-    let decision = runtime.block_on(try_hooks(run.hooks.config.clone(), world, input, None)).decision;
-    let failed = |why: &str| UserError::new(format!("The WorktreeCreate hook made no worktree: {why}"));
-    match (decision.block, decision.worktree) {
-        (Some(why), _) => Err(failed(&why)),
-        (None, None) => Err(failed(decision.messages.first().map_or("it printed no path", String::as_str))),
-        (None, Some(path)) => {
-            let path = run.env.cwd.join(path);
-            check_hook_path(&run.env.cwd, &path).map_err(|why| failed(&why))?;
-            path.canonicalize().map_err(|error| failed(&format!("`{}`: {error}", path.display())))
-        }
-    }
+        runtime.map_err(|error| UserError::new(format!("Failed to run the worktree hooks: {error}")))?;
+    Ok(runtime.block_on(try_hooks(run.hooks.config.clone(), world, input, None)).decision)
 }
 
-/// Refuses a path that steps or symlinks of the repository could have led elsewhere.
-fn check_hook_path(cwd: &Path, path: &Path) -> Result<(), String> {
-    if path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir)) {
-        return Err(format!("`{}` has steps in it that lead elsewhere", path.display()));
-    }
-    let root = main_checkout(cwd).unwrap_or_else(|| cwd.to_owned());
-    let below = path.ancestors().take_while(|dir| dir.starts_with(&root) && *dir != root);
-    match below.filter(|dir| dir.is_symlink()).last() {
-        Some(link) => Err(format!("`{}` is a symlink", link.display())),
-        None if !path.is_dir() => Err(format!("`{}` is no directory", path.display())),
-        None => Ok(()),
-    }
-}
-
-/// Returns the worktree that a session was in last, when it is another working copy of the repository at hand; the
-/// session goes on there. A fork begins where it is made.
-pub fn worktree_of_session(env: &Env, options: &RunOptions, resume: &Resume) -> Option<PathBuf> {
+/// Has a session that was in a worktree go on in it. Returns the worktree where that is another place than the one at
+/// hand; what is gone is told. A fork begins where it is made.
+pub fn worktree_of_session(env: &Env, options: &RunOptions, resume: &mut Resume) -> Option<PathBuf> {
     let cwd: String = resume.history.path.last()?.fields().read("cwd")?;
     let cwd = Path::new(&cwd);
-    if options.session.is_fork || cwd == env.cwd || !cwd.is_absolute() {
+    if options.session.is_fork || !cwd.is_absolute() {
         return None;
     }
-    open_worktree(env, &env.cwd, cwd).map(|found| found.path)
+    let is_here = cwd == env.cwd;
+    if is_here && !is_worktree_place(cwd) {
+        return None;
+    }
+    let Some(worktree) = open_worktree(env, &env.cwd, cwd) else {
+        if !cwd.exists() && is_worktree_place(cwd) {
+            resume.warnings.push(format!(
+                "The worktree `{}` of this session is gone; it goes on in `{}`",
+                cwd.display(),
+                env.cwd.display()
+            ));
+        }
+        return None;
+    };
+    let original = if is_here { worktree.main.clone() } else { env.cwd.clone() };
+    let path = worktree.path.clone();
+    options.worktree.enter(env, WorktreeSession { worktree, original });
+    (!is_here).then_some(path)
 }

@@ -40,6 +40,7 @@ use crate::plan::PlanConfig;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use crate::turn::StructuredAnswerRule;
+use crate::worktrees::CurrentWorktree;
 
 /// What a session is started with.
 pub struct SessionConfig {
@@ -117,6 +118,8 @@ pub struct SessionConfig {
     pub plans: PlanConfig,
     /// How working copies are made.
     pub worktree: WorktreeOptions,
+    /// The working copy that the session begins in, and then the one that it is in.
+    pub current_worktree: CurrentWorktree,
     /// What is done beside the conversation.
     pub background: BackgroundConfig,
     /// The agents that can be sent out.

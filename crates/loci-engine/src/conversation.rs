@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use loci_core::entry::Entry;
 use loci_core::message::Message;
-use loci_core::permission::Mode;
+use loci_core::permission::{Isolation, Mode};
 use loci_core::tool::PathEffect;
 use loci_stdx::Env;
 use loci_storage::memory::Author;
@@ -175,6 +175,8 @@ pub(crate) struct AgentLimits {
     pub(crate) mode: Option<Mode>,
     /// Where it keeps memories of its own.
     pub(crate) memory_dir: Option<PathBuf>,
+    /// The worktree that keeps it apart, where it or whoever sent it out has one.
+    pub(crate) isolation: Option<Isolation>,
     /// What the skill that it was given changes about its turns.
     pub(crate) grants: TurnGrants,
 }

@@ -115,3 +115,4 @@ pub use slash_command::{
 pub use snapshot::SessionSnapshot;
 pub use state::{StateEffects, change, change_identity, connect};
 pub use timeline::{SpanKind, TimelineSpan, TurnTimeline};
+pub use worktrees::CurrentWorktree;

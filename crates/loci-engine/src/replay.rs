@@ -244,6 +244,7 @@ impl Player {
             memory: None,
             plans: crate::plan::PlanConfig::default(),
             worktree: loci_storage::worktree::WorktreeOptions::default(),
+            current_worktree: crate::worktrees::CurrentWorktree::default(),
             agents: AgentsConfig::default(),
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },

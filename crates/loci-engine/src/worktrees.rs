@@ -1,15 +1,17 @@
 //! Working copies of a session: made by a hook or by git, entered and left.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::app_state::AppState;
 use loci_core::hooks::EventInput;
+use loci_core::permission::Isolation;
 use loci_core::slug_words::slug_words;
 use loci_stdx::{Env, Store};
 use loci_storage::worktree::{
-    RemovedWorktree, Worktree, WorktreeOptions, WorktreeRemovalError, create_worktree, open_worktree,
-    remove_worktree,
+    RemovedWorktree, Worktree, WorktreeOptions, WorktreeRemovalError, WorktreeSession, WorktreeUse,
+    create_worktree, hook_worktree, open_worktree, remove_worktree, use_worktree,
 };
 use loci_tools::{EnteredWorktree, LeftWorktree, Workspace, WorktreeRequest};
 use serde_json::{Value, json};
@@ -25,15 +27,46 @@ pub(crate) struct WorktreeService {
     hooks: HookService,
     options: WorktreeOptions,
     state: Arc<Store<AppState>>,
-    /// The copy that the session has entered; held to look or to change it.
-    entered: Mutex<Option<Entered>>,
+    current: CurrentWorktree,
 }
 
-#[derive(Clone)]
-struct Entered {
-    worktree: Worktree,
-    /// Where the session was before the first one.
-    original: PathBuf,
+/// The working copy that the session of a run is in, shared with whoever looks after it when the run ends.
+#[derive(Clone, Default)]
+pub struct CurrentWorktree {
+    /// Held to look or to change it.
+    inside: Arc<Mutex<Option<Inside>>>,
+    /// Whether the session has a name. The state of the session knows, but must not outlive it.
+    is_named: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    session: WorktreeSession,
+    /// Keeps others from removing it.
+    _in_use: Option<WorktreeUse>,
+}
+
+impl CurrentWorktree {
+    /// Returns the copy; none while the session is in none.
+    pub fn get(&self) -> Option<WorktreeSession> {
+        lock(&self.inside).as_ref().map(|inside| inside.session.clone())
+    }
+
+    /// Tells whether the session that is in it has a name.
+    pub fn is_of_named_session(&self) -> bool {
+        self.is_named.load(Ordering::Relaxed)
+    }
+
+    /// The session is in a copy from now on.
+    pub fn enter(&self, env: &Env, session: WorktreeSession) {
+        let in_use = use_worktree(env, &session.worktree);
+        *lock(&self.inside) = Some(Inside { session, _in_use: in_use });
+    }
+
+    /// The session is in none any more; returns the one that it was in.
+    pub fn leave(&self) -> Option<WorktreeSession> {
+        lock(&self.inside).take().map(|inside| inside.session)
+    }
 }
 
 impl WorktreeService {
@@ -42,18 +75,22 @@ impl WorktreeService {
         hooks: HookService,
         options: WorktreeOptions,
         state: Arc<Store<AppState>>,
+        current: CurrentWorktree,
     ) -> Self {
-        Self { env, hooks, options, state, entered: Mutex::default() }
+        // A session that takes another's place begins where the run did, wherever the other one had gone.
+        if current.get().is_some_and(|it| it.worktree.path != env.cwd) {
+            current.leave();
+        }
+        current.is_named.store(state.get().session.title.is_some(), Ordering::Relaxed);
+        Self { env, hooks, options, state, current }
     }
 
     /// Makes a working copy for whoever works at `moment.cwd`: by the user's hook, where there is one, else by git.
     pub(crate) async fn create(&self, name: String, moment: HookMoment) -> Result<Worktree, String> {
         let cwd = moment.cwd.clone();
         if let Some(made) = self.hooks.create_worktree(name.clone(), moment).await {
-            let path = made.map_err(|why| format!("The WorktreeCreate hook made no worktree: {why}"))?;
-            let path = path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))?;
-            let made = Worktree { name, path, main: cwd, branch: None, base: None, is_reused: false };
-            return if made.path.is_dir() { Ok(made) } else { Err("the hook made no directory".to_owned()) };
+            let made = made.and_then(|path| hook_worktree(&cwd, &name, &path));
+            return made.map_err(|why| format!("The WorktreeCreate hook made no worktree: {why}"));
         }
         let (env, options) = (self.env.clone(), self.options.clone());
         let make = move || create_worktree(&env, &cwd, &name, &options).map_err(|error| with_cause(&error));
@@ -68,9 +105,9 @@ impl WorktreeService {
         moment: HookMoment,
     ) -> Result<RemovedWorktree, WorktreeRemovalError> {
         let (worktree_path, main) = (worktree.path.clone(), worktree.main.clone());
-        let removed = match worktree.base {
-            None => RemovedWorktree::default(),
-            Some(_) => {
+        let removed = match worktree.is_hooks {
+            true => RemovedWorktree::default(),
+            false => {
                 let env = self.env.clone();
                 let remove = move || remove_worktree(&env, &worktree, discards);
                 let done = tokio::task::spawn_blocking(remove).await;
@@ -90,7 +127,7 @@ impl WorktreeService {
         moment: HookMoment,
     ) -> Result<EnteredWorktree, String> {
         let here = lock(place).project.clone();
-        let before = lock(&self.entered).clone();
+        let before = self.current.get();
         let worktree = match wish {
             WorktreeRequest::New(_) if before.is_some() => {
                 return Err(
@@ -112,8 +149,17 @@ impl WorktreeService {
         };
         self.move_to(place, &worktree.path);
         let original = before.map_or(here, |before| before.original);
-        *lock(&self.entered) = Some(Entered { worktree, original });
+        self.note_entered(WorktreeSession { worktree, original }).await;
         Ok(entered)
+    }
+
+    /// Notes that the session is in a copy, for others and for itself.
+    async fn note_entered(&self, session: WorktreeSession) {
+        let (current, env) = (self.current.clone(), self.env.clone());
+        let noted = tokio::task::spawn_blocking(move || current.enter(&env, session)).await;
+        if let Err(error) = noted {
+            tracing::debug!(target: "loci::worktrees", %error, "a worktree is not noted as entered");
+        }
     }
 
     async fn open(&self, here: &Path, path: PathBuf) -> Result<Worktree, String> {
@@ -131,24 +177,30 @@ impl WorktreeService {
         discards: bool,
         moment: HookMoment,
     ) -> Result<LeftWorktree, String> {
-        let Some(Entered { worktree, original }) = lock(&self.entered).clone() else {
+        let Some(session) = self.current.get() else {
             return Err("The session has entered no worktree, so there is none to leave.".to_owned());
         };
+        if removes && !session.worktree.is_ours() {
+            return Err(format!(
+                "The worktree `{}` was not made here, so it is not removed. Leave it with the action `keep`.",
+                session.worktree.path.display()
+            ));
+        }
+        // Its own use does not keep it from being removed.
+        self.current.leave();
         let removed = match removes {
-            false => RemovedWorktree::default(),
-            true => match self.remove(worktree.clone(), discards, moment).await {
-                Ok(removed) => removed,
-                Err(error @ WorktreeRemovalError::WouldLose(_)) => {
-                    return Err(format!(
-                        "{error}. Commit or push what is needed, keep the worktree, or, if the user says so, set \
-                         `discard_changes`."
-                    ));
-                }
-                Err(error @ WorktreeRemovalError::Git(_)) => return Err(error.to_string()),
-            },
+            false => Ok(RemovedWorktree::default()),
+            true => self.remove(session.worktree.clone(), discards, moment).await,
         };
+        let removed = match removed {
+            Ok(removed) => removed,
+            Err(error) => {
+                self.note_entered(session).await;
+                return Err(removal_error(&error));
+            }
+        };
+        let WorktreeSession { worktree, original } = session;
         self.move_to(place, &original);
-        lock(&self.entered).take();
         Ok(LeftWorktree {
             path: worktree.path,
             branch: worktree.branch,
@@ -159,14 +211,20 @@ impl WorktreeService {
         })
     }
 
-    /// Tells whether the session is in a worktree.
-    pub(crate) fn is_entered(&self) -> bool {
-        lock(&self.entered).is_some()
+    /// Notes that the session has got a name.
+    pub(crate) fn note_named(&self) {
+        self.current.is_named.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns what keeps the session apart from the checkout that it came from, while it is in a worktree.
+    pub(crate) fn isolation(&self) -> Option<Isolation> {
+        let WorktreeSession { worktree, .. } = self.current.get()?;
+        Isolation::new(&worktree.path, &worktree.main)
     }
 
     /// Returns what the transcript says of the copy that the session is in.
     pub(crate) fn record(&self) -> Value {
-        let Some(Entered { worktree, original }) = lock(&self.entered).clone() else { return Value::Null };
+        let Some(WorktreeSession { worktree, original }) = self.current.get() else { return Value::Null };
         json!({
             "originalCwd": original,
             "worktreePath": worktree.path,
@@ -187,6 +245,17 @@ impl WorktreeService {
             let dirs = &mut state.permission.rulebook.dirs;
             dirs.iter_mut().filter(|dir| **dir == from).for_each(|dir| *dir = to.to_owned());
         });
+    }
+}
+
+/// Says why a worktree was not removed, and what can be done.
+fn removal_error(error: &WorktreeRemovalError) -> String {
+    match error {
+        WorktreeRemovalError::WouldLose(_) => format!(
+            "{error}. Commit or push what is needed, keep the worktree, or, if the user says so, set `discard_changes`."
+        ),
+        WorktreeRemovalError::InUse(_) => format!("{error}. Leave it with the action `keep`."),
+        WorktreeRemovalError::Git(_) => error.to_string(),
     }
 }
 

@@ -12,10 +12,12 @@
 //! 2. A worktree that is removed had nothing in it that is nowhere else: no changed or untracked file, no commit that no
 //!    other branch or remote has. Where somebody wants it gone all the same, a commit keeps what was there.
 //! 3. While an agent works in a copy, it is locked (`git worktree lock`); a process that is gone holds no lock.
-//! 4. Neither hooks nor filters of the repository's own configuration are run.
+//! 4. A copy that a session is in is not removed by another (`in_use`).
+//! 5. Neither hooks nor filters of the repository's own configuration are run.
 
 pub(crate) mod git;
 mod hold;
+mod in_use;
 mod include;
 mod remove;
 mod survey;
@@ -34,6 +36,7 @@ use crate::project::main_checkout;
 use git::WorktreeGit;
 
 pub use hold::{hold_worktree, release_worktree};
+pub use in_use::{WorktreeUse, use_worktree};
 pub use survey::{
     AGENT_WORKTREE_PREFIX, SurveyedWorktree, WorktreeState, survey_worktrees, sweep_agent_worktrees,
 };
@@ -58,10 +61,29 @@ pub struct Worktree {
     pub main: PathBuf,
     /// Its branch, where git made it.
     pub branch: Option<String>,
-    /// The commit that it began with.
+    /// The commit that it began with, where it was made just now: of one that was there, only other branches and remotes
+    /// say which commits are not its own.
     pub base: Option<String>,
     /// Whether it was there already.
     pub is_reused: bool,
+    /// Whether a hook made it in git's place; what is in it is the hook's to know.
+    pub is_hooks: bool,
+}
+
+impl Worktree {
+    /// Tells whether loci, or a hook in its place, made it. What people made is theirs to remove.
+    pub fn is_ours(&self) -> bool {
+        self.is_hooks || self.path.parent() == Some(self.main.join(DIR).as_path())
+    }
+}
+
+/// A working copy that a session is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeSession {
+    /// The copy.
+    pub worktree: Worktree,
+    /// Where the session was before it entered its first one.
+    pub original: PathBuf,
 }
 
 /// How working copies are made (`worktree.*` of the settings).
@@ -172,6 +194,7 @@ pub fn create_worktree(
         branch: Some(branch),
         base: Some(base),
         is_reused: false,
+        is_hooks: false,
     };
     check_out_sparse(env, &made, &options.sparse_paths)?;
     include::link_directories(&made, &options.symlink_directories)?;
@@ -192,12 +215,56 @@ pub fn open_worktree(env: &Env, cwd: &Path, path: &Path) -> Option<Worktree> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     (top == path).then(|| Worktree {
         branch: git.read(&["symbolic-ref", "--quiet", "--short", "HEAD"]).ok(),
-        base: git.read(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).ok(),
+        base: None,
         name,
         path,
         main,
         is_reused: true,
+        is_hooks: false,
     })
+}
+
+/// Returns the working copy that a hook says it has made for whoever works at `cwd`. One that steps or symlinks of the
+/// repository could have led elsewhere is refused, and so is one that the checkout itself lies in.
+pub fn hook_worktree(cwd: &Path, name: &str, path: &Path) -> Result<Worktree, String> {
+    if path.is_absolute()
+        && path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
+    {
+        return Err(format!("`{}` has steps in it that lead elsewhere", path.display()));
+    }
+    let path = normal(&cwd.join(path));
+    let main = main_checkout(cwd).unwrap_or_else(|| cwd.to_owned());
+    let below = path.ancestors().take_while(|dir| dir.starts_with(&main) && **dir != main);
+    if let Some(link) = below.filter(|dir| dir.is_symlink()).last() {
+        return Err(format!("`{}` is a symlink", link.display()));
+    }
+    let real = path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))?;
+    if !real.is_dir() {
+        return Err(format!("`{}` is no directory", path.display()));
+    }
+    if main.starts_with(&real) {
+        return Err(format!("`{}` is the checkout itself, or around it", path.display()));
+    }
+    let (name, branch, base) = (name.to_owned(), None, None);
+    Ok(Worktree { name, path: real, main, branch, base, is_reused: false, is_hooks: true })
+}
+
+/// Takes steps (`.`, `..`) out of an absolute path.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(out.pop()),
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Tells whether a path is where a working copy of ours would be, whether or not there is one.
+pub fn is_worktree_place(path: &Path) -> bool {
+    path.parent().is_some_and(|dir| dir.ends_with(DIR))
 }
 
 /// Tells whether a path lies where the working copies of a repository do.
@@ -227,9 +294,7 @@ fn reopen(
             drop(here.run(&["merge", "--ff-only", "--quiet", &base]));
         }
     }
-    let here = WorktreeGit::new(&git.env, &found.path);
-    let base = here.read(&["rev-parse", "HEAD"]).ok();
-    Ok(Worktree { name: name.to_owned(), base, ..found })
+    Ok(Worktree { name: name.to_owned(), ..found })
 }
 
 fn add(

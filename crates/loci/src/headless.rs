@@ -68,7 +68,7 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
         Err(user_error) if args.continues() => return report(&run.env, &args, prompt, user_error),
         Err(user_error) => return Err(user_error),
     };
-    if let Some(worktree) = worktree_of_session(&run.env, &options, &resume) {
+    if let Some(worktree) = worktree_of_session(&run.env, &options, &mut resume) {
         // It goes on where it was: with the settings, instructions and files of its own working copy.
         options.session.source = SessionSource::Named(resume.place.id().to_string());
         drop(resume);

@@ -19,6 +19,7 @@ use crate::args::{Args, DemoArgs};
 use crate::background;
 use crate::demo;
 use crate::headless::trace_options;
+use crate::worktree_end;
 
 /// Runs the terminal interface and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
@@ -59,6 +60,10 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         let told = background::start(&env, run)?;
         // Nobody is left to tell when stderr is gone.
         drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(&told)));
+    }
+    // Whoever was told to end by a signal has nobody to ask.
+    if end.background.is_none() && end.code < 128 {
+        worktree_end::settle(&env, &options);
     }
     match end.plays_demo {
         true => demo::run(&env, &DemoArgs { fast: false }),

@@ -35,6 +35,7 @@ mod serve;
 mod sessions;
 mod skills;
 mod stats;
+mod worktree_end;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -69,6 +69,7 @@ impl Args {
             client_requests: ClientRequests::none(),
             editor: None,
             build: Some(crate::build_info::describe()),
+            worktree: loci_app::CurrentWorktree::default(),
             is_demo: false,
             initialize: None,
             client_agents: serde_json::Map::new(),

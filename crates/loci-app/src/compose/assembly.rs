@@ -117,6 +117,7 @@ pub(super) fn assemble(
         skills,
         plans,
         worktree: worktree_options(&settings.worktree),
+        current_worktree: options.worktree.clone(),
         background: background_config(&env, options, &settings, is_bare, memory.as_ref()),
         memory: memory
             .map(|memory| SessionMemory { journal: memory.journal, shows_team: instructions.is_trusted() }),

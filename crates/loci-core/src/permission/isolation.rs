@@ -1,4 +1,5 @@
 //! What works in a worktree leaves the main checkout alone: nothing there is changed, and no command goes there to work.
+//! A command line of which nobody can say where it would work is not run at all.
 //!
 //! Held by whatever rules, modes and people allow: two who edit one file at once is what a worktree is there to prevent.
 
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Decision, Reason, Rulebook, Verdict};
 use crate::path::{is_inside, normalise};
-use crate::tool::{CallEffects, CommandEffect, PathEffect};
+use crate::tool::{ASKS_OUTSIDE, CallEffects, CommandEffect, HOLE, PathEffect, Unclear};
 
 /// A worktree, and the checkout that is not to be touched from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,12 @@ pub struct Isolation {
 const SHARED: [&str; 2] = [".claude/agent-memory", ".claude/agent-memory-local"];
 
 impl Isolation {
+    /// Returns the isolation of a worktree, wherever it lies; none where it is the checkout itself, or around it.
+    pub fn new(worktree: &Path, main: &Path) -> Option<Self> {
+        let is_apart = !is_inside(main, worktree);
+        is_apart.then(|| Self { worktree: worktree.to_owned(), main: main.to_owned() })
+    }
+
     /// Returns the isolation of a worktree where loci makes them: `<main>/.claude/worktrees/<name>`.
     pub fn of_worktree(worktree: &Path) -> Option<Self> {
         let dir = worktree.parent().filter(|dir| dir.ends_with(".claude/worktrees"))?;
@@ -60,9 +67,34 @@ pub(super) fn outside_worktree(effects: &CallEffects, book: &Rulebook) -> Option
     let changed = changed.next().map(|path| path.requested.clone());
     let cwd = if is_inside(&book.cwd, &isolation.worktree) { &book.cwd } else { &isolation.worktree };
     let entered = || effects.commands.iter().find_map(|command| isolation.entered(command, cwd));
-    let path = changed.or_else(entered)?;
     let worktree = isolation.worktree.clone();
-    Some(Decision { verdict: Verdict::Deny, reason: Reason::OutsideWorktree { path, worktree } })
+    let reason = match changed.or_else(entered) {
+        Some(path) => Reason::OutsideWorktree { path, worktree },
+        None => Reason::UnclearInWorktree { what: untraceable(effects)?, worktree },
+    };
+    Some(Decision { verdict: Verdict::Deny, reason })
+}
+
+/// Returns what of a command line only the run will tell, where it decides what is changed, or where.
+fn untraceable(effects: &CallEffects) -> Option<String> {
+    if effects.commands.is_empty() {
+        return None;
+    }
+    let unknown = effects.unknown.iter().find(|what| *what != ASKS_OUTSIDE).cloned();
+    let unclear = || {
+        effects.unclear.iter().find_map(|path| match path {
+            Unclear::Write(text) => Some(format!("where it writes is only known when it runs: {text}")),
+            Unclear::Read(_) => None,
+        })
+    };
+    let hidden = || {
+        let goes_anywhere = |command: &CommandEffect| {
+            command.readings.iter().flat_map(|reading| directories(reading)).any(|dir| dir.contains(HOLE))
+        };
+        let command = effects.commands.iter().find(|it| it.runs_unknown || goes_anywhere(it))?;
+        Some(format!("what it runs, or where, is only known when it runs: {}", command.text))
+    };
+    unknown.or_else(unclear).or_else(hidden)
 }
 
 /// Returns the directories that a simple command goes to, or has git work in, as they are written.
@@ -119,6 +151,7 @@ mod tests {
     fn refused(effects: &CallEffects) -> Option<String> {
         match outside_worktree(effects, &book())?.reason {
             Reason::OutsideWorktree { path, .. } => Some(path.display().to_string()),
+            Reason::UnclearInWorktree { what, .. } => Some(what),
             other => panic!("{other:?}"),
         }
     }
@@ -169,6 +202,41 @@ mod tests {
                 CallEffects { commands: vec![CommandEffect::plain(command)], ..CallEffects::default() };
             assert_eq!(refused(&effects).is_some(), is_refused, "{command}");
         }
+    }
+
+    #[test]
+    fn command_that_cannot_be_traced_is_refused_in_a_worktree_alone() {
+        let plain = |command: &str| CallEffects {
+            commands: vec![CommandEffect::plain(command)],
+            ..CallEffects::default()
+        };
+        let unknown = |what: &str| CallEffects { unknown: vec![what.to_owned()], ..plain("x") };
+        let unclear = |path: Unclear| CallEffects { unclear: vec![path], ..plain("x") };
+        let hidden = CommandEffect { runs_unknown: true, ..CommandEffect::plain("$CMD all") };
+        let hidden = CallEffects { commands: vec![hidden], ..CallEffects::default() };
+        for (effects, is_refused) in [
+            (plain("cargo test"), false),
+            (plain("cd \0/src"), true),
+            (plain("git -C \0 status"), true),
+            (plain("echo $HOME"), false),
+            (unknown("a line that two parsers read differently"), true),
+            (unknown(ASKS_OUTSIDE), false),
+            (unclear(Unclear::Write("$OUT".to_owned())), true),
+            (unclear(Unclear::Read("$IN".to_owned())), false),
+            (hidden, true),
+            (CallEffects::unknown("it may discard the work in the worktree"), false),
+        ] {
+            assert_eq!(refused(&effects).is_some(), is_refused, "{effects:?}");
+            assert_eq!(outside_worktree(&effects, &Rulebook::default()), None);
+        }
+    }
+
+    #[test]
+    fn worktree_elsewhere_leaves_its_checkout_alone_and_one_around_it_is_none() {
+        let at = |worktree: &str| Isolation::new(Path::new(worktree), Path::new("/p"));
+        let elsewhere = at("/copies/one").unwrap();
+        assert!(elsewhere.holds(Path::new("/p/src/a.rs")) && !elsewhere.holds(Path::new("/copies/one/a.rs")));
+        assert_eq!((at("/"), at("/p")), (None, None));
     }
 
     #[test]

@@ -50,6 +50,13 @@ pub enum Reason {
         /// Where the work is to be done.
         worktree: PathBuf,
     },
+    /// Nobody can say that it stays in the worktree.
+    UnclearInWorktree {
+        /// What only the run will tell.
+        what: String,
+        /// Where the work is to be done.
+        worktree: PathBuf,
+    },
     /// It would move the session, and what that may write to, to another place.
     SessionMove(PathBuf),
     /// It reads or writes a path that is only known when the command runs.
@@ -77,7 +84,9 @@ impl Reason {
             | Self::PrivateHost(_)
             | Self::CarriesData(_)
             | Self::SessionMove(_) => "safetyCheck",
-            Self::OutsideDirectories(_) | Self::OutsideWorktree { .. } => "workingDir",
+            Self::OutsideDirectories(_) | Self::OutsideWorktree { .. } | Self::UnclearInWorktree { .. } => {
+                "workingDir"
+            }
             Self::ReadOnly
             | Self::Sandbox
             | Self::Plan(_)
@@ -148,6 +157,12 @@ impl fmt::Display for Reason {
                 f,
                 "`{}` belongs to the main checkout, and this conversation works in the worktree `{}`: use the path below that",
                 path.display(),
+                worktree.display()
+            ),
+            Self::UnclearInWorktree { what, worktree } => write!(
+                f,
+                "nobody can say that it stays in the worktree `{}`: {what}. Write it as plain, separate commands with paths \
+                 below that",
                 worktree.display()
             ),
             Self::SessionMove(path) => write!(

@@ -122,7 +122,9 @@ impl AgentService {
             ctx: Arc::clone(ctx),
         });
         let grants = std::mem::take(&mut plan.grants);
-        conversation.set_agent_limits(AgentLimits { mode: plan.mode, memory_dir: memory, grants }, work);
+        let isolation = plan.isolation.clone();
+        let limits = AgentLimits { mode: plan.mode, memory_dir: memory, isolation, grants };
+        conversation.set_agent_limits(limits, work);
         Ok(conversation)
     }
 

@@ -48,6 +48,7 @@ impl ConversationHost {
             depth: agent.map_or(0, |agent| agent.depth),
             agent: agent.map(|agent| agent.id.clone()),
             place: self.workspace(),
+            isolation: live.and_then(|live| live.isolation()),
         })
     }
 

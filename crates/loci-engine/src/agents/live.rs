@@ -1,10 +1,11 @@
 //! An agent of this process: what it is to hear, and how it gets on, for whoever looks on.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use loci_core::ids::AgentId;
+use loci_core::permission::Isolation;
 use loci_core::usage::Usage;
 use loci_stdx::Timestamp;
 use tokio::sync::Notify;
@@ -59,6 +60,8 @@ pub(crate) struct LiveAgent {
     is_stopped_by_person: AtomicBool,
     /// How it gets on; held to look or to add a sample.
     progress: Mutex<AgentAtWork>,
+    /// The worktree that keeps it apart, once it has one.
+    isolation: OnceLock<Isolation>,
 }
 
 impl LiveAgent {
@@ -83,7 +86,19 @@ impl LiveAgent {
             news: Notify::new(),
             is_stopped_by_person: AtomicBool::new(false),
             progress: Mutex::new(progress),
+            isolation: OnceLock::new(),
         }
+    }
+
+    /// Notes the worktree that keeps it, and whom it sends out, apart.
+    pub(super) fn set_isolation(&self, isolation: Option<Isolation>) {
+        if let Some(isolation) = isolation {
+            self.isolation.get_or_init(|| isolation);
+        }
+    }
+
+    pub(super) fn isolation(&self) -> Option<Isolation> {
+        self.isolation.get().cloned()
     }
 
     /// Notes whether a person wants it stopped.

@@ -6,7 +6,7 @@ use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, GENERAL_P
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
 use loci_core::message::Block;
-use loci_core::permission::Mode;
+use loci_core::permission::{Isolation, Mode};
 use loci_stdx::Env;
 use loci_storage::sessions::{AgentMeta, find_agent_file, list_agent_files, load_agent};
 use loci_tools::{AgentRequest, DISABLE_BACKGROUND, Workspace, requested_type};
@@ -37,6 +37,8 @@ pub(crate) struct AgentPlan {
     pub(crate) place: Workspace,
     pub(crate) beginning: Beginning,
     /// What a fork answers the calls of the response with that it goes on from.
+    /// The worktree that keeps it apart: its own, or that of whoever sends it out.
+    pub(crate) isolation: Option<Isolation>,
     pub(crate) results: Vec<Block>,
     pub(crate) meta: AgentMeta,
     /// What the skill that it was given changes about its turns.
@@ -66,6 +68,8 @@ pub(crate) struct Spawner<'a> {
 
 impl AgentService {
     /// Says why an agent of a type cannot be sent out.
+    /// The worktree that keeps that agent apart.
+    pub(crate) isolation: Option<Isolation>,
     pub(crate) fn check_type(&self, named: Option<&str>, depth: u32, is_fork: bool) -> Result<(), String> {
         let kind = named.unwrap_or(GENERAL_PURPOSE);
         if depth >= self.settings.max_depth {
@@ -149,6 +153,7 @@ impl AgentService {
             beginning: fork.map_or(Beginning::New, |fork| Beginning::Fork(Box::new(fork))),
             meta: AgentMeta {
                 agent_type: agent.kind.clone(),
+            isolation: from.isolation,
                 description: agent.description.clone(),
                 tool_use_id: Some(from.call.to_string()),
                 spawn_depth: agent.depth,
@@ -236,6 +241,7 @@ impl AgentService {
     fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {
         let can = self.can_work_in_background();
         can && (definition.is_background || request.run_in_background.unwrap_or(self.settings.is_background))
+            isolation: from.isolation,
     }
 
     /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out.

@@ -80,6 +80,7 @@ impl AgentRun {
             },
         };
         let (tasks, live) = (std::mem::take(&mut self.tasks), Arc::clone(&self.live));
+        live.set_isolation(self.plan.isolation.clone());
         let work = AgentWork::new(
             self.task.clone(),
             Arc::clone(&live),

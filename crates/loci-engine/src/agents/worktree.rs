@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_core::hooks::EventInput;
+use loci_core::permission::Isolation;
+use loci_storage::project::main_checkout;
 use loci_storage::worktree::{
     AGENT_WORKTREE_PREFIX, Worktree, hold_worktree, open_worktree, release_worktree, remove_worktree,
     worktree_changes,
@@ -36,7 +38,7 @@ impl AgentService {
             None => {
                 let made = ctx.worktrees.create(name, moment.clone()).await?;
                 let path = made.path.clone();
-                AgentWorktree { made: made.base.is_some().then_some(made), path, moment }
+                AgentWorktree { made: (!made.is_hooks).then_some(made), path, moment }
             }
         };
         if let Some(made) = worktree.made.clone() {
@@ -55,15 +57,20 @@ impl AgentService {
         // Said before anything is done there: should the process be killed, the agent goes on there and nowhere else.
         plan.meta.worktree_path = Some(path.clone());
         plan.meta.worktree_branch = Some(branch.unwrap_or_default());
+        let main = worktree.made.as_ref().map(|made| made.main.clone());
+        let main = main
+            .or_else(|| main_checkout(&worktree.moment.cwd))
+            .unwrap_or_else(|| worktree.moment.cwd.clone());
+        plan.isolation = Isolation::new(&path, &main);
         plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
         Ok(worktree)
     }
 
-    /// Opens the copy that an agent had before: commits that no other branch has are its own, whenever they were made.
+    /// Opens the copy that an agent had before.
     async fn open_own(&self, cwd: &Path, path: &Path) -> Option<Worktree> {
         let (env, cwd, path) = (self.deps.ctx.env.clone(), cwd.to_owned(), path.to_owned());
         let opened = tokio::task::spawn_blocking(move || open_worktree(&env, &cwd, &path)).await;
-        opened.ok().flatten().map(|copy| Worktree { base: None, ..copy })
+        opened.ok().flatten()
     }
 
     /// Removes a worktree in which nothing is new; returns one that is kept.

@@ -128,6 +128,7 @@ impl Conversation {
     /// Gives the session a name: with its first prompt, if that is yet to come.
     pub(crate) fn rename(&mut self, title: String) {
         change(&self.ctx.state, |state| state.session.title = Some(title.clone()));
+        self.ctx.worktrees.note_named();
         self.recorder.name(title);
         self.tell_warnings();
     }

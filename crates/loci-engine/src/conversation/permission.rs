@@ -1,18 +1,14 @@
 //! Whether a call may run: judged by rules, put to a classifier or a person, answered, remembered.
 
-use std::path::Path;
-
 use loci_core::agent::agent_mode;
 use loci_core::app_state::Denial;
 use loci_core::hooks::HookEvent;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{
-    AskedCall, Classified, Decision, Destination, Isolation, Mode, Reason, RuleList, Rulebook, Update,
-    Verdict,
+    AskedCall, Classified, Decision, Destination, Mode, Reason, RuleList, Rulebook, Update, Verdict,
 };
 use loci_core::tool::{CallEffects, Interaction, PathEffect, ToolOutcome};
-use loci_storage::worktree::AGENT_WORKTREE_PREFIX;
 use loci_tools::Host;
 use serde_json::Value;
 
@@ -38,7 +34,8 @@ impl Conversation {
         // Settings that were read anew know nothing of a worktree that was entered.
         let project = self.host.workspace().project;
         book.dirs.iter_mut().take(1).filter(|_| self.is_main()).for_each(|dir| dir.clone_from(&project));
-        book.isolation = self.isolation(&project);
+        // The agent's own worktree, or the one that the session is in.
+        book.isolation = self.agent_limits.isolation.clone().or_else(|| self.ctx.worktrees.isolation());
         book.may_bypass = lock(&self.ctx.grants).may_bypass;
         book.plan_file = self.ctx.plans.judged_file().filter(|_| self.is_main());
         if let Some(plan) = &book.plan_file {
@@ -49,14 +46,6 @@ impl Conversation {
             admit_memory(&mut book, dir);
         }
         book
-    }
-
-    /// Returns the worktree that keeps the conversation apart: the one that the session has entered, or the agent's own.
-    fn isolation(&self, project: &Path) -> Option<Isolation> {
-        let is_own = project
-            .file_name()
-            .is_some_and(|name| !self.is_main() && name.to_string_lossy().starts_with(AGENT_WORKTREE_PREFIX));
-        Isolation::of_worktree(project).filter(|_| is_own || self.ctx.worktrees.is_entered())
     }
 
     /// Returns the rules in force for a call: of a server that is to be asked about, no mode lets it run unasked.

@@ -142,7 +142,7 @@ pub trait FeatureHooks: Send + Sync {
     /// `TeammateIdle`: what a teammate is told instead of going idle.
     fn before_idle(&self, teammate: String, team: String, moment: HookMoment) -> HookFuture<Option<String>>;
 
-    /// `WorktreeCreate`: where a hook made the worktree, or why it could not; none where no hook makes them, and git does.
+    /// `WorktreeCreate`: where a hook says that it made the worktree, or why it could not; none where no hook makes them, and git does.
     fn create_worktree(
         &self,
         name: String,

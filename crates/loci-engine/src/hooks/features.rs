@@ -59,12 +59,11 @@ impl FeatureHooks for HookService {
         if !self.has(HookEvent::WorktreeCreate) {
             return Box::pin(async { None });
         }
-        let cwd = moment.cwd.clone();
-        self.ask(EventInput::WorktreeCreate { name }, moment, move |_, fired| {
+        self.ask(EventInput::WorktreeCreate { name }, moment, |_, fired| {
             let decision = fired.decision;
             Some(match (decision.block, decision.worktree) {
                 (Some(why), _) => Err(why),
-                (None, Some(path)) => Ok(cwd.join(path)),
+                (None, Some(path)) => Ok(path.into()),
                 (None, None) => {
                     Err(decision.messages.into_iter().next().unwrap_or_else(|| {
                         "no WorktreeCreate hook printed the path of a worktree".to_owned()

@@ -130,7 +130,9 @@ impl Session {
         let plan_config = std::mem::take(&mut config.plans);
         let plans = PlanService::new(plan_config, config.env.clone(), Arc::clone(&state), past, can_exit);
         let options = std::mem::take(&mut config.worktree);
-        let worktrees = WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state));
+        let current = config.current_worktree.clone();
+        let worktrees =
+            WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state), current);
         let mcp = config.mcp.take();
         let ctx = Arc::new(SessionContext {
             mcp: mcp.clone(),

@@ -170,6 +170,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         memory: None,
         plans: loci_engine::PlanConfig::default(),
         worktree: loci_storage::worktree::WorktreeOptions::default(),
+        current_worktree: loci_engine::CurrentWorktree::default(),
         agents: AgentsConfig::default(),
         background: BackgroundConfig::default(),
         prompt: PromptParts {

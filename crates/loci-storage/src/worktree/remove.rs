@@ -1,10 +1,11 @@
 //! Removing a working copy, when nothing would be lost, or what would be is kept elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loci_stdx::Env;
 
 use super::git::WorktreeGit;
+use super::in_use::is_in_use;
 use super::include::is_shared_directory;
 use super::{Worktree, lock};
 
@@ -39,6 +40,9 @@ pub enum WorktreeRemovalError {
     /// There is work in it.
     #[error("The worktree has {} and {} that are nowhere else", files(.0.n_files), commits(.0.n_commits))]
     WouldLose(WorktreeChanges),
+    /// Another session is in it.
+    #[error("Another session works in the worktree `{}`", .0.display())]
+    InUse(PathBuf),
     /// Git could not say what is in it, or would not remove it.
     #[error("Git could not remove the worktree: {0}")]
     Git(String),
@@ -82,6 +86,9 @@ pub fn remove_worktree(
     let main = WorktreeGit::new(env, &worktree.main);
     let _lock = lock(&main).map_err(|error| WorktreeRemovalError::Git(error.to_string()))?;
     let here = WorktreeGit::new(env, &worktree.path);
+    if is_in_use(env, worktree) {
+        return Err(WorktreeRemovalError::InUse(worktree.path.clone()));
+    }
     let changes = match worktree_changes(env, worktree) {
         Ok(changes) => changes,
         // What cannot be told may be anything.

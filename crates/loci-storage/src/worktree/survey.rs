@@ -8,9 +8,7 @@ use loci_stdx::Env;
 
 use super::git::WorktreeGit;
 use super::hold::{list_worktrees, release_stale};
-use super::{
-    DIR, Worktree, WorktreeChanges, check_no_symlink, open_worktree, remove_worktree, worktree_changes,
-};
+use super::{DIR, WorktreeChanges, check_no_symlink, open_worktree, remove_worktree, worktree_changes};
 use crate::project::main_checkout;
 
 /// What the names of working copies begin with that agents have to themselves.
@@ -93,7 +91,7 @@ pub fn sweep_agent_worktrees(env: &Env, cwd: &Path, age: Duration) -> Vec<PathBu
         touched.is_some_and(|at| now.saturating_sub(at) >= age)
     };
     let old = directories(&dir).into_iter().filter(|path| name_of(path).starts_with(AGENT_WORKTREE_PREFIX));
-    let old = old.filter(is_old).filter_map(|path| whole(env, &main, &path));
+    let old = old.filter(is_old).filter_map(|path| open_worktree(env, &main, &path));
     // Removing looks again: one that has work in it, or that git would not say of, stays.
     old.filter(|copy| remove_worktree(env, copy, false).is_ok()).map(|copy| copy.path).collect()
 }
@@ -111,13 +109,8 @@ fn forget_missing(git: &WorktreeGit, dir: &Path) {
     }
 }
 
-/// Opens a copy; commits that no other branch has are its own, whenever they were made.
-fn whole(env: &Env, main: &Path, path: &Path) -> Option<Worktree> {
-    open_worktree(env, main, path).map(|copy| Worktree { base: None, ..copy })
-}
-
 fn state_of(env: &Env, main: &Path, path: &Path) -> WorktreeState {
-    match whole(env, main, path) {
+    match open_worktree(env, main, path) {
         None => WorktreeState::Orphaned,
         Some(copy) => match worktree_changes(env, &copy) {
             Ok(changes) => WorktreeState::Whole(changes),

@@ -392,3 +392,58 @@ fn sweep_gives_up_locks_of_processes_that_are_gone_and_no_others() {
     release_worktree(&env, &kept);
     assert!(world.git(&["worktree", "list", "--porcelain"]).contains("I am looking at it"));
 }
+
+/// What a copy has is told from other branches, not from where it stood when it was opened again.
+#[test]
+fn commits_of_a_copy_that_is_opened_again_are_not_lost() {
+    let world = World::new();
+    let made = world.create("calm").unwrap();
+    fs::write(made.path.join("b.txt"), "b\n").unwrap();
+    git_in(&made.path, &["add", "-A"]);
+    git_in(&made.path, &["commit", "-q", "-m", "second"]);
+    let by_name = world.create("calm").unwrap();
+    let by_path = open_worktree(&world.env, &world.main, &made.path).unwrap();
+    for again in [by_name, by_path] {
+        let error = world.remove(&again, false).unwrap_err();
+        let WorktreeRemovalError::WouldLose(changes) = error else { panic!("{error}") };
+        assert_eq!((changes.n_files, changes.n_commits), (0, 1));
+    }
+}
+
+#[test]
+fn copy_that_a_session_is_in_is_not_removed_by_another() {
+    let world = World::new();
+    let made = world.create("calm").unwrap();
+    let (first, second) =
+        (use_worktree(&world.env, &made).unwrap(), use_worktree(&world.env, &made).unwrap());
+    drop(first);
+    let error = world.remove(&made, true).unwrap_err();
+    assert!(matches!(error, WorktreeRemovalError::InUse(_)), "{error}");
+    drop(second);
+    world.remove(&made, false).unwrap();
+    assert!(!made.path.exists());
+}
+
+#[test]
+fn copy_of_a_hook_must_lie_apart_and_behind_no_symlink() {
+    let world = World::new();
+    let root = world.main.parent().unwrap();
+    fs::create_dir_all(root.join("copies/one")).unwrap();
+    fs::create_dir_all(world.main.join("inside")).unwrap();
+    std::os::unix::fs::symlink(root.join("copies"), world.main.join("linked")).unwrap();
+    let at = |path: PathBuf| hook_worktree(&world.main, "one", &path);
+    let made = at(root.join("copies/one")).unwrap();
+    assert_eq!((made.path, made.main, made.is_hooks), (root.join("copies/one"), world.main.clone(), true));
+    assert_eq!(at("../copies/one".into()).unwrap().path, root.join("copies/one"), "from where the hook ran");
+    assert!(at("inside".into()).is_ok());
+    for (path, why) in [
+        (root.join("copies/../copies/one"), "steps"),
+        (world.main.join("linked/one"), "symlink"),
+        (root.join("missing"), "missing"),
+        (root.to_owned(), "around"),
+        (world.main.clone(), "around"),
+    ] {
+        let error = at(path).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}

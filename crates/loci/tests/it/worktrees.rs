@@ -46,7 +46,8 @@ async fn session_of_a_worktree_goes_on_there_from_either_side() {
     // One whose worktree is gone goes on where it was started.
     std::fs::remove_dir_all(&copy).unwrap();
     let world = world.then([write("late.txt"), Step::text("Done.")]).await;
-    assert_fine(&world.run(&print(["go on", "--resume", SESSION, "--permission-mode", "acceptEdits"])));
+    let output = world.run(&print(["go on", "--resume", SESSION, "--permission-mode", "acceptEdits"]));
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert!(world.home.project().join("late.txt").exists());
 }
 
@@ -201,5 +202,141 @@ async fn worktree_elsewhere_is_entered_only_with_a_yes_whatever_rules_allow() {
         let result = &world.last_request().tool_results()[0];
         assert_eq!(!result.is_error, is_entered, "{flags:?}: {}", result.text);
         assert!(is_entered || result.text.contains("would move the session"), "{}", result.text);
+    }
+}
+
+fn edit_of_main(world: &World) -> Step {
+    let path = world.home.project().join("README.md");
+    Step::call("Write", json!({"file_path": path.display().to_string(), "content": "changed"}))
+}
+
+/// Returns the result of the call that tried to change the main checkout.
+fn refusal(world: &World) -> String {
+    let results = world.requests().into_iter().flat_map(|it| it.tool_results());
+    let refused: Vec<String> = results.filter(|it| it.is_error).map(|it| it.text).collect();
+    assert!(!refused.is_empty(), "{:?}", world.last_request().tool_results());
+    refused.join("\n")
+}
+
+/// A run that began in a worktree leaves the main checkout alone as one does that has entered it, and so does one that is
+/// resumed there, wherever that is done from.
+#[tokio::test]
+async fn worktree_of_a_run_keeps_it_apart_from_the_main_checkout_also_when_resumed() {
+    let world = World::with_git([Step::text("x")]).await;
+    let before = std::fs::read_to_string(world.home.project().join("README.md")).unwrap();
+    const SESSION: &str = "0a0a0a0a-0002-4000-8000-000000000001";
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    let unreadable = Step::call("Bash", json!({"command": "cd \"$ELSEWHERE\" && touch made.txt"}));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    let runs = [
+        (world.home.project(), vec!["go", "-w", "calm", "--session-id", SESSION]),
+        (world.home.project(), vec!["go on", "--resume", SESSION]),
+        (copy, vec!["go on", "--resume", SESSION]),
+    ];
+    let mut world = world;
+    for (cwd, args) in runs {
+        let edit = edit_of_main(&world);
+        world = world.then([edit, unreadable.clone(), Step::text("Done.")]).await;
+        assert_fine(&world.run(&print([]).args(args).args(bypass).env("IS_SANDBOX", "1").cwd(&cwd)));
+        let told = refusal(&world);
+        assert!(told.contains("belongs to the main checkout"), "{told}");
+        assert!(told.contains("nobody can say that it stays in the worktree"), "{told}");
+        assert_eq!(std::fs::read_to_string(world.home.project().join("README.md")).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn worktree_of_a_run_is_left_by_its_tool_and_a_hook_s_keeps_apart_too() {
+    let world = World::with_git([Step::text("x")]).await;
+    let script = [leave(json!({"action": "keep"})), write("main.txt"), Step::text("Done.")];
+    let world = world.then(script).await;
+    assert_fine(&world.run(&print(["go", "-w", "calm", "--permission-mode", "acceptEdits"])));
+    assert!(world.home.project().join("main.txt").exists());
+    let place = world.home.project().with_file_name("copies");
+    let command = format!("mkdir -p {0}/one && echo {0}/one", place.display());
+    let hooks = json!({"hooks": {"WorktreeCreate": [{"hooks": [{"type": "command", "command": command}]}]}});
+    world.home.write_config("settings.json", hooks.to_string());
+    let agent = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose", "isolation": "worktree"});
+    let main = world.home.project().join("README.md").display().to_string();
+    let other = Step::call("Write", json!({"file_path": main, "content": "changed"}));
+    let is_agent = |request: &loci_testkit::Recorded| request.header("x-claude-code-agent-id").is_some();
+    let script = loci_testkit::Script::new([Step::call("Agent", agent), Step::text("Done.")])
+        .route([other, Step::text("I could not.")], is_agent);
+    let world = world.then(script).await;
+    assert_fine(&world.run(&print(["go", "--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1")));
+    assert_ne!(std::fs::read_to_string(&main).unwrap(), "changed");
+    let told: Vec<String> =
+        world.model.requests().iter().flat_map(|it| it.tool_results()).map(|it| it.text).collect();
+    assert!(told.iter().any(|text| text.contains("belongs to the main checkout")), "{told:?}");
+}
+
+/// What people made with git is theirs to remove, and commits of a copy that was there before are not lost with it.
+#[tokio::test]
+async fn only_worktrees_of_ours_are_removed_and_never_with_earlier_commits() {
+    let world = World::with_git([Step::text("x")]).await;
+    let elsewhere = world.home.project().with_file_name("elsewhere");
+    let git = |dir: &std::path::Path, args: &[&str]| {
+        assert!(std::process::Command::new("git").args(args).current_dir(dir).status().unwrap().success());
+    };
+    git(&world.home.project(), &["worktree", "add", "-q", "-b", "elsewhere", elsewhere.to_str().unwrap()]);
+    let entering = Step::call("EnterWorktree", json!({"path": elsewhere.display().to_string()}));
+    let world = world.then([entering, leave(json!({"action": "remove"})), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go", "--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1")));
+    assert!(elsewhere.join("README.md").exists());
+    assert!(refusal(&world).contains("was not made here"), "{}", refusal(&world));
+    let world = world.then([Step::text("1")]).await;
+    assert_fine(&world.run(&print(["go", "-w", "calm"])));
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    std::fs::write(copy.join("b.txt"), "b").unwrap();
+    git(&copy, &["add", "-A"]);
+    git(&copy, &["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "b"]);
+    let world = world.then([leave(json!({"action": "remove"})), Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go", "-w", "calm"])));
+    assert!(refusal(&world).contains("0 uncommitted files and 1 commit"), "{}", refusal(&world));
+    assert!(copy.join("b.txt").exists());
+}
+
+#[tokio::test]
+async fn worktree_that_is_gone_is_told_when_its_session_goes_on() {
+    let world = World::with_git([Step::text("1")]).await;
+    const SESSION: &str = "0a0a0a0a-0003-4000-8000-000000000001";
+    assert_fine(&world.run(&print(["go", "-w", "calm", "--session-id", SESSION])));
+    std::fs::remove_dir_all(world.home.project().join(".claude/worktrees/calm")).unwrap();
+    let world = world.then([Step::text("2")]).await;
+    let output = world.run(&print(["go on", "--resume", SESSION]));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.stderr.contains("of this session is gone"), "{}", output.stderr);
+}
+
+/// Leaves the interface; what it asks and says then is on the screen.
+fn leave_interface(screen: &mut loci_testkit::Screen) {
+    screen.type_text("\x04");
+    screen.wait_for("again to leave");
+    screen.type_text("\x04");
+}
+
+#[tokio::test]
+async fn worktree_of_a_terminal_session_goes_when_nothing_is_new_and_is_asked_about_otherwise() {
+    let size = (110, 30);
+    let world = World::with_git([Step::text("Hello to you.")]).await;
+    let copy = world.home.project().join(".claude/worktrees/calm");
+    let mut screen = world.start_interface(["hi", "-w", "calm"], size);
+    screen.wait_for("Hello to you.");
+    leave_interface(&mut screen);
+    let end = screen.finish();
+    assert!(end.output.stderr.contains("The worktree calm is removed."), "{end:?}");
+    assert!(!copy.exists());
+    for (answer, stays) in [("keep\n", true), ("remove\n", false)] {
+        let world = World::with_git([Step::text("Hello to you.")]).await;
+        let copy = world.home.project().join(".claude/worktrees/calm");
+        let mut screen = world.start_interface(["hi", "-w", "calm"], size);
+        screen.wait_for("Hello to you.");
+        std::fs::write(copy.join("new.txt"), "new").unwrap();
+        leave_interface(&mut screen);
+        screen.wait_for("Keep it, or remove it?");
+        screen.type_text(answer);
+        let end = screen.finish();
+        assert_eq!(copy.join("new.txt").exists(), stays, "{end:?}");
+        assert!(stays || end.output.stderr.contains("refs/loci/kept/calm-"), "{end:?}");
     }
 }
