@@ -44,6 +44,8 @@ pub(crate) struct ScheduleService {
     changed: Notify,
     /// How the round of a loop stands that is under way; held to look or to change it.
     round: Mutex<LoopRound>,
+    /// What was wrong with what was kept; held to take it.
+    problem: Mutex<Option<String>>,
 }
 
 /// A round of a loop that sets its own pace.
@@ -80,6 +82,7 @@ impl ScheduleService {
             durable,
             changed: Notify::new(),
             round: Mutex::default(),
+            problem: Mutex::default(),
         };
         if is_resumed {
             service.restore();
@@ -88,11 +91,31 @@ impl ScheduleService {
     }
 
     fn restore(&self) {
-        let text = self.file.as_ref().and_then(|file| loci_stdx::read_regular_to_string(file).ok());
-        let Some(text) = text else { return };
-        let Ok(tasks) = serde_json::from_str::<Vec<ScheduledTask>>(&text) else { return };
+        let Some(file) = &self.file else { return };
+        let text = match loci_stdx::read_regular_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => return self.note_unreadable(file, &error.to_string()),
+        };
+        let tasks = match serde_json::from_str::<Vec<ScheduledTask>>(&text) {
+            Ok(tasks) => tasks,
+            Err(error) => return self.note_unreadable(file, &error.to_string()),
+        };
         let (now, zone) = (self.now(), self.env.clock.local_zone());
         *lock(&self.schedule) = Schedule::restored(tasks, now, &wall(&zone));
+    }
+
+    /// Puts a file that cannot be read aside, so that what is scheduled from now on does not take its place.
+    fn note_unreadable(&self, file: &std::path::Path, why: &str) {
+        let aside = file.with_extension("json.broken");
+        let place = std::fs::rename(file, &aside).map_or_else(|_| file.to_owned(), |()| aside);
+        *lock(&self.problem) =
+            Some(format!("What was scheduled could not be restored: `{}`: {why}", place.display()));
+    }
+
+    /// Takes what was wrong with the schedule of a session that goes on.
+    pub(crate) fn take_problem(&self) -> Option<String> {
+        lock(&self.problem).take()
     }
 
     /// Takes over the tasks of the project that outlive sessions; returns what is wrong with them.

@@ -187,9 +187,11 @@ impl Session {
             questions: Mutex::default(),
         });
         ctx.add_skill_commands();
-        if let Some(why) = ctx.schedule.as_ref().and_then(|schedule| schedule.sync_durable()) {
-            // Without a listener there is nobody to tell.
-            drop(ctx.events.send(EngineEvent::Warning(why)));
+        if let Some(schedule) = &ctx.schedule {
+            for why in [schedule.take_problem(), schedule.sync_durable()].into_iter().flatten() {
+                // Without a listener there is nobody to tell.
+                drop(ctx.events.send(EngineEvent::Warning(why)));
+            }
         }
         connect_sandbox(&ctx);
         let (drain, start_source) = (config.background.drain, config.start_source);

@@ -321,3 +321,19 @@ async fn interrupt_stops_a_loop_that_waits() {
     let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "[]");
 }
+
+#[tokio::test]
+async fn schedule_that_cannot_be_read_is_told_and_put_aside() {
+    let world = World::new(Vec::new());
+    let kept = world.cwd.join("sessions").join(ID).join("scheduled-tasks.json");
+    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    std::fs::write(&kept, "[{\"id\":").unwrap();
+    let (_session, _handle, mut events) = Session::new(world.config(&[], true));
+    let told = loop {
+        if let EngineEvent::Warning(text) = events.recv().await.unwrap() {
+            break text;
+        }
+    };
+    assert!(told.contains("could not be restored"), "{told}");
+    assert!(!kept.exists() && kept.with_extension("json.broken").exists());
+}
