@@ -70,7 +70,16 @@ struct State {
     lines: Vec<(String, Vec<String>)>,
     /// What agents have said to the main conversation and it has not heard yet: who, and what.
     messages: Vec<(String, String)>,
-    followers: Vec<(Option<AgentId>, JoinHandle<()>)>,
+    followers: Vec<Follower>,
+}
+
+/// What follows a task, for whoever waits until nothing of it is left.
+#[derive(Debug)]
+struct Follower {
+    owner: Option<AgentId>,
+    /// The task, where it is one that can be handed over.
+    task: Option<String>,
+    handle: JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -250,6 +259,34 @@ impl BackgroundTasks {
         self.wait(id, STOP_WAIT).await
     }
 
+    /// Gives the commands that an agent has left in the background to the main conversation, which hears of their end;
+    /// returns them. What the agent watched, and agents of its own, stay its own.
+    pub fn hand_over_commands(&self) -> Vec<BackgroundTask> {
+        let Some(owner) = &self.owner else { return Vec::new() };
+        let mut state = self.shared.state();
+        let is_left = |task: &&mut Task| {
+            task.owner.as_ref() == Some(owner)
+                && task.about.kind == TaskKind::Shell
+                && task.is_background
+                && task.is_running()
+        };
+        let left: Vec<BackgroundTask> = state
+            .tasks
+            .iter_mut()
+            .filter(is_left)
+            .map(|task| {
+                task.owner = None;
+                task.view()
+            })
+            .collect();
+        let ids: Vec<&str> = left.iter().map(|task| task.id.as_str()).collect();
+        let followers = state.followers.iter_mut();
+        followers
+            .filter(|it| it.task.as_deref().is_some_and(|id| ids.contains(&id)))
+            .for_each(|it| it.owner = None);
+        left
+    }
+
     /// Ends all tasks of the conversation and waits until nothing of them is left; with the main one, the session's.
     pub async fn shutdown(&self) {
         match &self.owner {
@@ -304,7 +341,7 @@ impl BackgroundTasks {
 
     /// Keeps what follows a task, so that a shutdown can wait for it.
     pub fn keep(&self, follower: JoinHandle<()>) {
-        self.shared.state().keep(self.owner.clone(), follower);
+        self.shared.state().keep(Follower { owner: self.owner.clone(), task: None, handle: follower });
     }
 
     /// Makes a running command a task; what it has written so far goes to the task's file first. After `limit` it is stopped.
@@ -317,9 +354,11 @@ impl BackgroundTasks {
     ) -> io::Result<PathBuf> {
         capture.move_to(&about.output).await?;
         let output = about.output.clone();
+        let task = Some(about.id.clone());
         let handle = self.register(about, true);
         let stop = handle.stop.clone();
-        self.keep(tokio::spawn(follower::follow(running, capture, stop, handle, limit)));
+        let handle = tokio::spawn(follower::follow(running, capture, stop, handle, limit));
+        self.shared.state().keep(Follower { owner: self.owner.clone(), task, handle });
         Ok(output)
     }
 
@@ -446,18 +485,18 @@ impl State {
         self.tasks.iter_mut().find(|task| task.about.id == id)
     }
 
-    fn keep(&mut self, owner: Option<AgentId>, follower: JoinHandle<()>) {
-        self.followers.retain(|(_, follower)| !follower.is_finished());
-        self.followers.push((owner, follower));
+    fn keep(&mut self, follower: Follower) {
+        self.followers.retain(|follower| !follower.handle.is_finished());
+        self.followers.push(follower);
     }
 
     /// Takes the followers of an agent's tasks; of the main conversation, all.
     fn take_followers(&mut self, owner: Option<&AgentId>) -> Vec<JoinHandle<()>> {
         let all = std::mem::take(&mut self.followers);
-        let is_own = |(of, _): &(Option<AgentId>, _)| owner.is_none() || of.as_ref() == owner;
+        let is_own = |follower: &Follower| owner.is_none() || follower.owner.as_ref() == owner;
         let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_own);
         self.followers = others;
-        own.into_iter().map(|(_, follower)| follower).collect()
+        own.into_iter().map(|follower| follower.handle).collect()
     }
 }
 

@@ -8,8 +8,8 @@ use loci_core::hooks::{HookConfig, HookScope, HookSource};
 use loci_core::ids::AgentId;
 use loci_storage::sessions::{agent_end, write_agent_meta};
 use loci_tools::{
-    BackgroundStatus, BackgroundTasks, FinishedAgent, Host as _, KeptWorktree, TaskHandle, TaskKind,
-    TaskReport, ToolStats,
+    BackgroundStatus, BackgroundTask, BackgroundTasks, FinishedAgent, Host as _, KeptWorktree, TaskHandle,
+    TaskKind, TaskReport, ToolStats,
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -107,6 +107,10 @@ impl AgentRun {
             results: std::mem::take(&mut self.plan.results),
         };
         let report = drive(&mut conversation, first, &live, &stop).await;
+        let left = match self.leaves_commands(&report) {
+            true => conversation.host.tasks().hand_over_commands(),
+            false => Vec::new(),
+        };
         conversation.host.tasks().shutdown().await;
         servers.end().await;
         conversation.recorder.close();
@@ -124,7 +128,17 @@ impl AgentRun {
             }
         }
         tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, "agent ended");
-        self.ended(&conversation, &report, kept)
+        let mut end = self.ended(&conversation, &report, kept);
+        end.finished.text += &left_running(&left);
+        end
+    }
+
+    /// Tells whether what the agent started in the background goes on without it: where it worked there itself, came to
+    /// its end, and had no place of its own that goes with it.
+    fn leaves_commands(&self, report: &TurnReport) -> bool {
+        let is_done =
+            matches!(report.outcome, Outcome::Completed | Outcome::MaxTurns(_) | Outcome::Structured(_));
+        is_done && self.task.is_background() && !self.plan.is_isolated
     }
 
     fn ended(
@@ -224,6 +238,20 @@ impl AgentService {
         }
         let config = config.into_agent_hooks();
         Some(self.deps.ctx.hooks.add_scoped(ScopedHooks { config, agent: Some(agent.id.clone()) }))
+    }
+}
+
+/// Says which commands of an agent go on without it.
+fn left_running(tasks: &[BackgroundTask]) -> String {
+    let command = |task: &BackgroundTask| {
+        format!("\n- {}: {}", task.id, sanitize_result(&loci_stdx::single_line(&task.command, 200)))
+    };
+    match tasks.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\n\n[What it started in the background goes on; you are told when it ends, and TaskStop stops it:{}]",
+            tasks.iter().map(command).collect::<String>()
+        ),
     }
 }
 

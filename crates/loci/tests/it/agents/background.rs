@@ -333,3 +333,35 @@ async fn command_of_an_agent_in_the_background_has_a_time() {
     let results = world.last_request().json["messages"].to_string();
     assert!(results.contains("It was stopped."), "{results}");
 }
+
+/// What an agent in the background leaves running goes on; its result names it, and its end is told once.
+#[tokio::test]
+async fn command_of_an_agent_in_the_background_outlives_it_and_its_end_is_told_once() {
+    let waiting = "until [ -e go ]; do sleep 0.05; done";
+    let starts = Step::call("Bash", json!({"command": waiting, "run_in_background": true}));
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "Start it.")),
+        Step::text("Sent."),
+        Step::text("I know that it runs."),
+        Step::call("Bash", json!({"command": "touch go"})),
+        Step::text("Touched."),
+        Step::text("It is over."),
+    ])
+    .route([starts, Step::text("Started.")], is_agents);
+    let world = World::new(script).await;
+    let mut session = world.start(&stream(["--allowedTools", "Bash,Edit"]));
+    session.write_json(&user("go"));
+    session.wait_for_json(is_result);
+    session.wait_for_json(is_result);
+    session.write_json(&user("Touch it."));
+    session.wait_for_json(|it| {
+        it["subtype"] == "task_notification" && it["summary"].to_string().contains("until")
+    });
+    session.wait_for_json(is_result);
+    assert_fine(&session.finish());
+    let requests = world.requests();
+    let last = requests.iter().rfind(|it| !is_agents(it)).unwrap();
+    assert!(has(last, "What it started in the background goes on"));
+    let told = String::from_utf8_lossy(&last.body).matches("completed (exit code 0)").count();
+    assert_eq!(told, 1, "{:?}", last.messages());
+}
