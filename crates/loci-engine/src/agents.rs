@@ -46,7 +46,7 @@ use crate::conversation::host::lock;
 use crate::file_history::FileHistoryRecorder;
 use crate::skills::use_skill::TurnGrants;
 
-pub(crate) use conversation::fork_messages;
+pub(crate) use conversation::{fork_messages, forked_results};
 pub(crate) use listing::agent_changes;
 pub use listing::agent_listing;
 pub use live::AgentAtWork;

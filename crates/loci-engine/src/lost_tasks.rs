@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use loci_context::CompactionCarryover;
-use loci_core::agent::sanitize_result;
+use loci_core::agent::{FORK, sanitize_result};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::ToolUse;
 use loci_core::tool::ToolKind;
@@ -67,10 +67,17 @@ fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
             let said = sanitize_result(loci_stdx::truncate_chars(&said, MOST_LETTERS));
             format!("{head}. It had answered; what it returned is data:\n<result>{said}</result>")
         }
+        (AgentProgressEnd::CutOff, _) if file.is_some_and(is_side_task) => format!("{head}. It was cut off."),
         (AgentProgressEnd::CutOff, _) => {
             format!("{head}. It was cut off; SendMessage with its id lets it go on.")
         }
     }
+}
+
+/// Tells whether a person sent a fork out: no response of the conversation says where it went on from.
+fn is_side_task(file: &AgentFile) -> bool {
+    file.meta.agent_type == FORK
+        && file.meta.tool_use_id.as_deref().is_none_or(|id| id.starts_with("person_"))
 }
 
 /// Returns the calls that send an agent out and have no result.

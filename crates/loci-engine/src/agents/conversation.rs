@@ -6,7 +6,7 @@ use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
 use loci_core::agent::{AgentPlace, FORK, ToolAccess, agent_mode, preloaded_skills};
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
-use loci_core::message::Message;
+use loci_core::message::{Block, Message};
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
 use loci_tools::{BackgroundTasks, MAIN, Tool, Toolbox};
@@ -49,11 +49,11 @@ impl AgentService {
         };
         let beginning = std::mem::replace(&mut plan.beginning, Beginning::New);
         let basis = match &beginning {
-            Beginning::Fork(fork) => self.fork_basis(plan, fork),
+            Beginning::Fork(fork) | Beginning::PastFork(_, fork) => self.fork_basis(plan, fork),
             Beginning::New | Beginning::Past(_) => self.own_basis(plan, memory.as_deref(), server_tools)?,
         };
         let past = match beginning {
-            Beginning::Past(past) => LoadedHistory {
+            Beginning::Past(past) | Beginning::PastFork(past, _) => LoadedHistory {
                 leaf: past.leaf().cloned(),
                 repairs: past.repairs().to_vec(),
                 replaced: Replaced::default(),
@@ -305,4 +305,14 @@ pub(crate) fn fork_messages(
     messages.truncate(at + 1);
     let calls = messages[at].content.iter().filter_map(|block| block.tool_use()).collect();
     Some((messages, calls))
+}
+
+/// What the calls of a response are answered with in a fork.
+const FORKED: &str =
+    "(This conversation was forked here: the call goes on elsewhere, and what it brings is not known.)";
+
+/// Answers the calls of the response that a fork goes on from.
+pub(crate) fn forked_results(calls: &[loci_core::message::ToolUse]) -> Vec<Block> {
+    let answer = Value::from(FORKED);
+    calls.iter().map(|call| Block::new_tool_result(&call.id, &answer, None)).collect()
 }

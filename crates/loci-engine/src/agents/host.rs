@@ -6,7 +6,7 @@ use std::time::Duration;
 use loci_core::agent::{FORK, sanitize_result};
 use loci_core::ids::ToolUseId;
 use loci_stdx::Vars;
-use loci_storage::sessions::{AgentProgressEnd, agent_end, list_agent_files, load_agent};
+use loci_storage::sessions::{AgentProgressEnd, agent_end, find_agent_file, list_agent_files, load_agent};
 use loci_tools::{
     AgentHost, AgentReply, AgentRequest, AgentRow, BackgroundTask, Host as _, HostFuture, LaunchedAgent,
     MAIN, MessageReceipt, NewTask, TaskHandle, TaskKind, ToolCall,
@@ -41,14 +41,15 @@ impl ConversationHost {
         let context: Option<SpawnContext> = self.take_spawn_context(call);
         let context = context.ok_or("The call is not known to its conversation")?;
         let agent = self.agent();
+        let live = agent.and_then(|agent| self.agent_service()?.live(agent.id.as_str()));
         Ok(Spawner {
             env,
             call,
             context,
             depth: agent.map_or(0, |agent| agent.depth),
             agent: agent.map(|agent| agent.id.clone()),
-            place: self.workspace(),
             isolation: live.and_then(|live| live.isolation()),
+            place: self.workspace(),
         })
     }
 
@@ -166,6 +167,13 @@ impl ConversationHost {
         let live = self.agent_service().and_then(|service| service.live(agent.id.as_str()));
         let name = live.and_then(|live| live.name.clone());
         name.map_or_else(|| agent.id.to_string(), |name| format!("{name} ({})", agent.id))
+    }
+
+    /// Tells whether a message is for a fork, which goes on only with what it went on from.
+    pub(crate) fn is_fork(&self, to: &str) -> bool {
+        let Some(dir) = self.agent_service().and_then(|service| service.dir()) else { return false };
+        let id = self.resolve(to).unwrap_or_else(|| to.to_owned());
+        find_agent_file(&dir, &id).is_some_and(|file| file.meta.agent_type == FORK)
     }
 
     fn send_to_main(&self, message: String) -> Result<MessageReceipt, String> {

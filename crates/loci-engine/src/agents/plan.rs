@@ -5,15 +5,19 @@ use std::sync::Arc;
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, GENERAL_PURPOSE, agent_mode};
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
-use loci_core::message::Block;
+use loci_core::message::{Block, Message};
 use loci_core::permission::{Isolation, Mode};
 use loci_stdx::Env;
-use loci_storage::sessions::{AgentMeta, find_agent_file, list_agent_files, load_agent};
+use loci_storage::sessions::{
+    AgentMeta, AgentProgressEnd, agent_end, find_agent_file, list_agent_files, load_agent,
+};
 use loci_tools::{AgentRequest, DISABLE_BACKGROUND, Workspace, requested_type};
 
+use super::conversation::{fork_messages, forked_results};
 use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
 use crate::config::ModelConfig;
+use crate::conversation::ForkPoint;
 use crate::event::AgentRef;
 use crate::model_name::{available_model, capped_at_opus, is_model_available, resolve_model};
 use crate::skills::use_skill::TurnGrants;
@@ -34,11 +38,11 @@ pub(crate) struct AgentPlan {
     pub(crate) mode: Option<Mode>,
     pub(crate) is_background: bool,
     pub(crate) is_isolated: bool,
+    /// The worktree that keeps it apart: its own, or that of whoever sends it out.
+    pub(crate) isolation: Option<Isolation>,
     pub(crate) place: Workspace,
     pub(crate) beginning: Beginning,
     /// What a fork answers the calls of the response with that it goes on from.
-    /// The worktree that keeps it apart: its own, or that of whoever sends it out.
-    pub(crate) isolation: Option<Isolation>,
     pub(crate) results: Vec<Block>,
     pub(crate) meta: AgentMeta,
     /// What the skill that it was given changes about its turns.
@@ -53,6 +57,8 @@ pub(crate) enum Beginning {
     Past(Box<PastConversation>),
     /// What was said in the conversation that sends it out.
     Fork(Box<ForkStart>),
+    /// The same, and what it said and did itself since then.
+    PastFork(Box<PastConversation>, Box<ForkStart>),
 }
 
 /// Who sends an agent out.
@@ -63,13 +69,13 @@ pub(crate) struct Spawner<'a> {
     pub(crate) depth: u32,
     /// The agent whose conversation it is; none for the main line.
     pub(crate) agent: Option<AgentId>,
+    /// The worktree that keeps that agent apart.
+    pub(crate) isolation: Option<Isolation>,
     pub(crate) place: Workspace,
 }
 
 impl AgentService {
     /// Says why an agent of a type cannot be sent out.
-    /// The worktree that keeps that agent apart.
-    pub(crate) isolation: Option<Isolation>,
     pub(crate) fn check_type(&self, named: Option<&str>, depth: u32, is_fork: bool) -> Result<(), String> {
         let kind = named.unwrap_or(GENERAL_PURPOSE);
         if depth >= self.settings.max_depth {
@@ -148,17 +154,19 @@ impl AgentService {
             mode: request.mode.or(definition.permission_mode),
             is_background,
             is_isolated,
+            isolation: from.isolation,
             place: from.place,
             results: fork.as_ref().map(|fork| fork.results.clone()).unwrap_or_default(),
             beginning: fork.map_or(Beginning::New, |fork| Beginning::Fork(Box::new(fork))),
             meta: AgentMeta {
                 agent_type: agent.kind.clone(),
-            isolation: from.isolation,
                 description: agent.description.clone(),
                 tool_use_id: Some(from.call.to_string()),
                 spawn_depth: agent.depth,
                 name: request.name.clone().filter(|name| !name.trim().is_empty()),
                 model: request.model.clone(),
+                permission_mode: request.mode.map(|mode| mode.to_string()),
+                max_turns: request.max_turns,
                 is_isolated,
                 ..AgentMeta::default()
             },
@@ -191,19 +199,30 @@ impl AgentService {
         };
         let file = find_agent_file(&dir, id).ok_or_else(unknown)?;
         let kind = &file.meta.agent_type;
-        let registry = self.registry.get();
-        let definition = registry
-            .find(kind)
-            .ok_or_else(|| format!("The agent `{id}` cannot go on: there is no type `{kind}` any more"))?;
-        if !definition.is_resumable || kind == FORK {
+        let definition = match self.registry.get().find(kind) {
+            Some(definition) => Arc::clone(definition),
+            None if kind == FORK => Arc::new(fork_definition()),
+            None => return Err(format!("The agent `{id}` cannot go on: there is no type `{kind}` any more")),
+        };
+        let past = load_agent(&file.transcript).map_err(|error| {
+            format!("The transcript of the agent `{id}` cannot be read: {}", error.source)
+        })?;
+        let has_answered = agent_end(past.path()).0 == AgentProgressEnd::Answered;
+        if has_answered && !definition.is_resumable {
             return Err(format!(
                 "An agent of the type `{kind}` cannot go on after it has answered. Send out another"
             ));
         }
-        let past = load_agent(&file.transcript).map_err(|error| {
-            format!("The transcript of the agent `{id}` cannot be read: {}", error.source)
-        })?;
-        let model = self.model(file.meta.model.as_deref(), definition, &from)?;
+        let is_fork = definition.name == FORK && definition.source.scope == AgentScope::BuiltIn;
+        let beginning = match is_fork {
+            true => Beginning::PastFork(Box::new(past), Box::new(fork_origin(&file.meta, &from, id)?)),
+            false => Beginning::Past(Box::new(past)),
+        };
+        let model = match is_fork {
+            true => ModelConfig { wants_wire_events: false, ..from.context.model.clone() },
+            false => self.model(file.meta.model.as_deref(), &definition, &from)?,
+        };
+        let asked = file.meta.permission_mode.as_deref().and_then(|mode| mode.parse().ok());
         // One that worked apart goes on apart, where it was or in a worktree made anew.
         let is_isolated =
             definition.is_isolated || file.meta.is_isolated || file.meta.worktree_path.is_some();
@@ -219,15 +238,16 @@ impl AgentService {
             name: file.meta.name.clone(),
             task: message,
             prompt: from.context.prompt,
-            max_turns: definition.max_turns,
-            mode: definition.permission_mode,
+            max_turns: file.meta.max_turns.or(definition.max_turns),
+            mode: asked.or(definition.permission_mode),
             is_background: true,
             is_isolated,
+            isolation: from.isolation,
             place: from.place,
             results: Vec::new(),
-            beginning: Beginning::Past(Box::new(past)),
+            beginning,
             meta: file.meta,
-            definition: Arc::clone(definition),
+            definition,
             agent,
             model,
             grants: TurnGrants::default(),
@@ -241,7 +261,6 @@ impl AgentService {
     fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {
         let can = self.can_work_in_background();
         can && (definition.is_background || request.run_in_background.unwrap_or(self.settings.is_background))
-            isolation: from.isolation,
     }
 
     /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out.
@@ -309,10 +328,28 @@ impl AgentService {
     }
 }
 
+/// Finds what a fork went on from in the conversation as it is now: everything up to the response that sent it out.
+fn fork_origin(meta: &AgentMeta, from: &Spawner<'_>, id: &str) -> Result<ForkStart, String> {
+    let gone = || {
+        format!(
+            "The fork `{id}` cannot go on: what it went on from is no longer in this conversation as it was. Send out another"
+        )
+    };
+    let start = from.context.fork.clone().ok_or_else(gone)?;
+    let call = meta.tool_use_id.as_deref().ok_or_else(gone)?;
+    let mut messages = start.point.messages;
+    let sent_out = |message: &Message| {
+        message.content.iter().filter_map(|block| block.tool_use()).any(|it| it.id.as_str() == call)
+    };
+    let at = messages.iter().position(sent_out).ok_or_else(gone)?;
+    messages.truncate(at + 1);
+    let (messages, calls) = fork_messages(messages).ok_or_else(gone)?;
+    Ok(ForkStart { point: ForkPoint { messages, ..start.point }, results: forked_results(&calls) })
+}
+
 /// The definition of a fork: whatever the conversation is.
 pub(super) fn fork_definition() -> AgentDefinition {
-    let source = AgentSource::inline(AgentScope::BuiltIn);
-    AgentDefinition { is_resumable: false, ..AgentDefinition::new(FORK, "", "", source) }
+    AgentDefinition::new(FORK, "", "", AgentSource::inline(AgentScope::BuiltIn))
 }
 
 /// Makes an agent's id.

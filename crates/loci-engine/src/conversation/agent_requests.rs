@@ -38,7 +38,7 @@ impl Conversation {
         agent: String,
         text: String,
     ) -> impl Future<Output = Result<String, String>> + Send + use<> {
-        let (host, call) = (Arc::clone(&self.host), self.person_call(self.plain_spawn_context()));
+        let (host, call) = (Arc::clone(&self.host), self.person_call(self.message_context(&agent)));
         async move {
             host.allow_to_go_on(&agent);
             let receipt = AgentHost::send(host.as_ref(), &agent, text, &call).await;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::mentions::asks_for_deep_thought;
 use super::{Conversation, ForkPoint, InboxMessage, RunningCall};
-use crate::agents::{ForkStart, SpawnContext, fork_messages};
+use crate::agents::{ForkStart, SpawnContext, fork_messages, forked_results};
 use crate::calls::{CallLayer, Next};
 use crate::command::Prompt;
 use crate::config::ModelConfig;
@@ -26,10 +26,6 @@ use crate::goal::{Goal, check_goal};
 use crate::hooks::TaskHookLayer;
 use crate::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
-
-/// What the calls of a response are answered with in a fork.
-const FORKED: &str =
-    "(This conversation was forked here: the call goes on elsewhere, and what it brings is not known.)";
 
 impl Conversation {
     /// Performs one effect; the last of a turn gives its end.
@@ -384,7 +380,20 @@ impl Conversation {
     /// Returns how the conversation stands, for an agent that a call sends out.
     fn spawn_context(&self, call: &PreparedCall) -> SpawnContext {
         let is_fork = call.input["subagent_type"].as_str() == Some(FORK);
-        SpawnContext { fork: if is_fork { self.fork_start() } else { None }, ..self.plain_spawn_context() }
+        match call.input["to"].as_str().or_else(|| call.input["resume"].as_str()) {
+            Some(to) if !is_fork => self.message_context(to),
+            _ => {
+                let fork = if is_fork { self.fork_start() } else { None };
+                SpawnContext { fork, ..self.plain_spawn_context() }
+            }
+        }
+    }
+
+    /// Returns how the conversation stands, for an agent that a message lets go on.
+    pub(super) fn message_context(&self, to: &str) -> SpawnContext {
+        let start = || ForkStart { point: self.fork_point(None), results: Vec::new() };
+        let fork = self.host.is_fork(to).then(start);
+        SpawnContext { fork, ..self.plain_spawn_context() }
     }
 
     /// Returns how the conversation stands, for an agent that goes on from nothing of it.
@@ -401,9 +410,7 @@ impl Conversation {
     fn fork_start(&self) -> Option<ForkStart> {
         let point = self.fork_point(None);
         let (messages, calls) = fork_messages(point.messages)?;
-        let answer = Value::from(FORKED);
-        let results = calls.iter().map(|call| Block::new_tool_result(&call.id, &answer, None)).collect();
-        Some(ForkStart { point: ForkPoint { messages, ..point }, results })
+        Some(ForkStart { point: ForkPoint { messages, ..point }, results: forked_results(&calls) })
     }
 
     /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.

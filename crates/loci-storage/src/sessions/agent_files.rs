@@ -32,6 +32,12 @@ pub struct AgentMeta {
     /// The model it asked, where that is not the conversation's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The permission mode that the call asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// The most round trips that the call allowed at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
     /// Whether it works in a worktree of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_isolated: bool,

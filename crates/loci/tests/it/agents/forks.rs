@@ -1,9 +1,9 @@
 //! Forks share the cached prefix byte for byte.
 
-use loci_testkit::{Recorded, Script, Step};
+use loci_testkit::{Gate, Recorded, Script, Step};
 use serde_json::{Value, json};
 
-use super::{agent, main_session, results, side_files};
+use super::{agent, has, in_background, is_agents, main_session, results, side_files, wait_until};
 use crate::support::{World, assert_fine, watched};
 
 /// Returns a part of a request's body without the marks of what is to be cached, which move along.
@@ -107,4 +107,49 @@ async fn fork_begins_with_the_bytes_of_the_conversation() {
     assert!(told.contains("Right was found.") && told.contains("Left was found."), "{told}");
     assert_eq!(side_files(&world).len(), 2, "a fork does not fork");
     assert!(main_session(&world).iter().any(|it| it.to_string().contains("agentType\":\"fork")));
+}
+
+/// A fork that was cut off goes on with the very bytes that it went on from, and one that only looks goes on, too, as long
+/// as it has not answered.
+#[tokio::test]
+async fn fork_and_looking_agent_that_were_cut_off_go_on_after_a_restart() {
+    let gate = Gate::new();
+    let never = || Step::text("never").wait_before_headers(gate.clone());
+    let works = || Step::call("Glob", json!({"pattern": "*"}));
+    let calls = Step::new()
+        .then_text("Two ways.")
+        .tool("Agent", in_background("fork", "Go left."))
+        .tool("Agent", in_background("Explore", "Look right."));
+    let script =
+        Script::new([calls, never()]).route([works(), never()], is_fork).route([works(), never()], is_agents);
+    let world = World::new(script).await;
+    let run = |args: &[&str]| watched([]).args(args.to_vec()).env("CLAUDE_CODE_FORK_SUBAGENT", "1");
+    let session = world.start_closed(&run(&["Which way?"]));
+    wait_until(|| world.model.requests().len() == 6, "everybody waits");
+    let before = world.model.requests().into_iter().find(is_fork).unwrap();
+    session.crash();
+    let goes_on = Step::dynamic(|request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let ids = body.split("\\n- a").skip(1).filter_map(|rest| rest.split(':').next());
+        ids.fold(Step::new(), |step, id| {
+            step.tool("SendMessage", json!({"to": format!("a{id}"), "message": "Go on."}))
+        })
+    });
+    let script = Script::new([goes_on, Step::text("Sent."), Step::text("Heard."), Step::text("Heard.")])
+        .route([Step::text("Left is done.")], is_fork)
+        .route([Step::text("Right is done.")], is_agents);
+    let world = world.then(script).await;
+    assert_fine(&world.run(&run(&["-c", "What happened?"])));
+    world.model.requests_valid().unwrap();
+    let after = world.model.requests().into_iter().find(is_fork).unwrap();
+    for part in ["system", "tools", "model"] {
+        assert_eq!(unmarked(&after.json[part]), unmarked(&before.json[part]), "{part}");
+    }
+    let shared = before.messages().len();
+    assert_eq!(unmarked(&json!(after.messages()[..shared])), unmarked(&json!(before.messages())));
+    assert!(has(&after, "Go on."), "and it hears the message");
+    let said = |text: &str| {
+        side_files(&world).iter().filter(|file| std::fs::read_to_string(file).unwrap().contains(text)).count()
+    };
+    assert_eq!((said("Left is done."), said("Right is done.")), (1, 1));
 }
