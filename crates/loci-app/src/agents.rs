@@ -53,9 +53,10 @@ fn registry(
     AgentRegistry::new(agents, found.problems)
 }
 
-/// Returns the built-in agents that the environment lets be; the guide only where a person could ask it something.
+/// Returns the built-in agents that the environment lets be; the guide only where a person could ask it something. Who
+/// brings agents of their own may have no others, but no person at a terminal is left without any.
 fn built_in(env: &Env, has_person: bool) -> Vec<AgentDefinition> {
-    if env.vars.is_truthy("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
+    if env.vars.is_truthy("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") && !has_person {
         return Vec::new();
     }
     let without_looking = env.vars.is_truthy("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS");
@@ -80,8 +81,12 @@ impl SessionAgents {
             true => (AgentRegistry::new(given, Vec::new()), None),
             false => follow(run, given, options.is_interactive),
         };
-        let number =
-            |name: &str| run.env.vars.non_empty(name).and_then(|text| text.trim().parse::<u32>().ok());
+        // Limits can be changed and not be taken away.
+        let number = |name: &str| {
+            let said = run.env.vars.non_empty(name).map(str::trim);
+            let said = said.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            said.and_then(|text| text.parse::<u32>().ok()).filter(|number| *number > 0)
+        };
         let usual = AgentsConfig::default();
         let config = AgentsConfig {
             registry: Arc::new(Store::new(registry)),
@@ -148,6 +153,9 @@ impl SessionAgents {
         }
         // Those of agents that were given are told of all.
         self.warnings.extend(notes_of(&agent).into_iter().filter(|_| agent.source.scope != AgentScope::Flag));
+        let (_, problems) = own_hooks(&agent, &run.env.cwd);
+        self.warnings
+            .extend(problems.iter().map(|problem| format!("Hooks of the agent `{}`: {problem}", agent.name)));
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
             book.mode = agent_mode(book.mode, agent.permission_mode);
         }
@@ -204,17 +212,20 @@ impl SessionAgents {
 
     /// Adds the hooks of the agent that the main conversation runs as.
     pub(crate) fn with_hooks(&self, mut config: HookConfig, cwd: &Path) -> HookConfig {
-        if let Some((agent, hooks)) =
-            self.config.main.as_ref().and_then(|agent| Some((agent, agent.hooks.as_ref()?)))
-        {
-            let file = agent.source.to_string();
-            let source =
-                HookSource { scope: HookScope::Agent(agent.name.clone()), file: file.into(), line: 1 };
-            let (own, _) = HookConfig::parse(hooks, source, cwd);
-            config.extend_shared(own.entries().to_vec());
+        if let Some(agent) = &self.config.main {
+            config.extend_shared(own_hooks(agent, cwd).0.entries().to_vec());
         }
         config
     }
+}
+
+/// Returns the hooks of a definition, and what is wrong with them.
+fn own_hooks(agent: &AgentDefinition, cwd: &Path) -> (HookConfig, Vec<String>) {
+    let Some(hooks) = &agent.hooks else { return (HookConfig::default(), Vec::new()) };
+    let file = agent.source.to_string();
+    let source = HookSource { scope: HookScope::Agent(agent.name.clone()), file: file.into(), line: 1 };
+    let (own, problems) = HookConfig::parse(hooks, source, cwd);
+    (own, problems.iter().map(ToString::to_string).collect())
 }
 
 /// Finds the agent to run as; that of a plugin needs no more than the last part of its name, where only one has it.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::tool_access::odd_entries;
 use crate::front_matter::{self, FieldReader, FrontMatter, text_of};
 use crate::permission::Mode;
 
@@ -357,6 +358,7 @@ impl AgentDefinition {
         };
         agent.notes = reader.into_notes();
         agent.notes.extend(odd_fields(fields));
+        agent.notes.extend(odd_entries(agent.tools.as_deref(), &agent.disallowed_tools));
         let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
         agent.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
         agent.restrict();
@@ -466,7 +468,11 @@ mod tests {
             memory: Some(MemoryScope::Project),
             is_isolated: true,
             initial_prompt: Some("Begin.".to_owned()),
-            notes: vec!["`future` has no meaning here".to_owned()],
+            notes: vec![
+                "`tools`: `Bash(git diff, git log)` gives the whole tool `Bash`; what it may do is for permission rules to say"
+                    .to_owned(),
+                "`future` has no meaning here".to_owned(),
+            ],
             ..AgentDefinition::new(
                 "reviewer",
                 "Reviews: code [carefully",

@@ -43,6 +43,35 @@ const IN_BACKGROUND: [&str; 20] = [
     "SendMessage",
 ];
 
+/// Further tools that there are, or were, here or elsewhere: to take one away is no mistake.
+const OTHERS: [&str; 25] = [
+    "Artifact",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "KillShell",
+    "LS",
+    "LSP",
+    "ListAgents",
+    "ListMcpResourcesTool",
+    "MultiEdit",
+    "NotebookRead",
+    "PushNotification",
+    "ReadMcpResourceTool",
+    "RemoteTrigger",
+    "ReportFindings",
+    "SendUserFile",
+    "ShareOnboardingGuide",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+];
+
 /// Tools that an agent with memories has, whatever its list says.
 const FOR_MEMORY: [&str; 3] = ["Read", "Write", "Edit"];
 
@@ -123,6 +152,32 @@ impl AgentPlace {
         let is_kept = !self.is_background || tool.starts_with("mcp__") || IN_BACKGROUND.contains(&tool);
         !is_never && !is_spawn && is_kept
     }
+}
+
+/// Says what in the lists of a definition does not mean what it seems to: a tool that is to go and is none, and
+/// conditions, which are for permission rules.
+pub(super) fn odd_entries(tools: Option<&[String]>, disallowed: &[String]) -> Vec<String> {
+    let base = |entry: &str| entry.split_once('(').map_or(entry, |(name, _)| name).trim().to_owned();
+    let is_known = |name: &str| {
+        let lists = NEVER.iter().chain(&IN_BACKGROUND).chain(&OTHERS);
+        name.starts_with("mcp__") || name.ends_with('*') || lists.into_iter().any(|tool| *tool == name)
+    };
+    let has_condition =
+        |entry: &&String| entry.contains('(') && !matches!(base(entry).as_str(), "Agent" | "Task");
+    let unknown = disallowed.iter().filter(|entry| !is_known(&base(entry)));
+    let unknown =
+        unknown.map(|entry| format!("`disallowedTools`: there is no tool `{entry}`, so none is taken away"));
+    let whole = tools.into_iter().flatten().filter(has_condition).map(|entry| {
+        format!(
+            "`tools`: `{entry}` gives the whole tool `{}`; what it may do is for permission rules to say",
+            base(entry)
+        )
+    });
+    let gone = disallowed
+        .iter()
+        .filter(has_condition)
+        .map(|entry| format!("`disallowedTools`: `{entry}` takes the whole tool `{}` away", base(entry)));
+    unknown.chain(whole).chain(gone).collect()
 }
 
 /// Compares an entry of a list with a tool's name: `Read`, `Bash(git *)`, `mcp__server`, `mcp__*`.
@@ -220,6 +275,25 @@ mod tests {
             let access = ToolAccess::main(&agent).with_servers(["mcp__db__".to_owned()]);
             let has: Vec<&str> = ALL.iter().filter(|tool| access.has(tool)).copied().collect();
             assert_eq!(has.join(" "), expected, "{tools:?} {disallowed:?}");
+        }
+    }
+
+    #[test]
+    fn entries_that_do_not_mean_what_they_seem_to_are_told() {
+        let texts = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        for (tools, disallowed, expected) in [
+            (
+                &["Read", "Agent(a, b)", "mcp__x__*"][..],
+                &["Write", "TodoWrite", "mcp__x", "LSP"][..],
+                &[][..],
+            ),
+            (&["Bash(git *)"], &[], &["`Bash(git *)` gives the whole tool `Bash`"]),
+            (&[], &["Writ"], &["there is no tool `Writ`"]),
+            (&[], &["Bash(rm *)"], &["`Bash(rm *)` takes the whole tool `Bash` away"]),
+        ] {
+            let notes = odd_entries(Some(&texts(tools)), &texts(disallowed));
+            assert_eq!(notes.len(), expected.len(), "{notes:?}");
+            assert!(notes.iter().zip(expected).all(|(note, part)| note.contains(part)), "{notes:?}");
         }
     }
 

@@ -151,12 +151,17 @@ fn finished(request: &AgentRequest, agent: FinishedAgent, call: &ToolCall, host:
         agent.tool_uses,
         agent.duration.as_millis()
     );
-    let go_on = if agent.is_resumable { " (SendMessage with this id lets it go on)" } else { "" };
+    // One that is done and does not go on needs no id.
+    let id = match agent.is_resumable || agent.failure.is_some() {
+        true => format!("agentId: {} (SendMessage with this id lets it go on)", agent.id),
+        false => String::new(),
+    };
     let worktree = agent
         .worktree
         .as_ref()
         .map(|kept| format!("\nworktreePath: {}\nworktreeBranch: {}", kept.path.display(), kept.branch));
-    let about = format!("agentId: {}{go_on}{}\n{usage}", agent.id, worktree.unwrap_or_default());
+    let about = format!("{id}{}\n{usage}", worktree.unwrap_or_default());
+    let about = about.trim_start().to_owned();
     let text = match &agent.failure {
         None => within_limit(agent.text, call, host),
         Some(why) if agent.text.is_empty() => {

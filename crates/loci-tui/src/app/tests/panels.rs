@@ -146,6 +146,7 @@ fn question() -> Question {
         id: "q1".into(),
         agent: None,
         tool: "Bash".into(),
+        server: None,
         call: ToolUseId::new("c1"),
         input: json!({"command": "make"}),
         kind: QuestionKind::Permission,

@@ -66,3 +66,21 @@ async fn first_words_stand_before_the_first_prompt_of_a_client_too() {
     assert!(requests[0].last_user_text().contains("Begin here."), "{}", requests[0].last_user_text());
     assert!(!requests[1].last_user_text().contains("Begin here."));
 }
+
+/// Hooks that mean nothing, limits that are none: what is wrong is said, and what cannot be switched off stays.
+#[tokio::test]
+async fn broken_hooks_of_the_main_agent_are_told_and_limits_cannot_be_taken_away() {
+    let call = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose"});
+    let script = loci_testkit::Script::new([Step::call("Agent", call), Step::text("Done.")])
+        .route([Step::text("One.")], super::is_agents);
+    let world = World::new(script).await;
+    let fields = "name: boss\ndescription: d\nhooks:\n  Nonsense:\n    - hooks:\n        - type: command\n          command: x\n";
+    world.home.write_config("agents/boss.md", format!("---\n{fields}---\nYou lead.\n"));
+    let run = print(["go", "--agent", "boss"])
+        .env("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", "0")
+        .env("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "none");
+    let output = world.run(&run);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.stderr.contains("Hooks of the agent `boss`"), "{}", output.stderr);
+    assert_eq!(super::side_files(&world).len(), 1);
+}

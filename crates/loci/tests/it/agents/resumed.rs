@@ -90,20 +90,44 @@ async fn message_to_a_running_agent_comes_before_its_next_request() {
 
 #[tokio::test]
 async fn looking_agents_and_unknown_ones_do_not_go_on() {
-    for (kind, expected) in
-        [("Explore", "cannot go on after it has answered"), ("general-purpose", "There is no agent `a0`")]
+    let script = Script::new([Step::call("Agent", agent("Explore", "x")), Step::text("ok")])
+        .route([Step::text("One.")], is_agents);
+    let world = World::new(script).await;
+    assert_fine(&world.run(&watched(["go"])));
+    let told = results(world.requests().iter().rfind(|it| !is_agents(it)).unwrap());
+    assert!(told.contains("One.") && !told.contains("agentId"), "{told}");
+    let file = side_files(&world)[0].file_stem().unwrap().to_string_lossy().into_owned();
+    let explore = file.trim_start_matches("agent-").to_owned();
+    let mut world = world;
+    for (id, expected) in
+        [(explore.as_str(), "cannot go on after it has answered"), ("a0", "There is no agent `a0`")]
     {
-        let send = match kind {
-            "Explore" => message("More."),
-            _ => Step::call("SendMessage", json!({"to": "a0", "message": "More."})),
-        };
-        let script = Script::new([Step::call("Agent", agent(kind, "x")), send, Step::text("ok")])
-            .route([Step::text("One.")], is_agents);
-        let world = World::new(script).await;
-        world.run(&watched(["go"]));
+        let send = Step::call("SendMessage", json!({"to": id, "message": "More."}));
+        world = world.then([send, Step::text("ok")]).await;
+        assert_fine(&world.run(&watched(["-c", "on"])));
         let told = results(world.requests().iter().rfind(|it| !is_agents(it)).unwrap());
         assert!(told.contains(expected), "{told}");
     }
+}
+
+/// What the call restricted stays so when the agent goes on.
+#[tokio::test]
+async fn mode_of_a_call_holds_when_its_agent_goes_on() {
+    let mut call = agent("general-purpose", "First.");
+    call["mode"] = json!("dontAsk");
+    let write = Step::call("Write", json!({"file_path": "made.txt", "content": "x"}));
+    let script = Script::new([
+        Step::call("Agent", call),
+        message("Write it."),
+        Step::text("Waiting."),
+        Step::text("All heard."),
+    ])
+    .route([Step::text("One."), write, Step::text("I could not.")], is_agents);
+    let world = World::new(script).await;
+    assert_fine(&world.run(&watched(["go"])));
+    let asked: Vec<_> = world.model.requests().into_iter().filter(is_agents).collect();
+    assert_eq!(asked.len(), 3);
+    assert!(results(&asked[2]).contains("dontAsk"), "{}", results(&asked[2]));
 }
 
 #[tokio::test]
