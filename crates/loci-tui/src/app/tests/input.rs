@@ -315,6 +315,7 @@ fn question_that_goes_on_by_itself_is_counted_down() {
         id: "q".into(),
         agent: None,
         tool: "AskUserQuestion".into(),
+        server: None,
         call: "c".into(),
         input,
         kind: loci_engine::QuestionKind::Answers(questions),
