@@ -109,7 +109,7 @@ impl From<Classified> for Decision {
 const STEPS: &[(&str, Check)] = &[
     ("hooks that deny", |call, _, _| by_hook(Verdict::Deny, call)),
     ("deny rules", |_, _, rules| rules.denied.map(|rule| by_rule(Verdict::Deny, rule))),
-    ("what whoever offers the tool forbids", |call, _, _| forbidden(call.effects)),
+    ("policy of the client for the tool", |call, _, _| forbidden(call.effects)),
     ("a restricted run's directories", |call, book, _| outside_confines(call.effects, book)),
     ("the checkout beside a worktree", |call, book, _| outside_worktree(call.effects, book)),
     ("ask rules", |_, _, rules| rules.asked.map(|rule| by_rule(Verdict::Ask, rule))),

@@ -2,7 +2,7 @@
 
 use loci_context::prose_tokens;
 use loci_core::agent::{AgentDefinition, AgentRegistry};
-use loci_stdx::single_line;
+use loci_stdx::{printable, single_line};
 use serde_json::{Value, json};
 
 use super::agent_json;
@@ -34,7 +34,8 @@ pub(super) fn run(registry: &AgentRegistry, args: &ListArgs) -> String {
         let winner = registry.find(&agent.name).map(|it| it.source.to_string()).unwrap_or_default();
         out += &format!("{}  ({})  does not count: that of {winner} comes first\n", agent.name, agent.source);
     }
-    out + &registry.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>()
+    out += &registry.problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
+    printable(&out)
 }
 
 fn agent_line(agent: &AgentDefinition) -> String {

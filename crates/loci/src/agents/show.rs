@@ -3,6 +3,7 @@
 use loci_app::UserError;
 use loci_context::prose_tokens;
 use loci_core::agent::AgentRegistry;
+use loci_stdx::printable;
 use serde_json::Value;
 
 use super::agent_json;
@@ -46,5 +47,5 @@ pub(super) fn run(registry: &AgentRegistry, args: &ShowArgs) -> Result<String, U
     for hidden in registry.shadowed.iter().filter(|it| it.name == agent.name) {
         out += &format!("hides that of {}\n", hidden.source);
     }
-    Ok(format!("{out}\n{}\n", agent.prompt.trim_end()))
+    Ok(printable(&format!("{out}\n{}\n", agent.prompt.trim_end())))
 }

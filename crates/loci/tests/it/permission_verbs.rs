@@ -67,6 +67,7 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
             Steps:
               hooks that deny                      nothing to say
               deny rules                           nothing to say
+              policy of the client for the tool    nothing to say
               a restricted run's directories       nothing to say
               the checkout beside a worktree       nothing to say
               ask rules                            nothing to say
@@ -132,6 +133,11 @@ async fn an_explanation_is_json_too() {
                 },
                 {
                   "check": "deny rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "policy of the client for the tool",
                   "verdict": null,
                   "reason": null
                 },
@@ -320,6 +326,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
                 },
                 {
                   "check": "deny rules",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "policy of the client for the tool",
                   "verdict": null,
                   "reason": null
                 },

@@ -50,6 +50,20 @@ async fn agents_of_every_source_are_in_the_init_frame_and_the_tool() {
 }
 
 #[tokio::test]
+async fn escape_sequences_of_a_definition_do_not_reach_the_terminal() {
+    let world = World::new([]).await;
+    world.home.write(
+        ".claude/agents/odd.md",
+        "---\nname: odd\ndescription: Harmless\x1b[2J\ntools: Read\x07\n---\nYou are\x1b]0;odd\x07 odd.\n",
+    );
+    for words in [&["agents", "list"][..], &["agents", "show", "odd"]] {
+        let output = world.run(&loci().args(words.iter().copied()));
+        assert!(output.stdout.contains("Harmless"), "{}", output.stdout);
+        assert!(!output.stdout.contains(['\x1b', '\x07']), "{:?}", output.stdout);
+    }
+}
+
+#[tokio::test]
 async fn built_in_agents_can_be_switched_off() {
     let world = World::new([Step::text("ok"), Step::text("ok")]).await;
     define(&world, "only", "", "You are alone.");
