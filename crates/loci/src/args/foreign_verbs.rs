@@ -12,7 +12,7 @@ const NOT_HERE: &str = "it belongs to a service that loci does not have";
 /// The verbs, and what to do instead.
 const VERBS: [(&str, &str); 17] = [
     ("attach", NO_DAEMON),
-    ("auto-mode", "there is no classifier to set up; `loci permissions` shows and changes rules"),
+    ("auto-mode", "the classifier of mode `auto` takes no rules in prose; `loci permissions` has the rules"),
     ("daemon", NO_DAEMON),
     ("gateway", NOT_HERE),
     ("import", "`loci sessions import` takes over sessions of Codex"),
