@@ -13,6 +13,8 @@ mod merge;
 mod part_sum;
 mod passage_reader;
 mod phrase;
+mod phrase_batch;
+mod positions;
 mod postings;
 mod scan;
 mod search;

@@ -16,6 +16,7 @@ use memchr::memmem;
 use super::coverage::IndexableFile;
 use crate::foreign::rollout::{entries_of, rollout_bytes};
 use crate::layout::Dialect;
+use crate::sessions::listing::scan::last_text_start;
 use crate::sessions::session_file::{LoadedTranscript, each_line, read_line};
 
 /// The time of an entry without one.
@@ -158,10 +159,9 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// Finds the branch without taking the line apart: a quote inside of a text is escaped, so this is a key.
 fn branch_of(entry: &Entry) -> Option<&str> {
-    const KEY: &[u8] = br#""gitBranch":""#;
     let line = entry.line();
-    let start = memmem::rfind(line.as_bytes(), KEY)? + KEY.len();
-    let rest = line.get(start..)?;
+    let quote = last_text_start(line.as_bytes(), "gitBranch")?;
+    let rest = line.get(quote + 1..)?;
     rest.get(..rest.find('"')?)
 }
 

@@ -4,21 +4,19 @@
 //! wants it; one that has not cannot be. So most passages need not be read.
 //!
 //! Where a word stands is a bit for each word of the passage. Words that follow one another are then found by moving bits,
-//! without a branch for each place. Most passages are short, and one number holds all their bits.
+//! without a branch for each place. Most passages are short, and one number holds all their bits: those are looked at together
+//! ([`super::phrase_batch`]).
 
 use loci_core::search::Query;
 
+use super::phrase_batch::PhraseBatch;
 use super::postings::{CommonPostings, DamagedList};
 
 /// The phrases of a query, and room to look for them in one passage after another.
 pub(super) struct PhraseMatcher {
     /// Of each phrase its words, the rarest first: the term, and how many words come before it in the phrase.
     phrases: Vec<Vec<PhraseWord>>,
-    /// Whether a word is in them twice, so that it has to be kept where it stands: it is told once.
-    repeats: bool,
-    /// For each term, if it is a word of a phrase: where it stands in a short passage.
-    short: Vec<u128>,
-    /// Where it stands in a long one.
+    /// For each term, if it is a word of a phrase: where it stands in a long passage.
     long: Vec<Vec<u64>>,
     /// For each term whether that is of this passage.
     is_known: Vec<bool>,
@@ -44,15 +42,7 @@ impl PhraseMatcher {
         });
         let phrases: Vec<Vec<PhraseWord>> = phrases.collect();
         let n_terms = words.terms().len();
-        let count = |term: usize| phrases.iter().flatten().filter(|word| word.term == term).count();
-        Self {
-            repeats: (0..n_terms).any(|term| count(term) > 1),
-            phrases,
-            short: vec![0; n_terms],
-            long: vec![Vec::new(); n_terms],
-            is_known: vec![false; n_terms],
-            starts: Vec::new(),
-        }
+        Self { phrases, long: vec![Vec::new(); n_terms], is_known: vec![false; n_terms], starts: Vec::new() }
     }
 
     /// Returns true when it has to be known where a term stands.
@@ -60,48 +50,32 @@ impl PhraseMatcher {
         self.phrases.iter().flatten().any(|word| word.term == term)
     }
 
-    /// Tells whether the words of each phrase follow one another somewhere in the passage that the postings are at, which
-    /// has so many words. Where a word stands is looked up only as long as those before it are found together.
-    #[inline]
-    pub(super) fn matches(
+    /// Tells whether there is no phrase.
+    pub(super) fn is_empty(&self) -> bool {
+        self.phrases.is_empty()
+    }
+
+    /// Leaves those of a batch in which the words of each phrase follow one another somewhere. Where a word stands is looked
+    /// up only as long as those before it are found together.
+    pub(super) fn keep_matching(&self, batch: &mut PhraseBatch<'_>) -> Result<(), DamagedList> {
+        batch.begin();
+        for phrase in &self.phrases {
+            batch.begin_phrase();
+            for PhraseWord { term, step } in phrase.iter().copied() {
+                if !batch.keep_followed(term, step)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the same of the passage that the postings are at, which has so many words.
+    pub(super) fn matches_long(
         &mut self,
         postings: &mut CommonPostings<'_>,
         n_words: u32,
     ) -> Result<bool, DamagedList> {
-        match n_words {
-            _ if self.phrases.is_empty() => Ok(true),
-            ..=128 => self.matches_short(postings),
-            _ => self.matches_long(postings, n_words),
-        }
-    }
-
-    fn matches_short(&mut self, postings: &mut CommonPostings<'_>) -> Result<bool, DamagedList> {
-        if self.repeats {
-            self.is_known.fill(false);
-        }
-        for phrase in &self.phrases {
-            let mut starts = u128::MAX;
-            for PhraseWord { term, step } in phrase.iter().copied() {
-                let places = match self.repeats {
-                    false => postings.short_places(term)?,
-                    true if self.is_known[term] => self.short[term],
-                    true => {
-                        self.is_known[term] = true;
-                        self.short[term] = postings.short_places(term)?;
-                        self.short[term]
-                    }
-                };
-                let step = u32::try_from(step).unwrap_or(u32::MAX);
-                starts &= places.checked_shr(step).unwrap_or(0);
-                if starts == 0 {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn matches_long(&mut self, postings: &mut CommonPostings<'_>, n_words: u32) -> Result<bool, DamagedList> {
         self.is_known.fill(false);
         for phrase in &self.phrases {
             self.starts.clear();

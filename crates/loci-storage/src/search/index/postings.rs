@@ -1,5 +1,6 @@
 //! The list of a word, unpacked on the way: a common word has hundreds of thousands of passages, and of most of them nothing
-//! is wanted but that they are counted. So nothing is made of a list but the numbers of one passage at a time.
+//! is wanted but that they are counted. So nothing is made of a list but the numbers of a block of passages at a time, and where
+//! a word stands is looked at only where somebody asks ([`BlockPositions`]).
 //!
 //! What is unpacked has a checksum, so damage is not expected here; it is told nevertheless ([`DamagedList`]), since no number
 //! of a list may lead outside of the segment.
@@ -8,18 +9,11 @@ use std::io;
 
 use loci_stdx::{Packed, put_number};
 
+use super::positions::BlockPositions;
 use super::segment::damaged;
 
-/// The bit of each place in a short passage, and none for those beyond: to look it up costs less than to shift 128 bits.
-static PLACE_BITS: [u128; 256] = {
-    let mut bits = [0; 256];
-    let mut place = 0;
-    while place < 128 {
-        bits[place] = 1 << place;
-        place += 1;
-    }
-    bits
-};
+/// How many passages are unpacked at once.
+const BLOCK: usize = 64;
 
 /// A list that is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +61,17 @@ impl PackedList {
             pairs: Packed(&self.bytes),
             n_left: self.n_passages,
             limit: self.limit,
-            passage: 0,
-            count: 0,
+            block: Block::default(),
+            next: 0,
             positions: None,
-            n_unread: 0,
         }
     }
 
     /// Returns the passages, and can tell where the word stands in each.
     pub(super) fn postings_with_positions(&self) -> Result<Postings<'_>, DamagedList> {
-        let mut positions = Packed(&self.bytes);
-        positions.skip_numbers(u64::from(self.n_passages) * 2).ok_or(DamagedList)?;
-        Ok(Postings { positions: Some(positions), ..self.postings() })
+        let mut steps = Packed(&self.bytes);
+        steps.skip_numbers(u64::from(self.n_passages) * 2).ok_or(DamagedList)?;
+        Ok(Postings { positions: Some(BlockPositions::new(steps)), ..self.postings() })
     }
 
     /// Makes one list of those of several words; where they stand is left behind.
@@ -107,114 +100,180 @@ impl PackedList {
     }
 }
 
+/// Passages that were unpacked.
+struct Block {
+    passages: [u32; BLOCK],
+    /// How often the word is in each.
+    counts: [u32; BLOCK],
+    /// How often it is in those before, of this block.
+    counts_before: [u32; BLOCK],
+    n_passages: usize,
+    /// How often it is in all of them.
+    count: u32,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        let zeros = [0; BLOCK];
+        Self { passages: zeros, counts: zeros, counts_before: zeros, n_passages: 0, count: 0 }
+    }
+}
+
+impl Block {
+    /// Returns the last passage, or zero.
+    fn last(&self) -> u32 {
+        self.n_passages.checked_sub(1).map_or(0, |last| self.passages[last % BLOCK])
+    }
+
+    /// Unpacks so many pairs; every passage is below `limit`.
+    fn unpack(&mut self, pairs: &mut Packed<'_>, n_pairs: usize, limit: u32) -> Result<(), DamagedList> {
+        match pairs.0.split_first_chunk::<{ 2 * BLOCK }>() {
+            // Most steps and counts are small.
+            Some((here, rest)) if n_pairs == BLOCK && here.iter().fold(0, |all, byte| all | byte) < 0x80 => {
+                pairs.0 = rest;
+                self.unpack_small(here, limit)
+            }
+            _ => self.unpack_any(pairs, n_pairs, limit),
+        }
+    }
+
+    fn unpack_small(&mut self, pairs: &[u8; 2 * BLOCK], limit: u32) -> Result<(), DamagedList> {
+        let before = self.last();
+        let (mut passage, mut count) = (before, 0);
+        for (idx, [step, count_here]) in pairs.as_chunks::<2>().0.iter().enumerate() {
+            passage = passage.wrapping_add(u32::from(*step));
+            self.passages[idx] = passage;
+            self.counts[idx] = u32::from(*count_here);
+            self.counts_before[idx] = count;
+            count += u32::from(*count_here);
+        }
+        (self.n_passages, self.count) = (BLOCK, count);
+        // Steps are small: whatever was beyond the last number, the last passage shows it.
+        if (before..limit).contains(&passage) { Ok(()) } else { Err(DamagedList) }
+    }
+
+    fn unpack_any(&mut self, pairs: &mut Packed<'_>, n_pairs: usize, limit: u32) -> Result<(), DamagedList> {
+        let (mut passage, mut count) = (self.last(), 0_u32);
+        for idx in 0..n_pairs.min(BLOCK) {
+            let (step, count_here) = pairs.pair().ok_or(DamagedList)?;
+            passage = passage.checked_add(step).filter(|passage| *passage < limit).ok_or(DamagedList)?;
+            self.passages[idx] = passage;
+            self.counts[idx] = count_here;
+            self.counts_before[idx] = count;
+            count = count.checked_add(count_here).ok_or(DamagedList)?;
+        }
+        (self.n_passages, self.count) = (n_pairs, count);
+        Ok(())
+    }
+}
+
 /// Goes over the passages of a list.
 pub(super) struct Postings<'a> {
     pairs: Packed<'a>,
+    /// How many passages are not unpacked yet.
     n_left: u32,
     limit: u32,
-    passage: u32,
-    count: u32,
-    /// Where the word stands, in passages that were not asked for and in this one.
-    positions: Option<Packed<'a>>,
-    /// How many of these numbers there are up to the end of this passage.
-    n_unread: u64,
+    block: Block,
+    /// The place in the block of the passage to go to next.
+    next: usize,
+    /// Where the word stands.
+    positions: Option<BlockPositions<'a>>,
 }
 
 impl<'a> Postings<'a> {
     /// Goes to the next passage; false at the end.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, DamagedList> {
+        if self.next == self.block.n_passages && !self.next_block()? {
+            return Ok(false);
+        }
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// Unpacks the next block; false at the end.
+    #[inline(never)]
+    fn next_block(&mut self) -> Result<bool, DamagedList> {
         if self.n_left == 0 {
             return Ok(false);
         }
-        self.n_left -= 1;
-        let (step, count) = self.pairs.pair().ok_or(DamagedList)?;
-        self.passage =
-            self.passage.checked_add(step).filter(|passage| *passage < self.limit).ok_or(DamagedList)?;
-        self.count = count;
-        self.n_unread += u64::from(self.count);
+        let n_pairs = BLOCK.min(self.n_left as usize);
+        self.block.unpack(&mut self.pairs, n_pairs, self.limit)?;
+        if let Some(positions) = &mut self.positions {
+            positions.begin_block(self.block.count)?;
+        }
+        self.n_left -= n_pairs as u32;
+        self.next = 0;
         Ok(true)
     }
 
     /// Goes on to the first passage that is not before `least`, which may be this one; false at the end.
     #[inline]
     pub(super) fn advance_to(&mut self, least: u32) -> Result<bool, DamagedList> {
-        while self.passage < least {
-            if !self.advance()? {
-                return Ok(false);
+        while self.passage() < least {
+            // The last of a block says whether one of it is meant.
+            if self.next == self.block.n_passages {
+                while self.next_block()? && self.block.last() < least {
+                    self.next = self.block.n_passages;
+                }
+                if self.next == self.block.n_passages {
+                    return Ok(false);
+                }
             }
+            self.next += 1;
         }
         Ok(true)
+    }
+
+    /// The place in the block of this passage.
+    #[inline]
+    fn at(&self) -> usize {
+        self.next.wrapping_sub(1) % BLOCK
     }
 
     /// Returns the passage, once one was gone to.
     #[inline]
     pub(super) fn passage(&self) -> u32 {
-        self.passage
+        self.block.passages[self.at()]
     }
 
     /// Returns how often the word is in it.
     #[inline]
     pub(super) fn count(&self) -> u32 {
-        self.count
+        self.block.counts[self.at()]
     }
 
-    /// Returns where the word stands in this passage, packed: the step from the one before. It can be asked once.
+    /// Returns where the word stands in this passage, packed: the step from the one before.
     pub(super) fn positions(&mut self) -> Result<Packed<'a>, DamagedList> {
-        let n_here = u64::from(self.count);
-        let positions = self.positions_from_here()?;
-        let here = positions.0;
-        positions.skip_numbers(n_here).ok_or(DamagedList)?;
-        Ok(Packed(&here[..here.len() - positions.0.len()]))
+        let n_here = u64::from(self.count());
+        let here = self.steps_from_here()?;
+        let mut behind = Packed(here);
+        behind.skip_numbers(n_here).ok_or(DamagedList)?;
+        Ok(Packed(&here[..here.len() - behind.0.len()]))
     }
 
-    /// Hands out where the word stands in this passage, until `take` says that there is no such place. It can be asked
-    /// once.
+    /// Hands out where the word stands in this passage, until `take` says that there is no such place.
     #[inline]
     pub(super) fn each_position(
         &mut self,
         mut take: impl FnMut(u32) -> Option<()>,
     ) -> Result<(), DamagedList> {
-        let n_here = self.count;
-        let positions = self.positions_from_here()?;
+        let n_here = self.count();
+        let mut steps = Packed(self.steps_from_here()?);
         let mut position = 0_u32;
         for _ in 0..n_here {
-            let step = positions.small().ok_or(DamagedList)?;
+            let step = steps.small().ok_or(DamagedList)?;
             position = position.checked_add(step).ok_or(DamagedList)?;
             take(position).ok_or(DamagedList)?;
         }
         Ok(())
     }
 
-    /// Returns where the word stands in this passage as a bit for each of its words, of which there are at most 128. It can
-    /// be asked once.
+    /// Returns the steps of this passage and all after them.
     #[inline]
-    pub(super) fn short_places(&mut self) -> Result<u128, DamagedList> {
-        let n_here = self.count as usize;
-        let positions = self.positions_from_here()?;
-        // In so short a passage every step is one byte, and none has more places than words.
-        let (here, rest) =
-            positions.0.split_at_checked(n_here).filter(|_| n_here <= 128).ok_or(DamagedList)?;
-        positions.0 = rest;
-        let (mut places, mut position) = (0, 0_u32);
-        for step in here {
-            position += u32::from(*step);
-            places |= PLACE_BITS[(position & 0xff) as usize];
-        }
-        // A step that is no byte of its own leads beyond them, too.
-        if position < 128 { Ok(places) } else { Err(DamagedList) }
-    }
-
-    /// Passes over what was not asked for; whoever asks takes what is of this passage.
-    #[inline]
-    fn positions_from_here(&mut self) -> Result<&mut Packed<'a>, DamagedList> {
-        let n_before = self.n_unread.checked_sub(u64::from(self.count)).ok_or(DamagedList)?;
-        self.n_unread = 0;
-        let positions = self.positions.as_mut().ok_or(DamagedList)?;
-        if n_before > 0 {
-            positions.skip_numbers(n_before).ok_or(DamagedList)?;
-        }
-        Ok(positions)
+    fn steps_from_here(&mut self) -> Result<&'a [u8], DamagedList> {
+        let n_before = self.block.counts_before[self.at()];
+        self.positions.as_mut().ok_or(DamagedList)?.from(n_before)
     }
 }
 
@@ -261,18 +320,18 @@ impl<'a> CommonPostings<'a> {
                 }
             }
         }
-        let mut passage = self.postings[*first].passage;
+        let mut passage = self.postings[*first].passage();
         'again: loop {
             for other in others {
                 if !self.postings[*other].advance_to(passage)? {
                     return Ok(None);
                 }
-                let there = self.postings[*other].passage;
+                let there = self.postings[*other].passage();
                 if there != passage {
                     if !self.postings[*first].advance_to(there)? {
                         return Ok(None);
                     }
-                    passage = self.postings[*first].passage;
+                    passage = self.postings[*first].passage();
                     continue 'again;
                 }
             }
@@ -284,14 +343,20 @@ impl<'a> CommonPostings<'a> {
     #[inline]
     pub(super) fn count(&self, counts: &mut [u32]) {
         for (count, postings) in counts.iter_mut().zip(&self.postings) {
-            *count = postings.count;
+            *count = postings.count();
         }
     }
 
-    /// Returns where a word stands in a short passage; see [`Postings::short_places`].
+    /// Returns how often a word is in the passage.
     #[inline]
-    pub(super) fn short_places(&mut self, list: usize) -> Result<u128, DamagedList> {
-        self.postings.get_mut(list).ok_or(DamagedList)?.short_places()
+    pub(super) fn count_of(&self, list: usize) -> Result<u32, DamagedList> {
+        self.postings.get(list).map(Postings::count).ok_or(DamagedList)
+    }
+
+    /// Returns the steps of a word in the passage, and what comes behind them.
+    #[inline]
+    pub(super) fn steps_of(&mut self, list: usize) -> Result<&'a [u8], DamagedList> {
+        self.postings.get_mut(list).ok_or(DamagedList)?.steps_from_here()
     }
 
     /// Hands out where a word stands in the passage; see [`Postings::each_position`].
@@ -311,6 +376,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::positions::short_places;
     use super::*;
 
     /// A list of passages and where the word stands in each.
@@ -334,7 +400,8 @@ mod tests {
     fn positions_of(common: &mut CommonPostings<'_>, list: usize, is_short: bool) -> BTreeSet<u32> {
         let mut all = BTreeSet::new();
         if is_short {
-            let places = common.short_places(list).unwrap();
+            let count = common.count_of(list).unwrap();
+            let places = short_places(common.steps_of(list).unwrap(), count, 0).unwrap();
             return (0..128).filter(|place| places >> place & 1 == 1).collect();
         }
         common.each_position(list, |position| all.insert(position).then_some(())).unwrap();
@@ -344,7 +411,10 @@ mod tests {
     fn list() -> impl Strategy<Value = BTreeMap<u32, BTreeSet<u32>>> {
         let long = prop::collection::btree_set(0_u32..3_000, 1..12);
         let short = prop::collection::btree_set(0_u32..128, 1..40);
-        prop::collection::btree_map(0_u32..400, prop_oneof![long, short], 0..120)
+        let few = prop::collection::btree_set(0_u32..128, 1..9);
+        // Blocks in which some steps are long, and those of common words, in which none is.
+        let mixed = prop::collection::btree_map(0_u32..400, prop_oneof![long, short], 0..120);
+        prop_oneof![mixed, prop::collection::btree_map(0_u32..400, few, 150..390)]
     }
 
     proptest! {
@@ -400,25 +470,19 @@ mod tests {
         assert_eq!(cut.postings().advance(), Err(DamagedList));
         assert!(cut.postings_with_positions().is_err());
         let no_positions = PackedList::new(vec![3, 2, 0], 1, 9);
-        let mut postings = no_positions.postings_with_positions().unwrap();
+        assert_eq!(no_positions.postings_with_positions().unwrap().advance(), Err(DamagedList));
+        let cut_position = PackedList::new(vec![3, 1, 0x80], 1, 9);
+        let mut postings = cut_position.postings_with_positions().unwrap();
         assert_eq!(postings.advance(), Ok(true));
         assert!(postings.positions().is_err());
+        // A whole block of small steps, the last of which leads outside.
+        let outside = PackedList::new([1, 1].repeat(64), 64, 64);
+        assert_eq!(outside.postings().advance(), Err(DamagedList));
+        let inside = PackedList::new([1, 1].repeat(64), 64, 65);
+        assert_eq!(inside.postings().advance(), Ok(true));
         let outside = PackedList::new(vec![3, 1, 64], 1, 9);
         let mut postings = outside.postings_with_positions().unwrap();
         assert_eq!(postings.advance(), Ok(true));
         assert!(postings.each_position(|position| (position < 64).then_some(())).is_err());
-        // No place of a passage of up to 128 words: one too far, a long step, more places than words, too few bytes.
-        for (places, count) in [(&[100, 28][..], 2), (&[0x80, 1], 2), (&[1; 129], 129), (&[1, 2], 3)] {
-            let mut bytes = vec![3];
-            put_number(&mut bytes, count);
-            bytes.extend_from_slice(places);
-            let list = PackedList::new(bytes, 1, 9);
-            let mut postings = Postings {
-                positions: Some(Packed(&list.bytes[list.bytes.len() - places.len()..])),
-                ..list.postings()
-            };
-            assert_eq!(postings.advance(), Ok(true));
-            assert_eq!(postings.short_places(), Err(DamagedList), "{places:?}");
-        }
     }
 }

@@ -13,6 +13,7 @@ use loci_stdx::nth_largest;
 use super::filter::SearchFilter;
 use super::passage_reader::{NO_TIME, voice_of};
 use super::phrase::PhraseMatcher;
+use super::phrase_batch::PhraseBatch;
 use super::postings::{CommonPostings, DamagedList, PackedList};
 use super::segment::{Column, ListPart, Segment};
 
@@ -186,21 +187,29 @@ impl SegmentWalk<'_> {
         let mut is_in_wanted = wanted.passages();
         let mut phrases = PhraseMatcher::new(self.words, |term| lists[term].n_passages());
         let mut postings = CommonPostings::new(&lists, |term| phrases.needs_positions(term))?;
+        let mut batch = PhraseBatch::new(lists.len(), |term| phrases.needs_positions(term));
         let mut counts = vec![0; lists.len()];
         let mut best = BestScores::new(most);
         let mut n_all = 0;
+        let mut take = |passage: u32, n_words: u32, counts: &[u32]| {
+            n_all += 1;
+            best.push(self.scorer.score(Match { counts, n_words, n_literals: 0 }), passage);
+        };
         while let Some(passage) = postings.advance()? {
             if !is_in_wanted(passage) || !sieve.wants(passage as usize) {
                 continue;
             }
             let Some(n_words) = lengths.get(passage as usize) else { continue };
-            if !phrases.matches(&mut postings, n_words)? {
-                continue;
+            if phrases.is_empty() || (n_words > 128 && phrases.matches_long(&mut postings, n_words)?) {
+                postings.count(&mut counts);
+                take(passage, n_words, &counts);
+            } else if n_words <= 128 && !batch.push(passage, n_words, &mut postings)? {
+                phrases.keep_matching(&mut batch)?;
+                batch.drain(&mut counts, &mut take);
             }
-            n_all += 1;
-            postings.count(&mut counts);
-            best.push(self.scorer.score(Match { counts: &counts, n_words, n_literals: 0 }), passage);
         }
+        phrases.keep_matching(&mut batch)?;
+        batch.drain(&mut counts, &mut take);
         Ok((best, n_all))
     }
 
