@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use loci_core::path::project_slug;
-use memchr::memmem;
 
 use super::transcript::CheckedTranscript;
 use crate::layout::{ConfigHome, SessionPlace};
+use crate::sessions::listing::scan::last_text;
 
 /// The part of a long name that does not depend on how it is hashed.
 const SHARED_PREFIX: usize = 200;
@@ -41,10 +41,7 @@ pub(super) fn right_dir(
 
 /// Finds the directory that an entry was written in, without taking the line apart.
 fn cwd_of(line: &str) -> Option<String> {
-    const KEY: &[u8] = br#""cwd":""#;
-    let start = memmem::rfind(line.as_bytes(), KEY)? + KEY.len() - 1;
-    let mut texts = serde_json::Deserializer::from_str(line.get(start..)?).into_iter::<String>();
-    texts.next()?.ok()
+    last_text(line.as_bytes(), "cwd")
 }
 
 fn is_named_after(name: &str, cwd: &str) -> bool {
@@ -83,6 +80,7 @@ mod tests {
         check("-p", &["relative"], None);
         check("-p", &["/gone", "/other"], Some("-other"));
         check("-p", &["/a.b", "/other"], Some("-a-b"));
+        check("-p", &["/other\", \"cwd\" : \"/p"], None);
         let long = format!("/{}", "x".repeat(250));
         check(&format!("-{}-another", "x".repeat(199)), &[&long], None);
     }

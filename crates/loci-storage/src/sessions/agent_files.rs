@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loci_core::conversation::Conversation;
 use loci_core::entry::Entry;
-use loci_core::ids::AgentId;
+use loci_core::ids::{AgentId, EntryId};
 use loci_stdx::{WriteOptions, read_regular_to_string, write_atomic};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,22 @@ pub struct AgentMeta {
     /// Its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree_branch: Option<String>,
+    /// The worktree that it has entered by itself, and is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entered_worktree: Option<PathBuf>,
+    /// What a fork goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
+}
+
+/// The place in a conversation that a fork goes on from, spelled as in records that a branch of a session copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedFrom {
+    /// The session whose conversation it is.
+    pub session_id: String,
+    /// The last entry of it that the fork knows.
+    pub message_uuid: EntryId,
 }
 
 /// An agent that left a transcript.

@@ -16,6 +16,7 @@ use loci_stdx::{AppendError, AppendFile, open_regular};
 
 use crate::layout::SessionPlace;
 use crate::sessions::listing::Labels;
+use crate::sessions::listing::scan::leading_type;
 
 /// How far a label may lie from the end of the file.
 const REACH: u64 = 48 * 1024;
@@ -99,9 +100,8 @@ pub fn session_agent(file: &Path) -> Option<String> {
 
 /// Returns the agent that a line names.
 fn agent_of_line(line: &[u8]) -> Option<String> {
-    let mark = format!("{{\"type\":\"{AGENT_SETTING}\"");
-    let value: serde_json::Value =
-        line.starts_with(mark.as_bytes()).then(|| serde_json::from_slice(line).ok())??;
+    let is_it = leading_type(line) == Some(AGENT_SETTING.as_bytes());
+    let value: serde_json::Value = is_it.then(|| serde_json::from_slice(line).ok())??;
     value["agentSetting"].as_str().map(str::to_owned)
 }
 

@@ -183,14 +183,17 @@ fn ambiguous_session_title_is_an_error() {
 fn title_in_the_middle_of_a_file_is_found() {
     let world = World::new();
     let cwd = world.cwd();
-    let file = session(&world, cwd, cwd, 1, 0);
     let padding = format!("{}\n", user("u2", cwd).line()).repeat(1_000);
-    for text in
-        [padding.clone(), "{\"type\":\"custom-title\",\"customTitle\":\"hidden\"}\n".to_owned(), padding]
-    {
-        fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(text.as_bytes()).unwrap();
+    for (n, name, title) in [
+        (1, "hidden", "{\"type\":\"custom-title\",\"customTitle\":\"hidden\"}\n"),
+        (2, "spaced", "{ \"type\" : \"custom-title\", \"customTitle\": \"spaced\" }\n"),
+    ] {
+        let file = session(&world, cwd, cwd, n, 0);
+        for text in [&padding, title, &padding] {
+            fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(resolve_session(&world.home, cwd, name).unwrap().file(), file);
     }
-    assert_eq!(resolve_session(&world.home, cwd, "hidden").unwrap().file(), file);
 }
 
 /// Class 4: what was touched or renamed last is not what was used last.

@@ -183,6 +183,45 @@ fn fixtures_have_their_metadata() {
     assert!(seen >= 15, "{seen}");
 }
 
+/// Puts blanks around colons and behind commas, as many programs write JSON.
+fn with_blanks(text: &str) -> String {
+    let (mut out, mut is_text, mut is_escaped) = (String::new(), false, false);
+    for char in text.chars() {
+        match char {
+            ':' if !is_text => out.push_str(" : "),
+            ',' if !is_text => out.push_str(", "),
+            '{' if !is_text => out.push_str("{ "),
+            _ => out.push(char),
+        }
+        is_text ^= char == '"' && !is_escaped;
+        is_escaped = char == '\\' && !is_escaped;
+    }
+    out
+}
+
+/// What a list shows does not depend on how a program spaces its JSON.
+#[test]
+fn blanks_between_keys_and_values_hide_nothing_from_a_list() {
+    let world = World::new();
+    let mut texts = vec![lines(&[
+        json!({"type": "api-request", "cwd": "/never", "timestamp": "2000-01-01T00:00:00.000Z"}),
+        prompt("Fix it"),
+        answer("Done", "topic"),
+        json!({"type": "ai-title", "aiTitle": "made", "sessionId": "s"}),
+        json!({"type": "custom-title", "customTitle": "mine", "sessionId": "s"}),
+        json!({"type": "tag", "tag": "blue", "sessionId": "s"}),
+        json!({"type": "cost-state", "modelUsage": {"claude-sonnet-4-5": {"costUSD": 7.5}}}),
+    ])];
+    let small = jsonl_files(&fixtures()).into_iter().map(|file| fs::read_to_string(file).unwrap_or_default());
+    texts.extend(small.filter(|text| with_blanks(text).len() < 60_000));
+    assert!(texts.len() > 10, "{}", texts.len());
+    let without_file = |facts: SessionMetadata| SessionMetadata { size: 0, modified_ms: 0, ..facts };
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        let blank = without_file(facts(&world, with_blanks(text)));
+        assert_eq!(blank, without_file(facts(&world, text)), "{text}");
+    }
+}
+
 fn jsonl_files(dir: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()

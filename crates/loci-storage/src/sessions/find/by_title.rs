@@ -83,19 +83,20 @@ fn labels_within(path: &Path) -> io::Result<Labels> {
     }
 }
 
+/// Returns the lines of titles; inside of other texts their types have escaped quotes.
 fn title_lines(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let starts = ["custom-title", "ai-title", "agent-name"].map(|kind| format!("{{\"type\":\"{kind}\""));
-    let mut found: Vec<usize> = starts
-        .iter()
-        .flat_map(|start| memmem::find_iter(text, start.as_bytes()).collect::<Vec<_>>())
-        .collect();
-    found.sort_unstable();
-    let is_line_start = |at: &usize| *at == 0 || text[at - 1] == b'\n';
+    let line_start = |at: usize| memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+    let mut starts: Vec<usize> = Vec::new();
+    for kind in ["\"custom-title\"", "\"ai-title\"", "\"agent-name\""] {
+        starts.extend(memmem::find_iter(text, kind).map(line_start));
+    }
+    starts.sort_unstable();
+    starts.dedup();
     let line = |at: usize| {
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
-        text[at..end].to_vec()
+        text[at..end].trim_ascii().to_vec()
     };
-    found.into_iter().filter(is_line_start).map(line)
+    starts.into_iter().map(line)
 }
 
 /// Returns sessions whose id begins with what was asked for, or whose title or prompt has it in it.

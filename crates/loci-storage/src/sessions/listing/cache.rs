@@ -32,8 +32,8 @@ use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::find::FileStamp;
 use record::Record;
 
-/// Changes when what is kept changes.
-const FORM: &[u8; 16] = b"loci listing 03\n";
+/// Changes when what is kept changes, or how it is read.
+const FORM: &[u8; 16] = b"loci listing 04\n";
 /// How many bytes lie before the ends of the records.
 const HEAD: usize = FORM.len() + 8 + 4;
 /// How much older than this file a session must be: file systems count time in steps.

@@ -38,11 +38,10 @@ pub(super) fn first_prompt(head: &[u8]) -> Option<String> {
 }
 
 fn may_be_prompt(line: &[u8]) -> bool {
-    let has = |needle: &str| memmem::find(line, needle.as_bytes()).is_some();
-    has(r#""type":"user""#)
-        && !has(r#""tool_result""#)
-        && !has(r#""isMeta":true"#)
-        && !has(r#""isCompactSummary":true"#)
+    scan::has_pair(line, "type", "user")
+        && memmem::find(line, br#""tool_result""#).is_none()
+        && !scan::has_flag(line, "isMeta")
+        && !scan::has_flag(line, "isCompactSummary")
 }
 
 fn texts(line: &[u8]) -> Vec<String> {

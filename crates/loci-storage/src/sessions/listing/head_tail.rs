@@ -1,7 +1,7 @@
 //! Reading a session's metadata off the head and the tail of its file.
 //!
-//! Titles, tags and pointers are looked up from the end backwards, line by line: a metadata line begins with
-//! `{"type":"…"`, so everything else is passed over without a look inside. What a session began with is looked up
+//! Titles, tags and pointers are looked up from the end backwards, line by line: a metadata line begins with its
+//! `type`, so everything else is passed over without a look inside. What a session began with is looked up
 //! from the beginning. Nothing between the two windows is read.
 
 use std::fs::File;
@@ -256,8 +256,7 @@ impl TailFields {
 
     /// A line whose beginning lies before the window still ends with its stamp.
     fn take_torn(&mut self, line: &[u8]) {
-        let is_chain = memchr::memmem::find(line, br#""uuid":""#).is_some();
-        self.has_chain |= is_chain;
+        self.has_chain |= scan::has_key(line, "uuid");
         if self.git_branch.is_none() {
             self.git_branch = scan::last_text(line, "gitBranch");
         }
@@ -309,8 +308,9 @@ impl Labels {
     }
 }
 
-/// How lines begin that record what was sent to the model (`api-request`, `api-request-shape`, `api-request-blob`).
-const REQUEST_RECORD: &[u8] = br#"{"type":"api-request"#;
+/// How the types of lines begin that record what was sent to the model (`api-request`, `api-request-shape`,
+/// `api-request-blob`).
+const REQUEST_RECORD: &[u8] = b"api-request";
 
 /// What the beginning of a file says.
 #[derive(Default)]
@@ -334,7 +334,7 @@ impl Beginning {
                 .find(|(key, _)| *key == b"uuid")
                 .and_then(|(_, id)| scan::as_text(id)),
             forked_from: forked_from.and_then(|(_, value)| scan::first_text(value, "sessionId")),
-            is_sidechain: memchr::memmem::find(first_line, br#""isSidechain":true"#).is_some(),
+            is_sidechain: scan::has_flag(first_line, "isSidechain"),
         }
     }
 }
@@ -345,7 +345,9 @@ fn first_text(head: &[u8], key: &str) -> Option<String> {
         return scan::first_text(head, key);
     }
     let lines = loci_stdx::lines(head).map(|line| line.bytes);
-    lines.filter(|line| !line.starts_with(REQUEST_RECORD)).find_map(|line| scan::first_text(line, key))
+    let is_record =
+        |line: &[u8]| scan::leading_type(line).is_some_and(|kind| kind.starts_with(REQUEST_RECORD));
+    lines.filter(|line| !is_record(line)).find_map(|line| scan::first_text(line, key))
 }
 
 /// Returns the first line that is an entry of the conversation, whole or cut by the window.

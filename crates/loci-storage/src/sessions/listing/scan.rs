@@ -1,9 +1,9 @@
 //! Looking things up in JSON text without parsing all of it.
 //!
 //! Two ways. [`fields`] walks the top level of one object and skips over everything within, exactly; what it
-//! skips is only looked at for quotes and brackets. [`first_text`] and [`last_text`] look for `"key":"…"` anywhere
+//! skips is only looked at for quotes and brackets. [`first_text`], [`last_text`] and their like look for `"key":"…"` anywhere
 //! in a text, which also works on lines that are cut; raw text within strings does not match, because there the
-//! quotes are escaped.
+//! quotes are escaped. Blanks may stand around the colon: not every program writes lines without.
 //!
 //! `serde_json` reads lines everywhere else; it would parse all of a long message to tell its type, and refuse a line that the
 //! window of a list has cut.
@@ -55,7 +55,7 @@ fn end_of_value(line: &[u8], at: usize) -> Option<usize> {
         b'{' | b'[' => end_of_group(line, at),
         _ => {
             let length = line[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
-            Some(at + length)
+            Some(at + line[at..at + length].trim_ascii_end().len())
         }
     }
 }
@@ -97,24 +97,87 @@ fn end_of_group(line: &[u8], at: usize) -> Option<usize> {
 
 /// Returns the `type` of a line that begins with it, as metadata does.
 pub(crate) fn leading_type(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(br#"{"type":""#)?;
+    const KEY: &[u8] = br#""type""#;
+    let rest = match line.strip_prefix(br#"{"type":""#) {
+        Some(rest) => rest,
+        None => {
+            let key = skip_any(line, 0, b"{ \t");
+            let is_first = line.first() == Some(&b'{') && line[key..].starts_with(KEY);
+            let quote = is_first.then(|| value_after_key(line, key + KEY.len()))??;
+            line[quote..].strip_prefix(b"\"")?
+        }
+    };
     Some(&rest[..memchr(b'"', rest)?])
 }
 
 /// Returns the text under the first `"key":"…"`; one that is cut off counts as far as it goes.
 pub(super) fn first_text(text: &[u8], key: &str) -> Option<String> {
-    let at = memmem::find(text, pattern(key).as_bytes())?;
-    Some(text_at(text, at + key.len() + 3))
+    let key = quoted(key);
+    let found = memmem::find_iter(text, &key).find_map(|at| text_after_key(text, at + key.len()))?;
+    Some(text_at(text, found))
 }
 
 /// Returns the text under the last `"key":"…"`.
-pub(super) fn last_text(text: &[u8], key: &str) -> Option<String> {
-    let at = memmem::find_iter(text, pattern(key).as_bytes()).last()?;
-    Some(text_at(text, at + key.len() + 3))
+pub(crate) fn last_text(text: &[u8], key: &str) -> Option<String> {
+    last_text_start(text, key).map(|quote| text_at(text, quote))
 }
 
-fn pattern(key: &str) -> String {
-    format!(r#""{key}":""#)
+/// Returns where its opening quote is.
+pub(crate) fn last_text_start(text: &[u8], key: &str) -> Option<usize> {
+    let key = quoted(key);
+    let mut rest = text;
+    loop {
+        let at = memmem::rfind(rest, &key)?;
+        if let Some(quote) = text_after_key(text, at + key.len()) {
+            return Some(quote);
+        }
+        rest = &rest[..at];
+    }
+}
+
+/// Returns true when a key stands anywhere in a text.
+pub(super) fn has_key(text: &[u8], key: &str) -> bool {
+    count_keys(text, key) > 0
+}
+
+/// Returns how often a key stands in a text.
+pub(super) fn count_keys(text: &[u8], key: &str) -> usize {
+    let key = quoted(key);
+    let is_key = |at: &usize| value_after_key(text, at + key.len()).is_some();
+    memmem::find_iter(text, &key).filter(is_key).count()
+}
+
+/// Returns true when a key is true anywhere in a text.
+pub(super) fn has_flag(text: &[u8], key: &str) -> bool {
+    let key = quoted(key);
+    memmem::find_iter(text, &key)
+        .filter_map(|at| value_after_key(text, at + key.len()))
+        .any(|value| text[value..].starts_with(b"true"))
+}
+
+/// Returns true when a key has this text anywhere in a text. Values are rarer than keys, so those are looked for.
+pub(super) fn has_pair(text: &[u8], key: &str, value: &str) -> bool {
+    let key = quoted(key);
+    let is_of_key = |at: usize| {
+        let before = text[..at].trim_ascii_end().strip_suffix(b":");
+        before.is_some_and(|before| before.trim_ascii_end().ends_with(&key))
+    };
+    memmem::find_iter(text, &quoted(value)).any(is_of_key)
+}
+
+fn quoted(key: &str) -> Vec<u8> {
+    format!("\"{key}\"").into_bytes()
+}
+
+/// Returns where the value begins of a key that ends at `at`, if it is one.
+fn value_after_key(text: &[u8], at: usize) -> Option<usize> {
+    let colon = skip_any(text, at, b" \t");
+    (text.get(colon) == Some(&b':')).then(|| skip_any(text, colon + 1, b" \t"))
+}
+
+/// Returns where the opening quote of its value is, if that is a text.
+fn text_after_key(text: &[u8], at: usize) -> Option<usize> {
+    value_after_key(text, at).filter(|value| text.get(*value) == Some(&b'"'))
 }
 
 /// Reads a string from the place of its opening quote.
@@ -230,7 +293,6 @@ mod tests {
             ("{}", ""),
             (r#"{"a"}"#, ""),
         ] {
-            let expected = expected.replace("a=null b=17", "a=null  b=17");
             assert_eq!(names(line).join(" "), expected, "{line}");
         }
     }
@@ -251,5 +313,43 @@ mod tests {
         assert_eq!(lines_from_end(b"").count(), 0);
         assert_eq!(leading_type(br#"{"type":"tag","tag":"x"}"#), Some(&b"tag"[..]));
         assert_eq!(leading_type(br#"{"tag":"x","type":"tag"}"#), None);
+    }
+
+    #[test]
+    fn blanks_around_colons_hide_nothing() {
+        for line in [
+            r#"{"type":"tag","tag":"x","on":true}"#,
+            "{ \"type\" : \"tag\", \"tag\"\t:  \"x\",\"on\" : true }",
+        ] {
+            let bytes = line.as_bytes();
+            assert_eq!(leading_type(bytes), Some(&b"tag"[..]), "{line}");
+            assert_eq!(
+                (first_text(bytes, "tag"), last_text(bytes, "tag")),
+                (Some("x".into()), Some("x".into())),
+                "{line}"
+            );
+            assert!(
+                has_flag(bytes, "on") && has_key(bytes, "on") && has_pair(bytes, "type", "tag"),
+                "{line}"
+            );
+            // A value that reads like a key is none.
+            assert!(
+                !has_flag(bytes, "tag") && !has_key(bytes, "x") && !has_pair(bytes, "tag", "tag"),
+                "{line}"
+            );
+        }
+        for line in [
+            "",
+            "{",
+            r#"{"type"#,
+            r#"{"type": "#,
+            r#"{"type" "tag"}"#,
+            r#"["type":"tag"]"#,
+            r#"{"types":"tag"}"#,
+        ] {
+            assert_eq!(leading_type(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(last_text(br#"{"k": "a", "x": "k", "k": 1}"#, "k").as_deref(), Some("a"));
+        assert_eq!(count_keys(br#"{"k":1,"x":"k","y":{"k" : 2}}"#, "k"), 2);
     }
 }

@@ -10,7 +10,6 @@ use loci_core::cost_state::{COST_STATE, CostState};
 use loci_core::model::facts;
 use loci_core::session::Totals;
 use loci_core::usage::Usage;
-use memchr::memmem;
 
 use super::scan::{self, AssistantMessage};
 
@@ -94,7 +93,7 @@ impl Tally {
 
 /// Estimates the messages of a file of `size` bytes that ends with `tail`.
 pub(super) fn estimate(tail: &[u8], size: u64) -> u64 {
-    let n_seen = memmem::find_iter(tail, br#""role":""#).count() as u64;
+    let n_seen = scan::count_keys(tail, "role") as u64;
     let window = (tail.len() as u64).max(1);
     // At least one: what is longer than the window holds something.
     (n_seen.saturating_mul(size) / window).max(1)

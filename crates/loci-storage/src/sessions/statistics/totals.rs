@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use loci_core::cost_state::CostState;
+use loci_core::cost_state::{COST_STATE, CostState};
 use loci_core::model::facts;
 use loci_stdx::{TimeZone, open_regular};
 use memchr::memmem;
@@ -17,12 +17,13 @@ use rustc_hash::FxHashSet;
 use super::line_reader::{LineReader, UsageKind, UsageRecord};
 use super::{StatisticsQuery, TranscriptFile, subagents};
 use crate::layout::SessionPlace;
+use crate::sessions::listing::scan;
 use crate::sessions::session_file::each_line;
 
 /// How far from its end the last `cost-state` of a file is looked for.
 const TAIL: u64 = 256 * 1024;
-/// How such a line begins.
-const STATE_LINE: &[u8] = b"\n{\"type\":\"cost-state\"";
+/// The type of such a line.
+const STATE_TYPE: &[u8] = b"\"cost-state\"";
 
 /// Returns what a session used by the time its file had `n_bytes`, at `now_ms`, and whatever else its last `cost-state`
 /// says. What cannot be read says nothing.
@@ -63,7 +64,20 @@ fn last_state(file: &mut File, n_bytes: u64) -> io::Result<Option<u64>> {
     file.seek(SeekFrom::Start(start))?;
     let mut tail = Vec::new();
     file.take(n_bytes - start).read_to_end(&mut tail)?;
-    Ok(memmem::rfind(&tail, STATE_LINE).map(|at| start + at as u64 + 1))
+    Ok(last_state_in(&tail).map(|at| start + at as u64))
+}
+
+/// Returns where the last `cost-state` of a text begins, whose first line may be cut.
+fn last_state_in(text: &[u8]) -> Option<usize> {
+    let mut rest = text;
+    loop {
+        let at = memmem::rfind(rest, STATE_TYPE)?;
+        let line = memchr::memrchr(b'\n', &rest[..at])? + 1;
+        if scan::leading_type(&text[line..]) == Some(COST_STATE.as_bytes()) {
+            return Some(line);
+        }
+        rest = &rest[..at];
+    }
 }
 
 fn read_lines(lines: &mut impl Read, reader: &mut LineReader<'_>) -> io::Result<Vec<UsageRecord>> {
@@ -102,6 +116,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn last_state_is_a_line_of_its_own() {
+        for (text, expected) in [
+            ("x\n{\"type\":\"cost-state\",\"a\":1}\n{}\n", Some(2)),
+            ("x\n{\"type\": \"cost-state\"}\n{\"text\":\"cost-state\"}\n", Some(2)),
+            ("{\"type\":\"cost-state\"}\n", None),
+            ("x\n{\"text\":\"cost-state\"}\n", None),
+        ] {
+            assert_eq!(last_state_in(text.as_bytes()), expected, "{text}");
+        }
+    }
 
     #[test]
     fn only_files_that_nothing_was_written_to_since_are_older() {
