@@ -10,13 +10,15 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, connections};
-use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
+use loci_sandbox::policy::{
+    FileRules, Layers, Namespaces, Network, PathSettings, Preparation, SessionPlaces,
+};
 use loci_sandbox::{Policy, ProgramStart, ProxyConnection, ProxyPort, WaitingHelper, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -95,12 +97,13 @@ fn commands(dir: &Path, programs: Programs) -> Outcome<String> {
             if matches!(way, Way::Codex(_)) && times.len() == PEER_ROUNDS {
                 continue;
             }
-            let ahead = way.start_ahead()?;
+            let ahead = way.start_ahead(dir)?;
             let started = Instant::now();
-            way.run(dir, ahead)?;
+            let left = way.run(dir, ahead)?;
             if round >= 10 {
                 times.push(started.elapsed());
             }
+            left.map(|mut child| child.wait()).transpose()?;
         }
     }
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
@@ -134,18 +137,19 @@ enum Way {
 type Ahead = (Child, WaitingHelper);
 
 /// How long a helper that was started ahead has before its program comes; models take longer.
-const THINKING: Duration = Duration::from_millis(10);
+const THINKING: Duration = Duration::from_millis(30);
 
 impl Way {
-    fn start_ahead(&self) -> Outcome<Option<Ahead>> {
+    fn start_ahead(&self, dir: &Path) -> Outcome<Option<Ahead>> {
         let Self::Ahead(helper) = self else { return Ok(None) };
-        let (mut command, helper) = waiting_helper(helper)?;
+        let (mut command, helper) = waiting_helper(helper, &Preparation::of(&policy(dir, Layers::FULL)))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         std::thread::sleep(THINKING);
         Ok(Some((child, helper)))
     }
 
-    fn run(&self, dir: &Path, ahead: Option<Ahead>) -> Outcome<()> {
+    /// Runs it to the end of its command, which is told before the process that told it has ended.
+    fn run(&self, dir: &Path, ahead: Option<Ahead>) -> Outcome<Option<Child>> {
         let quiet = |command: &mut Command| {
             command
                 .current_dir(dir.join("p"))
@@ -154,7 +158,7 @@ impl Way {
                 .stderr(Stdio::null());
         };
         let status = match self {
-            Self::Ahead(_) => run_ahead(dir, ahead)?,
+            Self::Ahead(_) => return run_ahead(dir, ahead).map(Some),
             Self::Alone => {
                 let mut command = Command::new("true");
                 quiet(&mut command);
@@ -191,26 +195,30 @@ impl Way {
                 quiet(&mut command);
                 let mut child = command.spawn()?;
                 drop(command);
-                let status = child.wait()?;
-                if let Some(why) = supervisor.wait()?.why_not_run() {
+                let report = supervisor.wait()?;
+                if let Some(why) = report.why_not_run() {
                     return Err(why.into());
                 }
-                status
+                if report.exit_code == Some(0) {
+                    return Ok(Some(child));
+                }
+                child.wait()?
             }
         };
-        if status.success() { Ok(()) } else { Err("`true` failed".into()) }
+        if status.success() { Ok(None) } else { Err("`true` failed".into()) }
     }
 }
 
-fn run_ahead(dir: &Path, ahead: Option<Ahead>) -> Outcome<ExitStatus> {
-    let (mut child, helper) = ahead.ok_or("no helper waits")?;
+fn run_ahead(dir: &Path, ahead: Option<Ahead>) -> Outcome<Child> {
+    let (child, helper) = ahead.ok_or("no helper waits")?;
     let start =
         ProgramStart { words: vec!["true".into()], cwd: dir.join("p"), env: std::env::vars_os().collect() };
     let supervisor = helper.hand_over(&policy(dir, Layers::FULL), &start)?;
-    let status = child.wait()?;
-    match supervisor.wait()?.why_not_run() {
-        Some(why) => Err(why.into()),
-        None => Ok(status),
+    let report = supervisor.wait()?;
+    match (report.why_not_run(), report.exit_code) {
+        (Some(why), _) => Err(why.into()),
+        (None, Some(0)) => Ok(child),
+        (None, code) => Err(format!("`true` failed: {code:?}").into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 
-use loci_sandbox::policy::{FileRules, Layers, Network, PathSettings, SessionPlaces};
+use loci_sandbox::policy::{FileRules, Layers, Network, PathSettings, Preparation, SessionPlaces};
 use loci_sandbox::{Policy, ProgramStart, Supervisor, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -66,7 +66,7 @@ fn command(dir: &std::path::Path, policy: &Policy) -> Outcome<()> {
     let nothing: [&OsStr; 0] = [];
     let (mut command, supervisor) = launch(&own, policy, OsStr::new("/bin/true"), nothing)?;
     ended(quiet(command.current_dir(dir)).spawn()?, command, supervisor)?;
-    let (mut command, helper) = waiting_helper(&own)?;
+    let (mut command, helper) = waiting_helper(&own, &Preparation::of(policy))?;
     let child = quiet(&mut command).spawn()?;
     let start = ProgramStart { words: vec!["/bin/true".into()], cwd: dir.to_owned(), env: Vec::new() };
     ended(child, command, helper.hand_over(policy, &start)?)

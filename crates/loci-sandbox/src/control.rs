@@ -2,8 +2,9 @@
 //!
 //! A packet is a letter and what belongs to it: `R` the program is about to start, `E` why it will not (text), `H` and
 //! `S` a connection to the HTTP and the SOCKS port (a descriptor), `X` a file that was removed after the command (its
-//! path). A helper that waits for its program is told by one packet, `G`, that it can read it; nothing else is ever sent to
-//! one. The socket is the lifeline as well: when its other end is gone, everything in the sandbox ends.
+//! path), `D` that everything has ended and is cleaned up (the program's code): nobody need wait for the helper's own end. The socket is the lifeline as well: when its other end is gone, everything in the sandbox ends. A helper that waits
+//! for its program is told by one packet, `G`, that it can read it, over a pair of its own, which only the process that was
+//! started has: when that has died, so that nobody would go on, the packet cannot be sent.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -34,6 +35,8 @@ pub(crate) enum Message {
     Connection(ProxyPort, OwnedFd),
     /// A file was removed that a command must not leave.
     Removed(String),
+    /// Everything in the sandbox has ended, with this code of the program's.
+    Done(u8),
 }
 
 /// The ports of the proxy.
@@ -85,14 +88,14 @@ pub(crate) fn wait_for_go(socket: BorrowedFd<'_>) -> io::Result<bool> {
 
 /// Sends a message; one that is too long is cut.
 pub(crate) fn send(socket: BorrowedFd<'_>, message: &Message) -> io::Result<()> {
-    let (letter, text, fd) = match message {
-        Message::Ready => (READY, "", None),
-        Message::Failed(why) => (b'E', why.as_str(), None),
-        Message::Connection(ProxyPort::Http, fd) => (b'H', "", Some(fd.as_fd())),
-        Message::Connection(ProxyPort::Socks, fd) => (b'S', "", Some(fd.as_fd())),
-        Message::Removed(path) => (b'X', path.as_str(), None),
+    let (letter, text, fd): (_, &[u8], _) = match message {
+        Message::Ready => (READY, b"", None),
+        Message::Failed(why) => (b'E', why.as_bytes(), None),
+        Message::Connection(ProxyPort::Http, fd) => (b'H', b"", Some(fd.as_fd())),
+        Message::Connection(ProxyPort::Socks, fd) => (b'S', b"", Some(fd.as_fd())),
+        Message::Removed(path) => (b'X', path.as_bytes(), None),
+        Message::Done(code) => (b'D', std::slice::from_ref(code), None),
     };
-    let text = text.as_bytes();
     let bytes = [&[letter], &text[..text.len().min(PACKET - 1)]].concat();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -117,8 +120,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
     });
     let fd = fds.next().and_then(|mut fds| fds.next());
     let packet = bytes.get(..received.bytes).unwrap_or_default();
-    let Some((letter, text)) = packet.split_first() else { return Ok(None) };
-    let text = || String::from_utf8_lossy(text).into_owned();
+    let Some((letter, rest)) = packet.split_first() else { return Ok(None) };
+    let text = || String::from_utf8_lossy(rest).into_owned();
     let connection = |port| fd.map(|fd| Message::Connection(port, fd));
     let message = match letter {
         &READY => Some(Message::Ready),
@@ -126,6 +129,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
         b'H' => connection(ProxyPort::Http),
         b'S' => connection(ProxyPort::Socks),
         b'X' => Some(Message::Removed(text())),
+        b'D' => rest.first().copied().map(Message::Done),
         _ => None,
     };
     message.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a message of the helper"))

@@ -39,6 +39,8 @@ pub struct SandboxReport {
     pub failure: Option<String>,
     /// What was removed after the command, in words.
     pub removed: Vec<String>,
+    /// The program's code, where the helper told that everything has ended and is cleaned up.
+    pub exit_code: Option<u8>,
 }
 
 impl SandboxReport {
@@ -56,6 +58,7 @@ impl SandboxReport {
             Message::Ready => self.is_ready = true,
             Message::Failed(why) => self.failure = Some(why),
             Message::Removed(what) => self.removed.push(what),
+            Message::Done(code) => self.exit_code = Some(code),
             Message::Connection(port, fd) => return Some((port, fd)),
         }
         None
@@ -78,23 +81,47 @@ pub fn launch<S: AsRef<OsStr>>(
     args: impl IntoIterator<Item = S>,
 ) -> io::Result<(Command, Supervisor)> {
     let text = serde_json::to_vec(policy).map_err(io::Error::other)?;
-    let (mut command, socket, mut file) = helper_command(helper)?;
+    let (mut command, socket, mut file) = helper_command(helper, HelperOrder::Run, None)?;
     file.write_all(&text)?;
     file.rewind()?;
     command.arg(program).args(args);
     Ok((command, Supervisor::new(socket)))
 }
 
-/// Makes the command that starts the helper, our end of its socket, and the file that it reads what to do from. With words
-/// behind it, it runs them; without, it waits to be told ([`crate::standby`]).
-pub(crate) fn helper_command(helper: &Path) -> io::Result<(Command, OwnedFd, File)> {
+/// What the helper is told by its first word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HelperOrder {
+    /// To run the words behind its descriptors, under the policy in its file.
+    Run,
+    /// To prepare what the word behind its descriptors says, and to wait for its program ([`crate::standby`]).
+    Wait,
+}
+
+impl HelperOrder {
+    /// Returns the word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+/// Makes the command that starts the helper, our end of its socket, and the file that it reads what to do from. It has
+/// another descriptor behind those two where one is given.
+pub(crate) fn helper_command(
+    helper: &Path,
+    order: HelperOrder,
+    another: Option<OwnedFd>,
+) -> io::Result<(Command, OwnedFd, File)> {
     let (ours, theirs) = control::pair()?;
     let file = in_memory()?;
     let inherited = file.as_fd().try_clone_to_owned()?;
     let mut command = Command::new(helper);
-    command.arg0(HELPER_NAME);
-    command.arg(inherited.as_raw_fd().to_string()).arg(theirs.as_raw_fd().to_string());
-    keep_open(&mut command, vec![inherited, theirs]);
+    command.arg0(HELPER_NAME).arg(order.word());
+    let kept: Vec<OwnedFd> = [inherited, theirs].into_iter().chain(another).collect();
+    command.args(kept.iter().map(|fd| fd.as_raw_fd().to_string()));
+    keep_open(&mut command, kept);
     Ok((command, ours, file))
 }
 
@@ -124,7 +151,9 @@ impl Supervisor {
     /// Waits, in this thread, until everything in the sandbox has ended. Connections are refused.
     pub fn wait(self) -> io::Result<SandboxReport> {
         let mut report = SandboxReport::default();
-        while let Some(message) = control::receive(self.socket.as_fd())? {
+        while report.exit_code.is_none()
+            && let Some(message) = control::receive(self.socket.as_fd())?
+        {
             drop(report.take(message));
         }
         Ok(report)
@@ -145,7 +174,7 @@ impl Supervisor {
         // SAFETY: an `OwnedFd` gives the same descriptor each time and is closed when the registration is dropped.
         let socket = unsafe { AsyncFd::register(self.socket)? };
         let command = self.command;
-        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections, command)) })
+        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections, command)), report: None })
     }
 }
 
@@ -155,7 +184,7 @@ async fn listen(
     command: Option<Arc<str>>,
 ) -> SandboxReport {
     let mut report = SandboxReport::default();
-    loop {
+    while report.exit_code.is_none() {
         let Ok(mut ready) = socket.readable().await else { return report };
         let received = match ready.try_io(|socket| control::receive(socket.as_fd())) {
             Ok(received) => received,
@@ -175,17 +204,35 @@ async fn listen(
             }
         }
     }
+    report
 }
 
 /// A program inside.
 #[derive(Debug)]
 pub struct SandboxRun {
     task: JoinHandle<SandboxReport>,
+    /// What the helper told, once that is known.
+    report: Option<SandboxReport>,
 }
 
 impl SandboxRun {
+    /// Waits until everything has ended and is cleaned up, and returns the program's code; for ever, where the helper does
+    /// not tell, whose own end says the rest. Nothing is lost when it is not waited for to the end.
+    pub async fn exit_code(&mut self) -> u8 {
+        if self.report.is_none() {
+            self.report = Some((&mut self.task).await.unwrap_or_default());
+        }
+        match self.report.as_ref().and_then(|report| report.exit_code) {
+            Some(code) => code,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Returns what the helper told, once it has ended.
     pub async fn report(self) -> SandboxReport {
-        self.task.await.unwrap_or_default()
+        match self.report {
+            Some(report) => report,
+            None => self.task.await.unwrap_or_default(),
+        }
     }
 }

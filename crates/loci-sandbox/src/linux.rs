@@ -6,6 +6,7 @@ mod init;
 mod landlock;
 mod mounts;
 mod network;
+mod outside;
 pub(crate) mod placeholders;
 mod restrict;
 mod seccomp;

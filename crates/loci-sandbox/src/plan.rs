@@ -6,7 +6,7 @@
 //! leads to is shut as well (SB-2).
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -143,11 +143,12 @@ impl Plan {
 
     /// From the outside in, each path once for each thing that is done to it.
     fn in_order(mut self) -> Self {
-        let depth = |step: &MountStep| step.path().components().count();
-        self.mounts.sort_by(|a, b| (depth(a), a.path(), a.rank()).cmp(&(depth(b), b.path(), b.rank())));
+        self.mounts.sort_by_cached_key(|step| {
+            (step.path().components().count(), step.path().to_owned(), step.rank())
+        });
         self.mounts.dedup();
         // A path that is opened or shut is a mount point already.
-        let mounted: Vec<PathBuf> = self
+        let mounted: HashSet<PathBuf> = self
             .mounts
             .iter()
             .filter(|it| !matches!(it, MountStep::Pin(_)))

@@ -6,6 +6,7 @@
 mod protected;
 mod secrets;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,37 @@ pub struct Policy {
     /// Where the helper is to fail, for tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+}
+
+/// What of a sandbox can be made before its program is known: all of a policy but its paths. One that was prepared is used
+/// for a policy that asks for just this, and for no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Which layers hold the program.
+    pub layers: Layers,
+    /// Whether there are rules for files.
+    pub has_files: bool,
+    /// What it may reach.
+    pub network: Network,
+    /// Whether it may open Unix sockets.
+    pub allows_unix_sockets: bool,
+    /// Where the helper is to fail, for tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+}
+
+impl Preparation {
+    /// Returns what a policy asks for.
+    pub fn of(policy: &Policy) -> Self {
+        let Policy { layers, files, network, allows_unix_sockets, fault } = policy;
+        Self {
+            layers: *layers,
+            has_files: files.is_some(),
+            network: *network,
+            allows_unix_sockets: *allows_unix_sockets,
+            fault: *fault,
+        }
+    }
 }
 
 /// The layers of the sandbox.
@@ -201,13 +233,10 @@ pub enum WriteRefusal {
     Shut(PathBuf),
 }
 
-fn without_repetitions(paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    paths.into_iter().fold(Vec::new(), |mut unique, path| {
-        if !unique.contains(&path) {
-            unique.push(path);
-        }
-        unique
-    })
+fn without_repetitions(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
+    paths
 }
 
 /// A failure that a test asks for.
@@ -229,7 +258,8 @@ pub enum FaultKind {
     Killed,
 }
 
-/// The steps of the helper, in their order; placeholders and grants are made beside those that follow them.
+/// The steps of the helper. Those up to the network are made before the program is known; placeholders and grants, outside,
+/// beside those inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HelperStep {
@@ -237,22 +267,22 @@ pub enum HelperStep {
     Ruleset,
     /// The first process of the namespaces is started.
     Init,
-    /// Placeholders are made for names that are missing.
-    Placeholders,
-    /// What Landlock gives of the machine's files is added to its rules.
-    Grants,
     /// The user is mapped.
     UserMap,
     /// Namespaces are entered.
     Namespaces,
-    /// The machine's mounts become read-only.
-    ReadOnly,
     /// `/dev` is made.
     Devices,
     /// `/proc` is made.
     Proc,
     /// The loopback comes up and the proxy's ports are opened.
     Network,
+    /// Placeholders are made for names that are missing.
+    Placeholders,
+    /// What Landlock gives of the machine's files is added to its rules.
+    Grants,
+    /// The machine's mounts become read-only.
+    ReadOnly,
     /// Paths are hidden, opened and shut.
     Paths,
     /// Capabilities are dropped.
@@ -272,14 +302,14 @@ impl HelperStep {
     pub const ALL: [Self; 16] = [
         Self::Ruleset,
         Self::Init,
-        Self::Placeholders,
-        Self::Grants,
         Self::UserMap,
         Self::Namespaces,
-        Self::ReadOnly,
         Self::Devices,
         Self::Proc,
         Self::Network,
+        Self::Placeholders,
+        Self::Grants,
+        Self::ReadOnly,
         Self::Paths,
         Self::Capabilities,
         Self::Limits,

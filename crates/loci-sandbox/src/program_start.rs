@@ -42,14 +42,18 @@ impl ProgramStart {
     /// Reads what was written down.
     #[cfg(any(test, target_os = "linux"))]
     pub(crate) fn from_bytes(bytes: &[u8]) -> io::Result<(Policy, Self)> {
-        let unreadable = |why: &str| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("the program cannot be read: {why}"))
-        };
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let policy = serde_json::from_slice(bytes.get(..end).unwrap_or_default())
+            .map_err(|error| unreadable(&format!("its policy: {error}")))?;
+        Ok((policy, Self::without_policy(bytes)?))
+    }
+
+    /// Reads what was written down, and leaves the policy to whoever keeps it.
+    #[cfg(any(test, target_os = "linux"))]
+    pub(crate) fn without_policy(bytes: &[u8]) -> io::Result<Self> {
         let bytes = bytes.strip_suffix(&[0]).ok_or_else(|| unreadable("it is cut off"))?;
-        let mut parts = bytes.split(|byte| *byte == 0);
+        let mut parts = bytes.split(|byte| *byte == 0).skip(1);
         let mut next = || parts.next().ok_or_else(|| unreadable("it is cut off"));
-        let policy =
-            serde_json::from_slice(next()?).map_err(|error| unreadable(&format!("its policy: {error}")))?;
         let owned = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         let cwd = PathBuf::from(owned(next()?));
         let n_words = std::str::from_utf8(next()?).ok().and_then(|it| it.parse::<usize>().ok());
@@ -61,8 +65,13 @@ impl ProgramStart {
             Some((owned(entry.get(..at)?), owned(entry.get(at + 1..)?)))
         };
         let env = parts.filter_map(split).collect();
-        Ok((policy, Self { words, cwd, env }))
+        Ok(Self { words, cwd, env })
     }
+}
+
+#[cfg(any(test, target_os = "linux"))]
+fn unreadable(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the program cannot be read: {why}"))
 }
 
 /// Adds texts as one, and the NUL behind it, which none of them may have.
@@ -113,6 +122,7 @@ mod tests {
         ] {
             let start = start(words, env);
             let bytes = start.to_bytes(&policy()).unwrap();
+            assert_eq!(ProgramStart::without_policy(&bytes).unwrap(), start);
             assert_eq!(ProgramStart::from_bytes(&bytes).unwrap(), (policy(), start));
         }
         let unnamed = start(&[b"sh"], &[(b"", b"1"), (b"A", b"2")]).to_bytes(&policy()).unwrap();

@@ -14,7 +14,7 @@ use crate::control::ProxyPort;
 use crate::egress::Egress;
 use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
-use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, SessionPlaces};
+use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
 use crate::program_start::ProgramStart;
 use crate::refusals::refused_paths;
 use crate::standby::Standby;
@@ -97,9 +97,15 @@ impl Sandbox {
             };
             FileRules::new(&places, paths)
         });
-        Policy {
+        let Preparation { layers, network, allows_unix_sockets, fault, has_files: _ } = self.preparation();
+        Policy { layers, files, network, allows_unix_sockets, fault }
+    }
+
+    /// Returns what the policies of all commands have in common.
+    fn preparation(&self) -> Preparation {
+        Preparation {
             layers: self.layers,
-            files,
+            has_files: self.paths.is_some(),
             network: if self.has_network() { Network::Proxy } else { Network::Closed },
             allows_unix_sockets: self.allows_unix_sockets,
             fault: None,
@@ -159,8 +165,8 @@ impl Sandbox {
 
     /// Has a helper wait for the next command, where none does. It is started beside the caller, who need not wait for it.
     pub fn prepare_next(&self) -> JoinHandle<()> {
-        let (standby, helper) = (self.standby.clone(), self.helper.clone());
-        tokio::task::spawn_blocking(move || standby.prepare(&helper))
+        let (standby, helper, ahead) = (self.standby.clone(), self.helper.clone(), self.preparation());
+        tokio::task::spawn_blocking(move || standby.prepare(&helper, &ahead))
     }
 
     /// Makes the scratch directory, for the user alone, and returns it.

@@ -1,7 +1,7 @@
-//! What the process outside the namespaces hands to the first one inside: the mounts of the plan as soon as it has them;
-//! then, once everything outside is ready, where no placeholder could be made and what Landlock gives inside.
+//! What the process outside the namespaces hands to the first one inside: the mounts of the plan as soon as it has them, those
+//! on placeholders once these are there, and, when everything outside is ready, what Landlock gives inside.
 //!
-//! Entries are a letter and a path with a NUL behind it, as paths are bytes; a dot ends the mounts, and a plus the rest. A
+//! Entries are a letter and a path with a NUL behind it, as paths are bytes; a dot ends mounts, and a plus the rest. A
 //! stream that ends before that comes from a process that has failed: nothing runs then.
 
 use std::ffi::OsStr;
@@ -19,19 +19,8 @@ use crate::plan::MountStep;
 const MOUNTS_END: u8 = b'.';
 /// Says that everything outside is ready.
 const READY: u8 = b'+';
-/// A path that no placeholder could be made at.
-const LEFT_OUT: u8 = b'l';
 /// What is kept of the directory that was reduced before it.
 const KEPT: u8 = b'k';
-
-/// What is said when everything outside is ready.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct OutsideReady {
-    /// Where no placeholder could be made.
-    pub(super) left_out: Vec<PathBuf>,
-    /// What Landlock gives of what is mounted inside.
-    pub(super) grants: Vec<(PathBuf, Grant)>,
-}
 
 /// Makes the two ends.
 pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
@@ -39,20 +28,49 @@ pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
     Ok((Sender(File::from(sender)), Receiver(BufReader::new(File::from(receiver)))))
 }
 
+/// Makes the two ends of what the first process tells of its preparation: nothing, or why it failed.
+pub(super) fn outcome_pair() -> io::Result<(OutcomeSender, OutcomeReceiver)> {
+    let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((OutcomeSender(File::from(sender)), OutcomeReceiver(File::from(receiver))))
+}
+
+/// The end of the first process.
+pub(super) struct OutcomeSender(File);
+
+impl OutcomeSender {
+    /// Says that all is made.
+    pub(super) fn made(self) {}
+
+    /// Says why not. Whoever does not read has gone.
+    pub(super) fn failed(mut self, error: &io::Error) {
+        drop(self.0.write_all(error.to_string().as_bytes()));
+    }
+}
+
+/// The end of the process outside.
+pub(super) struct OutcomeReceiver(File);
+
+impl OutcomeReceiver {
+    /// Waits until all is made, or the first process has ended; the error is what it says.
+    pub(super) fn check(self) -> io::Result<()> {
+        let why = io::read_to_string(self.0)?;
+        if why.is_empty() { Ok(()) } else { Err(io::Error::other(why)) }
+    }
+}
+
 /// The end outside.
 pub(super) struct Sender(File);
 
 impl Sender {
-    /// Hands the mounts over. Whoever reads no more has failed, and how it ended says the rest.
-    pub(super) fn send_mounts(&mut self, steps: &[MountStep]) {
-        self.send(steps.iter().flat_map(entries_of), MOUNTS_END);
+    /// Hands mounts over: first those of the plan, then those on placeholders. Whoever reads no more has failed, and how it
+    /// ended says the rest.
+    pub(super) fn send_mounts<'a>(&mut self, steps: impl Iterator<Item = &'a MountStep>) {
+        self.send(steps.flat_map(entries_of), MOUNTS_END);
     }
 
-    /// Says that everything outside is ready.
-    pub(super) fn send_ready(mut self, ready: &OutsideReady) {
-        let left_out = ready.left_out.iter().map(|path| (LEFT_OUT, path.as_path()));
-        let grants = ready.grants.iter().map(|(path, grant)| (letter_of(*grant), path.as_path()));
-        self.send(left_out.chain(grants), READY);
+    /// Says that everything outside is ready, and what Landlock gives of what is mounted inside.
+    pub(super) fn send_ready(mut self, grants: &[(PathBuf, Grant)]) {
+        self.send(grants.iter().map(|(path, grant)| (letter_of(*grant), path.as_path())), READY);
     }
 
     fn send<'a>(&mut self, entries: impl Iterator<Item = (u8, &'a Path)>, end: u8) {
@@ -71,22 +89,19 @@ impl Sender {
 pub(super) struct Receiver(BufReader<File>);
 
 impl Receiver {
-    /// Waits for the mounts; none where the process outside has failed.
+    /// Waits for mounts; none where the process outside has failed.
     pub(super) fn mounts(&mut self) -> io::Result<Option<Vec<MountStep>>> {
         self.receive(MOUNTS_END)?.map(steps_of).transpose()
     }
 
     /// Waits until everything outside is ready; none where the process outside has failed.
-    pub(super) fn ready(mut self) -> io::Result<Option<OutsideReady>> {
+    pub(super) fn ready(mut self) -> io::Result<Option<Vec<(PathBuf, Grant)>>> {
         let Some(entries) = self.receive(READY)? else { return Ok(None) };
-        let mut ready = OutsideReady::default();
-        for (letter, path) in entries {
-            match letter {
-                LEFT_OUT => ready.left_out.push(path),
-                _ => ready.grants.push((path, grant_of(letter)?)),
-            }
-        }
-        Ok(Some(ready))
+        entries
+            .into_iter()
+            .map(|(letter, path)| Ok((path, grant_of(letter)?)))
+            .collect::<io::Result<_>>()
+            .map(Some)
     }
 
     fn receive(&mut self, end: u8) -> io::Result<Option<Vec<(u8, PathBuf)>>> {
@@ -181,20 +196,20 @@ mod tests {
             MountStep::Shut(path(b"/s")),
             MountStep::Block(path(b"/b")),
         ];
-        let ready = OutsideReady {
-            left_out: vec![path(b"/l+."), path(b"/m\xfe")],
-            grants: vec![
-                (path(b"/"), Grant::List),
-                (path(b"/dev"), Grant::Read),
-                (path(b"/dev/null"), Grant::Device),
-                (path(b"/dev/shm"), Grant::Write),
-            ],
-        };
+        let placeholders = vec![MountStep::Block(path(b"/l+.")), MountStep::Shut(path(b"/m\xfe"))];
+        let grants = vec![
+            (path(b"/"), Grant::List),
+            (path(b"/dev"), Grant::Read),
+            (path(b"/dev/null"), Grant::Device),
+            (path(b"/dev/shm"), Grant::Write),
+        ];
         let (mut sender, mut receiver) = pair().unwrap();
-        sender.send_mounts(&steps);
-        sender.send_ready(&ready);
+        sender.send_mounts(steps.iter());
+        sender.send_mounts(placeholders.iter());
+        sender.send_ready(&grants);
         assert_eq!(receiver.mounts().unwrap(), Some(steps));
-        assert_eq!(receiver.ready().unwrap(), Some(ready));
+        assert_eq!(receiver.mounts().unwrap(), Some(placeholders));
+        assert_eq!(receiver.ready().unwrap(), Some(grants));
     }
 
     #[test]
@@ -216,7 +231,7 @@ mod tests {
             assert_eq!(received, expected, "{}", bytes.escape_ascii());
         }
         let (mut sender, mut receiver) = pair().unwrap();
-        sender.send_mounts(&[]);
+        sender.send_mounts([].iter());
         drop(sender);
         assert_eq!(receiver.mounts().unwrap(), Some(Vec::new()));
         assert_eq!(receiver.ready().unwrap(), None, "who has not said so is not ready");

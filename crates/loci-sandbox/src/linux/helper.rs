@@ -1,82 +1,124 @@
 //! The helper: this program again under another name, which puts itself into the sandbox and starts the command there.
 //!
-//! Three processes: the one that was started stays outside everything, makes placeholders, waits, and removes them after
-//! the command; its child is the first process of the namespaces ([`super::init`]); that one's child becomes the program.
-//! The first two work side by side: while the child enters namespaces and mounts what is always there, the one outside looks
-//! at the disk, makes the plan and the placeholders, and adds to the rules of Landlock what it gives of the machine's files.
-//! Placeholders are removed when the namespaces are gone: to remove what something is mounted on, the kernel waits each
-//! time. Each step that fails ends all of them before the program has started: nothing ever runs with less than what the
-//! policy asks for.
+//! Three processes: the one that was started stays outside everything ([`super::outside`]); its child is the first process
+//! of the namespaces ([`super::init`]); that one's child becomes the program. Each step that fails ends all of them before
+//! the program has started: nothing ever runs with less than what the policy asks for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::process::WaitStatus;
 
-use super::handover::{self, OutsideReady, Sender};
-use super::init::{self, FirstProcess};
-use super::landlock::{self, Grant, Rules};
-use super::placeholders::{self, Made};
+use super::landlock::{self, Rules};
+use super::outside::{PreparedSandbox, WaitingSandbox};
 use super::restrict::restrict;
-use super::sys::{self, Forked, Program};
+use super::seccomp::Filter;
+use super::sys::{self, Program};
 use crate::control::{self, Message};
-use crate::plan::{Plan, RealDisk};
-use crate::policy::{FaultKind, FileRules, HelperStep, Policy};
+use crate::launch::HelperOrder;
+use crate::plan::RealDisk;
+use crate::policy::{Fault, FaultKind, HelperStep, Policy, Preparation};
 use crate::program_start::ProgramStart;
 
 /// The exit code of a sandbox that could not be made.
 pub(super) const FAILED: u8 = 125;
 
-/// What the helper is started with: `<policy descriptor> <control descriptor> <program> <arguments>…`. Without a program it
-/// waits until it is handed one.
-pub(super) struct HelperLaunch {
-    words: Vec<OsString>,
+/// Where a process of the helper has its program from.
+#[derive(Clone, Copy)]
+pub(super) enum ProgramSource<'a> {
+    /// It was known before the process was made.
+    Known(&'a ProgramStart),
+    /// It is written into this file, once somebody says so.
+    Handed(&'a File),
 }
 
-/// Runs the helper; returns the exit code.
+impl ProgramSource<'_> {
+    /// Returns the program, which must be known by now.
+    pub(super) fn program(self) -> io::Result<ProgramStart> {
+        match self {
+            Self::Known(start) => Ok(start.clone()),
+            Self::Handed(file) => ProgramStart::without_policy(&whole(file)?),
+        }
+    }
+}
+
+/// Runs the helper; returns the exit code. It is started with `run <policy descriptor> <control descriptor> <program>
+/// <arguments>…`, or with `wait <program descriptor> <control descriptor> <go descriptor> <preparation>` where it is handed its
+/// program later.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> u8 {
-    let mut descriptor = || -> io::Result<OwnedFd> {
+    let order = args.next().unwrap_or_default();
+    let descriptor = |args: &mut dyn Iterator<Item = OsString>| -> io::Result<OwnedFd> {
         let number = args.next().and_then(|text| text.to_str()?.parse().ok());
         sys::inherited(number.ok_or(io::ErrorKind::InvalidInput)?)
     };
-    let (Ok(policy), Ok(control)) = (descriptor(), descriptor()) else { return FAILED };
-    let words: Vec<OsString> = args.collect();
-    let launch = match words.is_empty() {
-        false => read_policy(policy).map(|policy| Some((policy, words))),
-        true => wait_for_program(policy, &control),
+    let (Ok(file), Ok(control)) = (descriptor(&mut args), descriptor(&mut args)) else { return FAILED };
+    let file = File::from(file);
+    let done = if order == HelperOrder::Run.word() {
+        run_words(args.collect(), &file, &control)
+    } else if order == HelperOrder::Wait.word() {
+        match descriptor(&mut args) {
+            Ok(go) => run_handed(&args.next().unwrap_or_default(), &file, &control, go),
+            Err(error) => Err(error),
+        }
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is no order", order.display())))
     };
-    let done = launch.and_then(|launch| match launch {
-        Some((policy, words)) => run_program(&policy, &HelperLaunch { words }, &control),
-        // Whoever this process waited for is gone.
-        None => Ok(FAILED),
-    });
     done.unwrap_or_else(|error| say_failure(&error, &control))
 }
 
-fn run_program(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
-    match policy.layers.has_mounts() {
-        true => run_apart(policy, launch, control),
-        false => run_here(policy, launch, control),
+/// Runs words, in the directory and with the variables of this process.
+fn run_words(words: Vec<OsString>, file: &File, control: &OwnedFd) -> io::Result<u8> {
+    let policy = serde_json::from_slice::<Policy>(&whole(file)?)
+        .map_err(|error| io::Error::other(format!("the policy cannot be read: {error}")))?;
+    if !policy.layers.has_mounts() {
+        return run_here(&policy, words, control);
+    }
+    let start = ProgramStart { words, cwd: std::env::current_dir()?, env: std::env::vars_os().collect() };
+    let asked = Preparation::of(&policy);
+    PreparedSandbox::begin(asked, ProgramSource::Known(&start), control, &mut None)?.run(&policy, control)
+}
+
+/// Prepares what can be, waits to be handed a program, without a terminal, and runs it.
+fn run_handed(ahead: &OsStr, file: &File, control: &OwnedFd, go: OwnedFd) -> io::Result<u8> {
+    rustix::process::setsid()?;
+    let ahead: Preparation = serde_json::from_slice(ahead.as_encoded_bytes())?;
+    let mut waiting = WaitingSandbox::new(ahead, file, control, go);
+    if !waiting.wait_for_program()? {
+        // Whoever this process waited for is gone.
+        return Ok(FAILED);
+    }
+    let (policy, start) = ProgramStart::from_bytes(&whole(file)?)?;
+    if !policy.layers.has_mounts() {
+        enter(&start)?;
+        sys::set_environment(start.env);
+        return run_here(&policy, start.words, control);
+    }
+    let asked = Preparation::of(&policy);
+    match waiting.into_prepared(asked) {
+        Some(prepared) => prepared.run(&policy, control),
+        None => {
+            let begun = PreparedSandbox::begin(asked, ProgramSource::Known(&start), control, &mut None);
+            begun?.run(&policy, control)
+        }
     }
 }
 
-/// Waits to be handed a program, without a terminal, and takes its directory and its environment; none when nobody will.
-fn wait_for_program(file: OwnedFd, control: &OwnedFd) -> io::Result<Option<(Policy, Vec<OsString>)>> {
-    rustix::process::setsid()?;
-    if !control::wait_for_go(control.as_fd())? {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    File::from(file).read_to_end(&mut bytes)?;
-    let (policy, ProgramStart { words, cwd, env }) = ProgramStart::from_bytes(&bytes)?;
-    std::env::set_current_dir(&cwd)
-        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", cwd.display())))?;
-    sys::set_environment(env);
-    Ok(Some((policy, words)))
+/// Reads a file from its beginning; the place that others have in it stays.
+fn whole(file: &File) -> io::Result<Vec<u8>> {
+    let n_bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let mut bytes = vec![0; n_bytes];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Goes to the directory of a program.
+pub(super) fn enter(start: &ProgramStart) -> io::Result<()> {
+    std::env::set_current_dir(&start.cwd)
+        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", start.cwd.display())))
 }
 
 /// Says why nothing runs, to whoever started the sandbox and to whoever reads the program's errors; returns the code.
@@ -87,158 +129,47 @@ pub(super) fn say_failure(error: &io::Error, control: &OwnedFd) -> u8 {
     FAILED
 }
 
-fn read_policy(fd: OwnedFd) -> io::Result<Policy> {
-    let text = io::read_to_string(File::from(fd))?;
-    serde_json::from_str(&text)
-        .map_err(|error| io::Error::other(format!("the policy cannot be read: {error}")))
-}
-
 /// Without namespaces: this process becomes the program.
-fn run_here(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
-    restrict(policy, || {
-        let rules = Rules::new(policy.files.is_some(), false)?;
-        rules.grant(
-            policy
-                .files
-                .as_ref()
-                .map(|files| landlock::grants(files, false, &RealDisk::default()))
-                .unwrap_or_default(),
-        )
+fn run_here(policy: &Policy, words: Vec<OsString>, control: &OwnedFd) -> io::Result<u8> {
+    let asked = Preparation::of(policy);
+    let filter = Filter::for_sandbox(&asked)?;
+    checked(asked.fault, HelperStep::Capabilities, sys::empty_bounding_set)?;
+    restrict(&asked, filter.as_ref(), || {
+        let rules = Rules::new(asked.has_files, false)?;
+        rules
+            .grant(
+                policy
+                    .files
+                    .as_ref()
+                    .map(|files| landlock::grants(files, &RealDisk::default()))
+                    .unwrap_or_default(),
+            )?
+            .grant(landlock::own_grants(asked.has_files, false))
     })?;
-    let program = launch.program(policy, control)?;
-    Err(launch.not_started(&program.exec()))
+    let program = program(&asked, &words, control)?;
+    Err(not_started(&words, &program.exec()))
 }
 
-/// With namespaces: makes what lies outside them, waits for the program, and cleans up.
-fn run_apart(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<u8> {
-    let cwd = std::env::current_dir()?;
-    policy.files.as_ref().map_or(Ok(()), refuse_everything_writable)?;
-    // Both processes have these rules: one adds to them while the other makes what is mounted.
-    let rules = checked(policy, HelperStep::Ruleset, || match policy.layers.landlock {
-        true => Rules::new(policy.files.is_some(), true).map(Some),
-        false => Ok(None),
-    })?;
-    let (outside, inside) = handover::pair()?;
-    let user = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::block_signals()?;
-    match checked(policy, HelperStep::Init, sys::fork_apart)? {
-        Forked::Child => {
-            drop(outside);
-            let first = FirstProcess { policy, launch, cwd: &cwd, control, user };
-            std::process::exit(i32::from(init::run(&first, rules, inside)));
-        }
-        Forked::Parent(child) => {
-            drop(inside);
-            let disk = RealDisk::default();
-            let plan = policy.files.as_ref().map(|files| Plan::new(files, &disk)).unwrap_or_default();
-            let ready = make_outside(policy, &plan, rules, &disk, outside);
-            let code = match ready {
-                // Placeholders are held until the program has ended.
-                Ok(_made) => leave_streams().inspect_err(|_| end(child)).and_then(|()| wait_for(child)),
-                Err(error) => {
-                    end(child);
-                    Err(error)
-                }
-            };
-            if let Some(files) = &policy.files {
-                placeholders::sweep(files, &plan);
-            }
-            remove_absent(&plan.absent, control);
-            code
-        }
-    }
+/// Makes a program ready to be started.
+pub(super) fn program(asked: &Preparation, words: &[OsString], control: &OwnedFd) -> io::Result<Program> {
+    checked(asked.fault, HelperStep::Exec, || {
+        Program::new(words.iter().cloned(), control.as_fd(), control::READY)
+    })
 }
 
-/// Makes what lies outside the namespaces, beside the first process in them, and says so.
-fn make_outside(
-    policy: &Policy,
-    plan: &Plan,
-    rules: Option<Rules>,
-    disk: &RealDisk,
-    mut inside: Sender,
-) -> io::Result<Made> {
-    inside.send_mounts(&plan.mounts);
-    let made = checked(policy, HelperStep::Placeholders, || placeholders::make(&plan.placeholders))?;
-    let grants = checked(policy, HelperStep::Grants, || grant_outside(policy, rules, disk))?;
-    inside.send_ready(&OutsideReady { left_out: made.left_out.clone(), grants });
-    Ok(made)
-}
-
-/// Adds to the rules of Landlock what they give of the machine's files; returns what can be added only inside.
-fn grant_outside(
-    policy: &Policy,
-    rules: Option<Rules>,
-    disk: &RealDisk,
-) -> io::Result<Vec<(PathBuf, Grant)>> {
-    let (Some(rules), Some(files)) = (rules, &policy.files) else { return Ok(Vec::new()) };
-    let (inside, outside) =
-        landlock::grants(files, true, disk).into_iter().partition(|(path, _)| landlock::is_made_inside(path));
-    rules.grant(outside)?;
-    Ok(inside)
-}
-
-/// Ends the first process and, with it, everything in its namespaces.
-fn end(child: Pid) {
-    // It may have ended by itself.
-    kill_process(child, Signal::KILL).ok();
-    drop(wait_for(child));
-}
-
-fn refuse_everything_writable(files: &FileRules) -> io::Result<()> {
-    match files.roots.iter().any(|root| root == Path::new("/")) {
-        true => Err(io::Error::other(format!(
-            "`/` cannot be writable in a sandbox ({} roots)",
-            files.roots.len()
-        ))),
-        false => Ok(()),
-    }
-}
-
-/// Waits for a process; returns its code.
-fn wait_for(child: Pid) -> io::Result<u8> {
-    loop {
-        match waitpid(Some(child), WaitOptions::empty()) {
-            Ok(Some((_, status))) => return Ok(code_of(status)),
-            Ok(None) | Err(rustix::io::Errno::INTR) => {}
-            Err(other) => return Err(other.into()),
-        }
-    }
-}
-
-/// Removes what a command made although it must not be there, and says so.
-fn remove_absent(paths: &[PathBuf], control: &OwnedFd) {
-    for path in paths.iter().filter(|path| path.symlink_metadata().is_ok()) {
-        let text = match placeholders::remove_made(path) {
-            Ok(()) => format!("`{}` was removed: it would lead git to another configuration", path.display()),
-            Err(error) => format!("`{}` must not be there and could not be removed: {error}", path.display()),
-        };
-        // Nobody is left to tell when the other end is gone.
-        drop(control::send(control.as_fd(), &Message::Removed(text)));
-    }
-}
-
-impl HelperLaunch {
-    /// Makes the program ready to be started.
-    pub(super) fn program(&self, policy: &Policy, control: &OwnedFd) -> io::Result<Program> {
-        checked(policy, HelperStep::Exec, || {
-            Program::new(self.words.iter().cloned(), control.as_fd(), control::READY)
-        })
-    }
-
-    /// Says that the program could not be started.
-    pub(super) fn not_started(&self, error: &io::Error) -> io::Error {
-        let program = self.words.first().map(|it| it.display().to_string()).unwrap_or_default();
-        io::Error::new(error.kind(), format!("`{program}` could not be started: {error}"))
-    }
+/// Says that a program could not be started.
+pub(super) fn not_started(words: &[OsString], error: &io::Error) -> io::Error {
+    let program = words.first().map(|it| it.display().to_string()).unwrap_or_default();
+    io::Error::new(error.kind(), format!("`{program}` could not be started: {error}"))
 }
 
 /// Carries out a step, names it in its error, and fails where a test asks for it.
 pub(super) fn checked<T>(
-    policy: &Policy,
+    fault: Option<Fault>,
     step: HelperStep,
     act: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
-    let fault = policy.fault.filter(|fault| fault.at == step).map(|fault| fault.kind);
+    let fault = fault.filter(|fault| fault.at == step).map(|fault| fault.kind);
     let done = match fault {
         None => act(),
         Some(FaultKind::Refused) => Err(io::Error::from_raw_os_error(libc::EPERM)),

@@ -1,86 +1,133 @@
 //! The first process of a sandbox: makes its mounts and its network, starts the program, and ends everything with it.
 //!
-//! It waits without a timeout for three things: its child's end, a connection to the proxy's ports, which it hands to the
+//! It prepares what is the same for every program, and only then waits for the plan of its own. While that runs it waits
+//! without a timeout for three things: its child's end, a connection to the proxy's ports, which it hands to the
 //! process that started the sandbox, and the end of that process. When it ends, so does every process of the namespace.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Gid, Pid, Signal, Uid, WaitOptions, set_parent_process_death_signal, setsid, wait};
 use rustix::thread::UnshareFlags;
 
-use super::handover::Receiver;
-use super::helper::{FAILED, HelperLaunch, checked, code_of, leave_streams, say_failure};
-use super::landlock::Rules;
-use super::mounts::{self, WritableTrees};
+use super::handover::{OutcomeSender, Receiver};
+use super::helper::{
+    FAILED, ProgramSource, checked, code_of, enter, leave_streams, not_started, program, say_failure,
+};
+use super::landlock::{self, Rules};
+use super::mounts::{self, OwnMounts, WritableTrees};
 use super::network::NewNetwork;
 use super::restrict::restrict;
+use super::seccomp::Filter;
 use super::sys;
 use crate::control::{self, Message, ProxyPort};
-use crate::policy::{HelperStep, Namespaces, Policy};
+use crate::policy::{HelperStep, Namespaces, Preparation};
 
 /// What the first process is to do.
 pub(super) struct FirstProcess<'a> {
-    pub(super) policy: &'a Policy,
-    pub(super) launch: &'a HelperLaunch,
-    pub(super) cwd: &'a Path,
+    pub(super) asked: Preparation,
+    pub(super) source: ProgramSource<'a>,
     pub(super) control: &'a OwnedFd,
     /// The user and the group, as they are outside.
     pub(super) user: (Uid, Gid),
 }
 
-/// Runs the program inside; returns the exit code of the sandbox. `outside` hands over what the other process makes.
-pub(super) fn run(first: &FirstProcess<'_>, rules: Option<Rules>, outside: Receiver) -> u8 {
-    let FirstProcess { policy, launch, control, .. } = first;
-    match prepare(first, rules, outside) {
-        Ok(Some(ports)) => match start(policy, launch, control) {
-            Ok(child) => supervise(child, &ports, control).unwrap_or(FAILED),
-            Err(error) => say_failure(&error, control),
+/// What was made without a program.
+struct Prepared {
+    /// The rules of Landlock, with what every program is given.
+    rules: Option<Rules>,
+    mounts: OwnMounts,
+    ports: Vec<(ProxyPort, TcpListener)>,
+    filter: Option<Filter>,
+}
+
+/// Runs the program inside and ends with the exit code of the sandbox. `outside` hands over what the other process makes,
+/// which is told whether this one could prepare.
+pub(super) fn run(
+    first: &FirstProcess<'_>,
+    rules: Option<Rules>,
+    outside: Receiver,
+    tell: OutcomeSender,
+) -> ! {
+    let mut prepared = match prepare(first, rules) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            tell.failed(&error);
+            std::process::exit(i32::from(FAILED));
+        }
+    };
+    tell.made();
+    let code = run_prepared(first, &mut prepared, outside);
+    // What is open is closed by the system, all at once.
+    std::process::exit(i32::from(code))
+}
+
+/// Runs the program; returns its exit code, or that of a sandbox that could not be made.
+fn run_prepared(first: &FirstProcess<'_>, prepared: &mut Prepared, outside: Receiver) -> u8 {
+    match complete(first, prepared, outside) {
+        Ok(Some(words)) => match start(&first.asked, &words, first.control) {
+            Ok(child) => supervise(child, &prepared.ports, first.control).unwrap_or(FAILED),
+            Err(error) => say_failure(&error, first.control),
         },
         // Who waits outside has failed, and has said so.
         Ok(None) => FAILED,
-        Err(error) => say_failure(&error, control),
+        Err(error) => say_failure(&error, first.control),
     }
 }
 
-/// Makes the sandbox around this process; none where the other process has failed.
-fn prepare(
-    first: &FirstProcess<'_>,
-    rules: Option<Rules>,
-    mut outside: Receiver,
-) -> io::Result<Option<Vec<(ProxyPort, TcpListener)>>> {
-    let FirstProcess { policy, cwd, .. } = first;
+/// Makes of the sandbox what needs no program. Mounts still follow those of the machine.
+fn prepare(first: &FirstProcess<'_>, rules: Option<Rules>) -> io::Result<Prepared> {
+    let asked = &first.asked;
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let network = NewNetwork::begin(policy)?;
-    checked(policy, HelperStep::UserMap, || map_user(first.user))?;
+    let network = NewNetwork::begin(asked.network)?;
+    checked(asked.fault, HelperStep::UserMap, || map_user(first.user))?;
     sys::make_undumpable()?;
     setsid()?;
-    checked(policy, HelperStep::Namespaces, enter_namespaces)?;
+    checked(asked.fault, HelperStep::Namespaces, || {
+        sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
+    })?;
+    let mut mounts = checked(asked.fault, HelperStep::Devices, mounts::make_devices)?;
+    checked(asked.fault, HelperStep::Proc, || match asked.layers.namespaces {
+        Namespaces::Full => mounts::make_proc(&mut mounts),
+        Namespaces::OldProc | Namespaces::None => mounts::shut_proc(),
+    })?;
+    let ports = checked(asked.fault, HelperStep::Network, || network.enter())?;
+    checked(asked.fault, HelperStep::Capabilities, sys::empty_bounding_set)?;
+    let grants = landlock::own_grants(asked.has_files, true);
+    let rules = rules.map(|rules| rules.grant(grants)).transpose()?;
+    Ok(Prepared { rules, mounts, ports, filter: Filter::for_sandbox(asked)? })
+}
+
+/// Makes the rest of the sandbox around this process, for its program; none where the other process has failed.
+fn complete(
+    first: &FirstProcess<'_>,
+    prepared: &mut Prepared,
+    mut outside: Receiver,
+) -> io::Result<Option<Vec<OsString>>> {
+    let asked = &first.asked;
     let Some(steps) = outside.mounts()? else { return Ok(None) };
-    let writable = checked(policy, HelperStep::ReadOnly, || match policy.files.is_some() {
-        true => mounts::make_read_only(&steps),
+    name_machine()?;
+    let writable = checked(asked.fault, HelperStep::ReadOnly, || match asked.has_files {
+        true => mounts::make_read_only(&steps, &prepared.mounts),
         // Without rules for files the user's mounts stay as they are, in a namespace of their own.
         false => mounts::make_private().map(|()| WritableTrees::default()),
     })?;
-    checked(policy, HelperStep::Devices, mounts::make_devices)?;
-    checked(policy, HelperStep::Proc, || match policy.layers.namespaces {
-        Namespaces::Full => mounts::make_proc(),
-        Namespaces::OldProc | Namespaces::None => mounts::shut_proc(),
-    })?;
-    let ports = checked(policy, HelperStep::Network, || network.enter())?;
-    let Some(ready) = outside.ready()? else { return Ok(None) };
-    checked(policy, HelperStep::Paths, || mounts::apply(&steps, &ready.left_out, writable))?;
+    checked(asked.fault, HelperStep::Paths, || mounts::apply(&steps, writable))?;
+    let program = first.source.program()?;
+    let Some(steps) = outside.mounts()? else { return Ok(None) };
+    checked(asked.fault, HelperStep::Paths, || mounts::apply(&steps, WritableTrees::default()))?;
     // What was mounted lies on top of where this process stood.
-    std::env::set_current_dir(cwd)
-        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", cwd.display())))?;
-    restrict(policy, || {
+    enter(&program)?;
+    let Some(grants) = outside.ready()? else { return Ok(None) };
+    restrict(asked, prepared.filter.as_ref(), || {
         let missing = || io::Error::other("Landlock: there are no rules");
-        rules.ok_or_else(missing)?.grant(ready.grants)
+        prepared.rules.take().ok_or_else(missing)?.grant(grants)
     })?;
-    Ok(Some(ports))
+    sys::set_environment(program.env);
+    Ok(Some(program.words))
 }
 
 /// Maps the user, and nobody else, to the same number.
@@ -90,16 +137,16 @@ fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
 }
 
-/// Enters all namespaces but those that this process was started in, and that of the network.
-fn enter_namespaces() -> io::Result<()> {
-    let needed = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
-    // What needs it sees cgroups as its own; without that they are read-only all the same.
-    sys::unshare(needed | UnshareFlags::NEWCGROUP).or_else(|_| sys::unshare(needed))
+/// Enters namespaces of what the machine is called and of its control groups, which are as they are at this moment.
+fn name_machine() -> io::Result<()> {
+    // What needs it sees control groups as its own; without that they are read-only all the same.
+    sys::unshare(UnshareFlags::NEWUTS | UnshareFlags::NEWCGROUP)
+        .or_else(|_| sys::unshare(UnshareFlags::NEWUTS))
 }
 
 /// Starts the program in a child that holds nothing but its standard streams.
-fn start(policy: &Policy, launch: &HelperLaunch, control: &OwnedFd) -> io::Result<Pid> {
-    let child = launch.program(policy, control)?.spawn().map_err(|error| launch.not_started(&error))?;
+fn start(asked: &Preparation, words: &[OsString], control: &OwnedFd) -> io::Result<Pid> {
+    let child = program(asked, words, control)?.spawn().map_err(|error| not_started(words, &error))?;
     leave_streams()?;
     Ok(child)
 }

@@ -128,8 +128,22 @@ impl Grant {
     }
 }
 
+/// Returns what every program is given of devices and, where they are its own, of shared memory and processes.
+pub(super) fn own_grants(has_files: bool, has_mounts: bool) -> Vec<(PathBuf, Grant)> {
+    if !has_files {
+        return Vec::new();
+    }
+    let mut grants: Vec<(PathBuf, Grant)> =
+        DEVICES.iter().map(|path| (PathBuf::from(path), Grant::Device)).collect();
+    if has_mounts {
+        grants.push((PathBuf::from("/dev/shm"), Grant::Write));
+        grants.push((PathBuf::from("/proc"), Grant::Device));
+    }
+    grants
+}
+
 /// Returns what rules give, path by path.
-pub(super) fn grants(files: &FileRules, has_mounts: bool, disk: &dyn Disk) -> Vec<(PathBuf, Grant)> {
+pub(super) fn grants(files: &FileRules, disk: &dyn Disk) -> Vec<(PathBuf, Grant)> {
     let mut grants = vec![(PathBuf::from("/"), Grant::List)];
     // A symlink is given by the name of what it leads to.
     let hidden =
@@ -137,12 +151,6 @@ pub(super) fn grants(files: &FileRules, has_mounts: bool, disk: &dyn Disk) -> Ve
     let hidden: Vec<PathBuf> = hidden.flatten().filter(|it| disk.kind(it) != PathKind::Missing).collect();
     readable_below(Path::new("/"), &hidden, disk, &mut grants);
     grants.extend(files.readable.iter().cloned().map(|path| (path, Grant::Read)));
-    grants.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Grant::Device)));
-    if has_mounts {
-        // Of the sandbox alone.
-        grants.push((PathBuf::from("/dev/shm"), Grant::Write));
-        grants.push((PathBuf::from("/proc"), Grant::Device));
-    }
     grants.extend(files.roots.iter().cloned().map(|path| (path, Grant::Write)));
     grants
 }

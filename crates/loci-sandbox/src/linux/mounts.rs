@@ -51,8 +51,12 @@ pub(super) fn make_private() -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(super) struct WritableTrees(Vec<(PathBuf, OwnedFd)>);
 
-/// Makes all mounts private and read-only; returns what the steps of a plan open again.
-pub(super) fn make_read_only(steps: &[MountStep]) -> io::Result<WritableTrees> {
+/// Mounts of the sandbox's own that programs write to.
+#[derive(Debug, Default)]
+pub(super) struct OwnMounts(Vec<OwnedFd>);
+
+/// Makes all mounts private and, but for the sandbox's own, read-only; returns what the steps of a plan open again.
+pub(super) fn make_read_only(steps: &[MountStep], own: &OwnMounts) -> io::Result<WritableTrees> {
     make_private()?;
     let opened = steps.iter().filter_map(|step| match step {
         MountStep::Open(path) => Some(path),
@@ -69,6 +73,7 @@ pub(super) fn make_read_only(steps: &[MountStep]) -> io::Result<WritableTrees> {
     let trees = WritableTrees(trees.collect::<io::Result<_>>()?);
     let root = open_path(Path::new("/"))?;
     set_mount(root.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, true)?;
+    own.0.iter().try_for_each(|mount| set_mount(mount.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false))?;
     Ok(trees)
 }
 
@@ -79,7 +84,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 /// Makes a `/dev` of the few devices that programs need.
 ///
 /// `/dev/shm` is a directory of the same filesystem, mounted on itself before all else becomes read-only.
-pub(super) fn make_devices() -> io::Result<()> {
+pub(super) fn make_devices() -> io::Result<OwnMounts> {
     let devices: Vec<(&str, OwnedFd)> = DEVICES
         .iter()
         .filter_map(|name| {
@@ -113,13 +118,15 @@ pub(super) fn make_devices() -> io::Result<()> {
     }
     let shm = open_tree(&dev, "shm", OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     attach_at(&shm, &dev, "shm")?;
-    set_mount(dev.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, false)
+    set_mount(dev.as_fd(), libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0, false)?;
+    Ok(OwnMounts(vec![pts, shm]))
 }
 
 /// Makes a `/proc` of the namespace's own processes.
-pub(super) fn make_proc() -> io::Result<()> {
+pub(super) fn make_proc(own: &mut OwnMounts) -> io::Result<()> {
     let proc = new_filesystem("proc", &[])?;
     attach(&proc, &open_path(Path::new("/proc"))?)?;
+    own.0.push(proc);
     limit_processes();
     shut_proc()
 }
@@ -167,14 +174,10 @@ pub(super) fn shut_proc() -> io::Result<()> {
     Ok(())
 }
 
-/// Carries out the steps of a plan, but for paths that nothing can be mounted on.
-pub(super) fn apply(
-    steps: &[MountStep],
-    left_out: &[PathBuf],
-    mut writable: WritableTrees,
-) -> io::Result<()> {
+/// Carries out steps of a plan.
+pub(super) fn apply(steps: &[MountStep], mut writable: WritableTrees) -> io::Result<()> {
     let mut blocked = BlockedNames::default();
-    for step in steps.iter().filter(|step| !left_out.iter().any(|path| path == step.path())) {
+    for step in steps {
         let done = match step {
             MountStep::Reduce(dir, kept) => reduce(dir, kept),
             MountStep::HideDir(path) | MountStep::HideFile(path) => hide(path),

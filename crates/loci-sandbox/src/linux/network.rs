@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use super::sys;
 use crate::control::ProxyPort;
-use crate::policy::{Network, Policy};
+use crate::policy::Network;
 
 /// Room for what the thread does.
 const STACK: usize = 64 << 10;
@@ -29,8 +29,8 @@ struct MadeNetwork {
 
 impl NewNetwork {
     /// Begins to make one.
-    pub(super) fn begin(policy: &Policy) -> io::Result<Self> {
-        let ports = match policy.network {
+    pub(super) fn begin(network: Network) -> io::Result<Self> {
+        let ports = match network {
             Network::Proxy => vec![ProxyPort::Http, ProxyPort::Socks],
             Network::Closed => Vec::new(),
         };

@@ -7,32 +7,38 @@ use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set
 
 use super::helper::checked;
 use super::landlock::Rules;
-use super::{seccomp, sys};
-use crate::policy::{HelperStep, Policy};
+use super::seccomp::Filter;
+use crate::policy::{HelperStep, Preparation};
 
 /// How many processes a sandbox may have, in a user namespace of its own.
 pub(super) const MOST_PROCESSES: u64 = 4096;
 /// How large a file may get.
 const LARGEST_FILE: u64 = 64 << 30;
 
-/// Applies what needs no namespaces. `rules` are those of Landlock, with all that they give.
-pub(super) fn restrict(policy: &Policy, rules: impl FnOnce() -> io::Result<Rules>) -> io::Result<()> {
-    let has_mounts = policy.layers.has_mounts();
-    checked(policy, HelperStep::Capabilities, drop_capabilities)?;
-    checked(policy, HelperStep::Limits, || set_limits(has_mounts))?;
-    checked(policy, HelperStep::Landlock, || match policy.layers.landlock {
+/// Applies what needs no namespaces. `rules` are those of Landlock, with all that they give; the filter is there
+/// where that layer is asked for.
+pub(super) fn restrict(
+    asked: &Preparation,
+    filter: Option<&Filter>,
+    rules: impl FnOnce() -> io::Result<Rules>,
+) -> io::Result<()> {
+    let fault = asked.fault;
+    checked(fault, HelperStep::Capabilities, drop_capabilities)?;
+    checked(fault, HelperStep::Limits, || set_limits(asked.layers.has_mounts()))?;
+    checked(fault, HelperStep::Landlock, || match asked.layers.landlock {
         true => rules()?.enforce(),
         false => Ok(()),
     })?;
-    checked(policy, HelperStep::Seccomp, || match policy.layers.seccomp {
-        true => seccomp::apply(seccomp::Sockets { inet: has_mounts, unix: policy.allows_unix_sockets }),
-        false => Ok(rustix::thread::set_no_new_privs(true)?),
+    checked(fault, HelperStep::Seccomp, || match (asked.layers.seccomp, filter) {
+        (true, Some(filter)) => filter.apply(),
+        (true, None) => Err(io::Error::other("there is no filter")),
+        (false, _) => Ok(rustix::thread::set_no_new_privs(true)?),
     })
 }
 
-/// Gives up what rights the namespace gave, for this process and all that it starts.
+/// Gives up what rights the namespace gave, for this process and all that it starts. Those that nothing started from it can
+/// have again go first (`sys::empty_bounding_set`).
 fn drop_capabilities() -> io::Result<()> {
-    sys::empty_bounding_set()?;
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;

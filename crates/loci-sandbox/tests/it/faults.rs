@@ -1,14 +1,9 @@
 //! Each step of the helper made to fail, started for its program or ahead of it: nothing ever runs.
 
-use std::process::Output;
-
+use loci_sandbox::Policy;
 use loci_sandbox::policy::{Fault, FaultKind, HelperStep, Layers};
-use loci_sandbox::{Policy, SandboxReport};
 
-use super::kit::{World, has_full};
-
-/// Runs a program under a policy.
-type Run = fn(&World, &Policy, &str, &[&str]) -> (Output, SandboxReport);
+use super::kit::{Run, World, has_full};
 
 fn check(layers: Layers, steps: &[HelperStep]) {
     for (way, run) in [("for it", World::run as Run), ("ahead", World::run_by_waiting_helper)] {
@@ -63,6 +58,6 @@ fn policy_that_cannot_be_read_or_kept_runs_nothing() {
     assert!(output.stdout.is_empty() && report.why_not_run().is_some());
     let mut command = std::process::Command::new(super::kit::PROBE);
     std::os::unix::process::CommandExt::arg0(&mut command, loci_sandbox::HELPER_NAME);
-    let output = command.args(["77", "78", "echo", "ran"]).output().unwrap();
+    let output = command.args(["run", "77", "78", "echo", "ran"]).output().unwrap();
     assert!(output.stdout.is_empty() && !output.status.success(), "without descriptors");
 }

@@ -3,9 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
-use loci_sandbox::policy::{FileRules, Layers, Namespaces, Network, PathSettings, SessionPlaces};
+use loci_sandbox::policy::{
+    FileRules, Layers, Namespaces, Network, PathSettings, Preparation, SessionPlaces,
+};
 use loci_sandbox::{Policy, ProgramStart, SandboxReport, launch, waiting_helper};
 
 /// The program that is the helper and has the probes.
@@ -28,6 +30,9 @@ pub(crate) struct World {
     /// Who runs programs, where that is not who runs the tests.
     user: Option<u32>,
 }
+
+/// Runs a program under a policy.
+pub(crate) type Run = fn(&World, &Policy, &str, &[&str]) -> (Output, SandboxReport);
 
 /// A user whom nobody is called by.
 pub(crate) const ORDINARY_USER: u32 = 61_234;
@@ -142,17 +147,27 @@ impl World {
         program: &str,
         args: &[&str],
     ) -> (Output, SandboxReport) {
-        let (mut command, helper) = waiting_helper(Path::new(PROBE)).unwrap();
+        let (mut command, helper) = waiting_helper(Path::new(PROBE), &Preparation::of(policy)).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         let child = command.spawn().unwrap();
         drop(command);
+        // Of a process that keeps to itself nobody else sees what it does; one that is to fail does nothing for long.
+        if policy.layers.has_mounts() && policy.fault.is_none() && is_root() {
+            wait_until_prepared(first_process(&child));
+        }
         let env = self.env().into_iter().map(|(name, value)| (name.into(), value.into()));
         let start = ProgramStart {
             words: std::iter::once(&program).chain(args).map(Into::into).collect(),
             cwd: self.path("home/p"),
             env: env.collect(),
         };
-        let supervisor = helper.hand_over(policy, &start).unwrap();
+        // One that has died while it prepared takes no program.
+        let Ok(supervisor) = helper.hand_over(policy, &start) else {
+            return (child.wait_with_output().unwrap(), SandboxReport::default());
+        };
         let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
         (child.wait_with_output().unwrap(), waiting.join().unwrap())
     }
@@ -187,11 +202,11 @@ impl World {
         ]
     }
 
-    /// Runs probes in one sandbox; returns a line for each.
-    pub(crate) fn probe(&self, policy: &Policy, probes: &[String]) -> Vec<String> {
+    /// Runs probes in one sandbox, in one way or another; returns a line for each.
+    pub(crate) fn probe(&self, run: Run, policy: &Policy, probes: &[String]) -> Vec<String> {
         let mut args = vec!["all"];
         args.extend(probes.iter().map(String::as_str));
-        let (output, report) = self.run(policy, PROBE, &args);
+        let (output, report) = run(self, policy, PROBE, &args);
         assert_eq!(report.why_not_run(), None, "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
     }
@@ -215,4 +230,28 @@ pub(crate) fn has_full() -> bool {
         eprintln!("skipped: this machine's sandbox is {}: {:?}", found.level, found.problem());
     }
     is_full
+}
+
+/// Waits until the helper has a first process inside, and returns it.
+pub(crate) fn first_process(helper: &Child) -> u32 {
+    let children = format!("/proc/{0}/task/{0}/children", helper.id());
+    loop {
+        let text = std::fs::read_to_string(&children).unwrap();
+        if let Some(pid) = text.split_whitespace().next() {
+            return pid.parse().unwrap();
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until a process blocks in a read: until it has prepared all that it can.
+pub(crate) fn wait_until_prepared(pid: u32) {
+    let is_waiting = || {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+        let name = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        state.starts_with("0 ") && name.contains("Threads:\t1\n")
+    };
+    while !is_waiting() {
+        std::thread::yield_now();
+    }
 }

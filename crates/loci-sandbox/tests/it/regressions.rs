@@ -277,7 +277,8 @@ fn fork_bomb_is_stopped_and_everybody_else_lives() {
         return;
     }
     let world = World::new();
-    let found = world.probe(&world.policy(Layers::FULL), &["fork-bomb".to_owned(), "fork".to_owned()]);
+    let found =
+        world.probe(World::run, &world.policy(Layers::FULL), &["fork-bomb".to_owned(), "fork".to_owned()]);
     assert_eq!(found[0], "stopped");
     assert!(found[1].starts_with("ok"), "{found:?}");
 }

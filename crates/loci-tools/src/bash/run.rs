@@ -180,10 +180,11 @@ impl Running {
     }
 
     async fn next(&mut self) -> Event {
-        let Self { child, stdout, stderr, buffers: [out, err], .. } = self;
+        let Self { child, sandbox, stdout, stderr, buffers: [out, err], .. } = self;
         tokio::select! {
             n_bytes = read(stdout, out) => Event::Output(Stream::Stdout, n_bytes),
             n_bytes = read(stderr, err) => Event::Output(Stream::Stderr, n_bytes),
+            code = sandboxed_code(sandbox) => Event::Exited(ExitStatus::from_raw(i32::from(code) << 8)),
             status = child.wait() => status.map_or_else(Event::Lost, Event::Exited),
         }
     }
@@ -224,6 +225,14 @@ enum Event {
 /// Returns the exit code as a shell would report it: 128 and the signal's number for a signal.
 pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Waits until a sandbox says that all in it has ended; for ever, where there is none.
+async fn sandboxed_code(sandbox: &mut Option<SandboxRun>) -> u8 {
+    match sandbox {
+        Some(sandbox) => sandbox.exit_code().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Reads some bytes; a pipe that has ended is taken away and gives nothing from then on.
