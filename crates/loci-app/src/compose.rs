@@ -36,6 +36,7 @@ use crate::resume::{self, Resume};
 use crate::sandbox::{SandboxWorld, SessionSandbox};
 use crate::settings::RunSettings;
 use crate::settings_reload::{ReloadBaseline, watch_settings};
+use crate::sideload::check_client_agents;
 use crate::status_line::refused_commands;
 use crate::system_prompt::change_prompts;
 use crate::user_error::UserError;
@@ -97,6 +98,7 @@ impl Composed {
             redirect_tools(&mut self.config, request);
             self.config.client_hooks.clone_from(&request.hooks);
             self.config.plans.instructions.clone_from(&request.plan_mode_instructions);
+            check_client_agents(&self.config.settings, &request.agents)?;
             let problems = add_client_agents(&mut self.config, &request.agents);
             self.warnings.extend(problems);
             if let Some(mcp) = &self.config.mcp {

@@ -52,6 +52,8 @@ pub mod settings;
 pub mod settings_editor;
 pub mod settings_explained;
 mod settings_reload;
+mod sideload;
+mod skill_usage;
 pub mod skills;
 pub mod start;
 pub mod stats;

@@ -11,15 +11,15 @@ use loci_core::agent::AgentDefinition;
 use loci_core::hooks::{HookScope, HookSource, HookSwitches, SettingsHooks};
 use loci_core::output_style::OutputStyle;
 use loci_core::plugin::{
-    MarketplacePolicy, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables,
+    MarketplacePolicy, PluginId, PluginList, PluginOnly, PluginProblem, PluginSummary, PluginVariables,
     SKILLS_DIR_MARKETPLACE, option_values, plugin_hooks, plugin_servers, reserved_refusal,
 };
 use loci_core::skill::SkillDefinition;
 use loci_settings::MergedSettings;
 use loci_stdx::{Env, counted};
 use loci_storage::config::{
-    FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, SettingsSources, SkillsPrefetch,
-    find_plugins, plugin_secrets,
+    FoundPlugins, InstallScope, InstalledPlugin, PluginFolder, PluginPlaces, RenamedPlugin, SettingsSources,
+    SkillsPrefetch, find_plugins, plugin_secrets,
 };
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
@@ -30,6 +30,7 @@ mod approval;
 mod dependencies;
 mod managed;
 mod options;
+mod renames;
 mod toggle;
 
 pub use approval::approval_key;
@@ -39,6 +40,7 @@ pub use options::{
     PluginOption, forget_option, keep_option, parse_option_value, plugin_options, set_typed_option,
     unset_options,
 };
+pub use renames::{RewrittenSettings, rewrite_renamed};
 pub use toggle::{ToggledPlugin, installed_id, toggle_plugin, write_enabled};
 
 /// How many problems are said at start; `loci plugin list` knows the rest.
@@ -70,6 +72,8 @@ pub struct RunPlugins {
     pub problems: Vec<PluginProblem>,
     /// What only plugins may add.
     pub only: PluginOnly,
+    /// Those that settings name as they are not called any more.
+    pub renamed: Vec<RenamedPlugin>,
 }
 
 /// What decides which plugins a run has.
@@ -151,6 +155,7 @@ impl RunPlugins {
     fn take(&mut self, found: FoundPlugins, dir: &Path, (home, merged): (&ConfigHome, &MergedSettings)) {
         self.problems = found.problems;
         self.disabled = found.disabled;
+        self.renamed = found.renamed;
         let has_secrets = found.plugins.iter().flat_map(|it| &it.manifest.options).any(|it| it.is_sensitive);
         let secrets = if has_secrets { plugin_secrets(home) } else { Ok(Map::new()) };
         let secrets = secrets.unwrap_or_else(|error| {
@@ -161,10 +166,14 @@ impl RunPlugins {
             let id = folder.id.to_string();
             self.leave_out_servers(&mut folder);
             self.problems.append(&mut folder.problems);
-            let config = merged.value("pluginConfigs").and_then(|configs| configs.get(&id));
+            let former = self.former_id(&folder.id);
+            let by_id = |all: &Value| all.get(&id).or_else(|| all.get(former.as_deref()?)).cloned();
+            let config = merged.value("pluginConfigs").and_then(by_id);
+            let config = config.as_ref();
             let none = Map::new();
             let given = config.and_then(|it| it.get("options")).and_then(Value::as_object).unwrap_or(&none);
-            let kept = secrets.get(&id).and_then(Value::as_object).unwrap_or(&none);
+            let kept = secrets.get(&id).or_else(|| secrets.get(former.as_deref()?));
+            let kept = kept.and_then(Value::as_object).unwrap_or(&none);
             let (options, problems) = option_values(&folder.manifest.options, given, kept);
             self.problems.extend(problems.into_iter().map(|it| PluginProblem::new(&id, "option", it)));
             let mut note = |kind: &'static str, message: &str| {
@@ -198,6 +207,12 @@ impl RunPlugins {
             let is_forced = is_forced(merged, &id);
             self.plugins.push(RunPlugin { folder, variables, is_forced });
         }
+    }
+
+    /// Returns what settings still call a plugin by.
+    fn former_id(&self, id: &PluginId) -> Option<String> {
+        let former = self.renamed.iter().find(|it| it.new.as_ref() == Some(id));
+        former.map(|it| it.old.to_string())
     }
 
     /// A plugin among the skills of a project brings no servers: those of a project are approved one by one.

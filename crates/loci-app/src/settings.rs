@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::hooks::SettingsHooks;
-use loci_settings::{MergedSettings, Settings, jsonc};
+use loci_core::skill::SkillUsageTable;
+use loci_settings::{Diagnostic, MergedSettings, Settings, jsonc};
 use loci_stdx::{Env, Store, counted};
 use loci_storage::config::{
     DefinitionPlaces, GivenSettings, InstructionPlaces, LoadedSettings, MANAGED_DIR, MANAGED_INSTRUCTIONS,
@@ -20,8 +21,9 @@ use crate::ineffective_settings::ineffective_settings;
 use crate::managed_policy::{check_helper_policy, check_start, helper_policy, unreadable_versions};
 use crate::mcp::McpSources;
 use crate::options::RunOptions;
-use crate::plugins::{PluginQuery, RunPlugins};
+use crate::plugins::{PluginQuery, RunPlugins, rewrite_renamed};
 use crate::providers::ProviderEntry;
+use crate::sideload::check_sideload;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -58,6 +60,8 @@ pub struct RunSettings {
     pub plugin_store: Arc<Store<RunPlugins>>,
     /// Where MCP servers are written down.
     pub mcp: McpSources,
+    /// How often skills were used before.
+    pub skill_usage: Arc<SkillUsageTable>,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
     /// The reading of the user's skills, for whoever needs them first.
@@ -158,12 +162,12 @@ impl RunSettings {
         let skills = reads_skills.then(|| SkillsPrefetch::start(home.root().join("skills"))).flatten();
         let managed = Path::new(MANAGED_DIR);
         let mut places = SettingsPlaces::new(env, &home, managed, options.setting_sources);
-        let (watch, loaded) = watched_settings(&mut places, env, options)?;
+        let (mut watch, loaded) = watched_settings(&mut places, env, options)?;
         let settings = loaded.settings();
         let instructions = InstructionOptions::new(&places, &loaded, &options.permissions.dirs);
         let with_vars = with_settings_vars(env, &settings);
         let hook_gate = HookGate::new(&with_vars, options);
-        refuse_sideload(options, &loaded)?;
+        check_sideload(&loaded.merged, options)?;
         let home = ConfigHome::from_env(&with_vars);
         let mut plugins = RunPlugins::default();
         if !is_bare(&with_vars, options) {
@@ -177,6 +181,12 @@ impl RunSettings {
                 prefetch: skills.as_ref(),
             };
             plugins = RunPlugins::load(&with_vars, &home, query);
+            let rewritten = rewrite_renamed(&home, &places, &loaded, &plugins.renamed);
+            if rewritten.is_changed {
+                // What was written here is no change that anybody has to hear of.
+                watch = watched_settings(&mut places, env, options)?.0;
+            }
+            plugins.problems.extend(rewritten.problems);
         }
         let plugin_store = Arc::new(Store::new(plugins));
         let plugins = plugin_store.get();
@@ -203,6 +213,7 @@ impl RunSettings {
             plugins: plugin_store.get(),
             plugin_store,
             mcp: McpSources::new(&places, &loaded),
+            skill_usage: Arc::new(loaded.skill_usage),
             watch: Some(watch),
             skills: Mutex::new(skills),
         })
@@ -227,6 +238,7 @@ impl RunSettings {
             plugins: Arc::default(),
             plugin_store: Arc::new(Store::new(RunPlugins::default())),
             mcp: McpSources::default(),
+            skill_usage: Arc::default(),
             watch: None,
             skills: Mutex::default(),
         }
@@ -300,24 +312,6 @@ pub fn all_hooks(merged: &MergedSettings, cwd: &Path, plugins: &RunPlugins) -> S
     if plugins.only.hooks { hooks.plugins_only() } else { hooks }
 }
 
-/// Refuses flags that add to a run where the administrator lets nobody add.
-fn refuse_sideload(options: &RunOptions, loaded: &LoadedSettings) -> Result<(), UserError> {
-    if loaded.merged.value("disableSideloadFlags") != Some(&Value::Bool(true)) {
-        return Ok(());
-    }
-    let flags = [
-        ("--plugin-dir", !options.plugin_dirs.is_empty()),
-        ("--agents", options.agents.is_some()),
-        ("--mcp-config", !options.mcp.configs.is_empty()),
-    ];
-    match flags.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((flag, _)) => {
-            Err(UserError::new(format!("The administrator does not allow {flag} (`disableSideloadFlags`)")))
-        }
-    }
-}
-
 /// Tells whether a run is to do without everything it is not told to do; `env` has the variables of the settings.
 pub(crate) fn is_bare(env: &Env, options: &RunOptions) -> bool {
     options.is_bare || env.vars.is_truthy(BARE)
@@ -360,7 +354,17 @@ fn read_given(env: &Env, argument: &str) -> Result<String, UserError> {
 
 /// Returns what is wrong, a line each, and no more than a person reads at start.
 pub(crate) fn settings_warnings(loaded: &LoadedSettings) -> Vec<String> {
-    let all: Vec<String> = loaded.warnings().map(|diagnostic| format!("Settings: {diagnostic}")).collect();
+    few_warnings(loaded.warnings())
+}
+
+/// Returns the same of those of a file that cannot be read as they stand there; why others do not count is another matter.
+pub(crate) fn unreadable_settings(loaded: &LoadedSettings) -> Vec<String> {
+    let refused: Vec<String> = loaded.merged.diagnostics("").into_iter().map(|it| it.message).collect();
+    few_warnings(loaded.warnings().filter(|diagnostic| !refused.contains(&diagnostic.message)))
+}
+
+fn few_warnings<'a>(warnings: impl Iterator<Item = &'a Diagnostic>) -> Vec<String> {
+    let all: Vec<String> = warnings.map(|diagnostic| format!("Settings: {diagnostic}")).collect();
     let n_more = all.len().saturating_sub(MOST_WARNINGS);
     let problems = counted(n_more as u64, "more problem", "more problems");
     let more = (n_more > 0).then(|| format!("Settings: {problems}; see `loci doctor`"));

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::flag_settings::FlagSettings;
 use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins};
-use crate::settings::read_settings_flag;
+use crate::settings::{read_settings_flag, unreadable_settings};
 use crate::settings_reload::in_force;
 use crate::user_error::UserError;
 
@@ -76,6 +76,16 @@ impl SettingsContext {
         let places = SettingsPlaces::new(env, &home, Path::new(MANAGED_DIR), inputs.sources);
         let loaded = load_settings(&places, inputs.flags.over(inputs.given.clone()).as_ref());
         Self { env: env.clone(), home, places, loaded, inputs: inputs.clone() }
+    }
+
+    /// Tells whether this is the demo, which leaves files as they are.
+    pub fn is_demo(&self) -> bool {
+        self.inputs.is_demo
+    }
+
+    /// Returns what of the files cannot be read, a line each; where there is much, `loci doctor` has the rest.
+    pub fn problems(&self) -> Vec<String> {
+        unreadable_settings(&self.loaded)
     }
 
     /// Refuses to write in the demo.

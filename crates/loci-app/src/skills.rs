@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::skill::{
-    ListingBudget, SkillOverride, SkillRegistry, SkillScope, bundled_commands, bundled_skills,
+    ListingBudget, SkillOverride, SkillRegistry, SkillScope, SkillUsageTable, bundled_commands,
+    bundled_skills,
 };
 use loci_engine::{SessionSkills, SkillFollower};
 use loci_stdx::Store;
@@ -26,6 +27,11 @@ const CHAR_BUDGET: &str = "SLASH_COMMAND_TOOL_CHAR_BUDGET";
 
 /// The variable that turns bundled skills off.
 const NO_BUNDLED: &str = "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS";
+
+/// The variable that turns scheduled prompts off.
+pub(crate) const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
+/// The bundled skill that schedules.
+const LOOP: &str = "loop";
 
 /// Skills that were read, and what follows their files.
 #[derive(Debug, Default)]
@@ -66,8 +72,9 @@ impl ReadSkills {
         let runs_commands = options.runs_commands;
         let Some(watch) = self.watch else { return SessionSkills::none() };
         let registry = options.registry(self.found);
+        let usage = SkillUsageTable::clone(&options.usage);
         let follower = FollowedSkills { watch, options };
-        SessionSkills::new(registry, Some(Box::new(follower)), budget, runs_commands)
+        SessionSkills::new(registry, Some(Box::new(follower)), budget, runs_commands).with_usage(usage)
     }
 }
 
@@ -102,10 +109,13 @@ pub struct SkillOptions {
     plugins: Arc<Store<RunPlugins>>,
     overrides: BTreeMap<String, SkillOverride>,
     has_bundled: bool,
+    /// Whether prompts can be scheduled, which `/loop` is about.
+    has_schedule: bool,
     runs_commands: bool,
     share: f64,
     description_chars: usize,
     char_budget: Option<usize>,
+    usage: Arc<SkillUsageTable>,
     /// What settings say of skills in vain.
     problems: Vec<String>,
 }
@@ -128,10 +138,12 @@ impl SkillOptions {
             overrides,
             problems,
             has_bundled: !is_true("disableBundledSkills") && !run.env.vars.is_truthy(NO_BUNDLED),
+            has_schedule: !run.env.vars.is_truthy(NO_SCHEDULE),
             runs_commands: !is_true("disableSkillShellExecution"),
             share: setting("skillListingBudgetFraction").and_then(Value::as_f64).unwrap_or(LISTING_SHARE),
             description_chars: description_chars.map_or(DESCRIPTION_CHARS, |chars| chars as usize),
             char_budget,
+            usage: Arc::clone(&run.skill_usage),
         }
     }
 
@@ -144,7 +156,8 @@ impl SkillOptions {
         }
         skills.extend(plugins.skills().cloned());
         let bundled = if self.has_bundled { bundled_skills() } else { bundled_commands() };
-        skills.extend(bundled.into_iter().map(Arc::new));
+        let bundled = bundled.into_iter().filter(|skill| self.has_schedule || skill.name != LOOP);
+        skills.extend(bundled.map(Arc::new));
         SkillRegistry::new(skills, self.overrides.clone())
     }
 

@@ -4,6 +4,7 @@ mod fields;
 mod yaml;
 
 pub(crate) use fields::{FieldReader, text_of};
+pub(crate) use yaml::{FieldList, parse_fields};
 pub use yaml::{FrontMatter, parse};
 
 /// Splits front matter from what follows; `None` where the text does not begin with it.

@@ -8,6 +8,7 @@ mod catalogue;
 mod dependencies;
 mod id;
 mod manifest;
+mod oddities;
 mod options;
 mod parts;
 mod policy;
@@ -20,6 +21,7 @@ pub use dependencies::{
 };
 pub use id::{INLINE_MARKETPLACE, PluginId, SKILLS_DIR_MARKETPLACE, is_component_name, is_plugin_name};
 pub use manifest::{Declared, Dependency, Manifest, parse_manifest, plugin_path};
+pub use oddities::{catalogue_oddities, manifest_oddities, unread_field_problems};
 pub use options::{OptionKind, OptionSpec, OptionValue, option_values, parse_options};
 pub use parts::{plugin_hooks, plugin_servers};
 pub use policy::{MarketplacePolicy, PluginOnly, imitation_refusal, reserved_refusal};

@@ -10,6 +10,7 @@ mod injection;
 mod listing;
 mod registry;
 mod substitution;
+mod usage;
 
 pub use bundled::{bundled_commands, bundled_skills};
 pub use definition::{SkillDefinition, SkillFork, SkillKind, SkillScope, SkillSource, parse_skill};
@@ -17,3 +18,4 @@ pub use injection::{Piece, split_commands};
 pub use listing::{Listed, ListingBudget, SkillListing, list_skills};
 pub use registry::{SkillOverride, SkillRegistry};
 pub use substitution::{Arguments, Variables, substitute};
+pub use usage::{SkillUsage, SkillUsageTable};

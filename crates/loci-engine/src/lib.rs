@@ -107,7 +107,7 @@ pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
 pub use session::{Session, SessionEnd, SessionHandle, ToolService};
-pub use skills::{SessionSkills, SkillFollower};
+pub use skills::{SessionSkills, SkillFollower, SkillUsageLog};
 pub use slash_command::{
     CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,
     not_offered, split_command,

@@ -170,6 +170,7 @@ impl Session {
             self.conversation.recorder.cost(&cost);
         }
         let is_kept = self.conversation.recorder.close();
+        self.conversation.ctx.skills.flush_usage().await;
         self.conversation.tell_warnings();
         if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }
     }

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget};
 use loci_core::entry::Entry;
-use loci_core::skill::{ListingBudget, SkillDefinition, SkillRegistry, SkillScope, list_skills};
+use loci_core::skill::{
+    ListingBudget, SkillDefinition, SkillRegistry, SkillScope, SkillUsageTable, list_skills,
+};
 use loci_storage::config::PathPatterns;
 use loci_tools::SkillCatalog;
 use serde_json::{Value, json};
@@ -48,6 +50,15 @@ pub trait SkillFollower: Send {
     fn reload(&mut self) -> SkillRegistry;
 }
 
+/// Keeps how often skills are used, beside the conversation.
+pub trait SkillUsageLog: Send + Sync {
+    /// Takes note of a use; nobody waits for that to be kept.
+    fn record(&self, name: &str);
+
+    /// Waits, not for long, until what was noted is kept.
+    fn flush(&self);
+}
+
 /// The skills of a session, shared by all its conversations.
 pub struct SessionSkills {
     /// Held for a look or a change.
@@ -55,6 +66,10 @@ pub struct SessionSkills {
     /// Whether commands in their texts are run.
     pub(crate) runs_commands: bool,
     budget: ListingBudget,
+    /// How often each was used before the session. It says whose descriptions stay where there is no room for all, and does
+    /// not change, so that a list is the same whenever it is made.
+    usage: SkillUsageTable,
+    usage_log: Option<Arc<dyn SkillUsageLog>>,
 }
 
 #[derive(Default)]
@@ -72,6 +87,8 @@ struct SkillState {
     /// Skills whose hooks count already.
     hooked: HashSet<String>,
     has_polled: bool,
+    /// Whether a use was noted that may not be kept yet.
+    is_usage_noted: bool,
 }
 
 /// A skill that the model is told of once a file it is about was read or changed.
@@ -115,7 +132,35 @@ impl SessionSkills {
         let mut state = SkillState { follower, ..SkillState::default() };
         state.set_registry(registry);
         state.baseline = Arc::clone(&state.registry);
-        Self { state: Mutex::new(state), runs_commands, budget }
+        let usage = SkillUsageTable::default();
+        Self { state: Mutex::new(state), runs_commands, budget, usage, usage_log: None }
+    }
+
+    /// Takes how often skills were used so far.
+    pub fn with_usage(self, usage: SkillUsageTable) -> Self {
+        Self { usage, ..self }
+    }
+
+    /// Takes what keeps further uses.
+    pub fn with_usage_log(self, log: impl SkillUsageLog + 'static) -> Self {
+        Self { usage_log: Some(Arc::new(log)), ..self }
+    }
+
+    /// Takes note that a skill was used.
+    pub(crate) fn record_use(&self, name: &str) {
+        if let Some(log) = &self.usage_log {
+            log.record(name);
+            lock(&self.state).is_usage_noted = true;
+        }
+    }
+
+    /// Waits until the uses of the session are kept, where there were any.
+    pub(crate) async fn flush_usage(&self) {
+        let is_noted = std::mem::take(&mut lock(&self.state).is_usage_noted);
+        let Some(log) = self.usage_log.clone().filter(|_| is_noted) else { return };
+        if let Err(error) = tokio::task::spawn_blocking(move || log.flush()).await {
+            tracing::debug!(target: "loci::skills", %error, "uses of skills are not kept");
+        }
     }
 
     /// Holds no skills.
@@ -211,7 +256,8 @@ impl SessionSkills {
             let name = skill.name.as_str();
             is_chosen(name) && !known.contains(name) && !waiting.contains(name)
         };
-        let listing = list_skills(registry.for_model().filter(|(skill, _)| is_new(skill)), self.budget);
+        let listing =
+            list_skills(registry.for_model().filter(|(skill, _)| is_new(skill)), self.budget, &self.usage);
         if listing.names.is_empty() {
             return None;
         }

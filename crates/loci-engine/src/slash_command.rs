@@ -122,16 +122,24 @@ impl CommandRegistry {
 
     /// Adds commands at the end, each unless its name is taken; an alias that is taken is left out.
     pub fn append_all(&mut self, commands: impl IntoIterator<Item = SlashCommand>) {
+        let commands: Vec<SlashCommand> = commands.into_iter().collect();
         let known = self.commands.iter().filter(|command| command.scope == CommandScope::Everywhere);
-        let mut taken: HashSet<String> = known
-            .flat_map(|command| std::iter::once(&command.name).chain(&command.aliases))
-            .cloned()
-            .collect();
-        for mut command in commands {
-            if !taken.insert(command.name.clone()) {
-                continue;
-            }
-            command.aliases.retain(|alias| taken.insert(alias.clone()));
+        let mut taken: HashSet<&str> = HashSet::with_capacity(self.commands.len() + commands.len());
+        taken.extend(
+            known
+                .flat_map(|command| std::iter::once(&command.name).chain(&command.aliases))
+                .map(String::as_str),
+        );
+        // Decided before they are moved: there may be hundreds, whose names need not be copied for that.
+        let mut decided: Vec<Option<Vec<bool>>> = Vec::with_capacity(commands.len());
+        for SlashCommand { name, aliases, .. } in &commands {
+            let is_new = taken.insert(name);
+            decided.push(is_new.then(|| aliases.iter().map(|alias| taken.insert(alias)).collect()));
+        }
+        for (mut command, kept_aliases) in commands.into_iter().zip(decided) {
+            let Some(kept_aliases) = kept_aliases else { continue };
+            let mut is_kept = kept_aliases.into_iter();
+            command.aliases.retain(|_| is_kept.next() == Some(true));
             self.commands.push(Arc::new(command));
         }
     }

@@ -130,6 +130,7 @@ fn variable(name: &str) -> Variable {
         "CLAUDE_CODE_SYNC_PLUGINS",
         "CLAUDE_CODE_PLUGIN_CACHE_DIR",
         "CLAUDE_CODE_PLUGIN_SEED_DIR",
+        "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB",
         "LOCI_PASS_PROVIDER_KEYS",
         "LOCI_PROVIDER_KEY_NAMES",
         "OPENAI_API_KEY",

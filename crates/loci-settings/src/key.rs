@@ -164,7 +164,11 @@ impl Key {
     /// Returns the key that was most likely meant by an unknown path.
     pub fn suggestion(path: &str) -> Option<&'static str> {
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
-        let near = |key: &&Self| distance(&key.path.to_lowercase(), &path.to_lowercase()) <= 2;
+        let near = |key: &&Self| {
+            // Most keys are told apart by their length alone.
+            key.path.len().abs_diff(path.len()) <= 2
+                && strsim::levenshtein(&key.path.to_lowercase(), &path.to_lowercase()) <= 2
+        };
         let all = || Self::all().iter();
         all().find(|key| last(key.path) == last(path)).or_else(|| all().find(near)).map(|key| key.path)
     }
@@ -222,25 +226,6 @@ impl Kind {
 
 fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
-}
-
-/// Counts the letters to change, add or remove between two words; stops caring above a handful.
-fn distance(left: &str, right: &str) -> usize {
-    if left.len().abs_diff(right.len()) > 2 {
-        return usize::MAX;
-    }
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let next = (diagonal + usize::from(a != *b)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

@@ -340,6 +340,7 @@ fn a_repository_that_is_not_trusted_can_only_restrict() {
         }
         check_gate(scope, r#"{"permissions": {"defaultMode": "plan"}}"#, "counts", "counts");
         check_gate(scope, r#"{"env": {"LOCI_PASS_PROVIDER_KEYS": "1"}}"#, never, never);
+        check_gate(scope, r#"{"env": {"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "0"}}"#, never, never);
     }
     for text in [
         r#"{"permissions": {"allow": ["A"], "defaultMode": "bypassPermissions"}}"#,

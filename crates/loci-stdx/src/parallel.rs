@@ -4,7 +4,7 @@
 //! search that wanted them; a pool of threads would stay.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// Calls `each` with every number below `n_items`, on at most `most_threads` threads, and returns what came of them in
@@ -20,12 +20,8 @@ pub fn in_parallel_with<S, T: Send>(
     make: impl Fn() -> S + Sync,
     each: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<T> {
-    // How many there may be is looked up in files: only where it matters.
     let n_wanted = most_threads.min(n_items);
-    let n_threads = match n_wanted {
-        0 | 1 => n_wanted,
-        _ => thread::available_parallelism().map_or(1, usize::from).min(n_wanted),
-    };
+    let n_threads = if n_wanted > 1 { n_cores().min(n_wanted) } else { n_wanted };
     if n_threads <= 1 {
         let mut own = make();
         return (0..n_items).map(|idx| each(&mut own, idx)).collect();
@@ -53,6 +49,12 @@ pub fn in_parallel_with<S, T: Send>(
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(idx, _)| *idx);
     done.into_iter().map(|(_, value)| value).collect()
+}
+
+/// Returns how many threads can run at once. That is looked up in files, so only where it matters, and once.
+fn n_cores() -> usize {
+    static N_CORES: OnceLock<usize> = OnceLock::new();
+    *N_CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //! - `skills` finds and follows skills and command files, with the help of `definition_files`.
 //! - `output_styles` finds output styles.
 //! - `plugins` finds plugins and reads their directories.
-//! - `credentials` reads a stored login, `mcp_logins` keeps those at MCP servers beside it.
+//! - `credentials` reads a stored login, `mcp_logins` keeps those at MCP servers beside it, `keychain` reads secrets of
+//!   plugins on macOS.
 //! - `mcp_approvals` keeps what the MCP servers of projects were when they were approved.
 //! - `instructions` discovers `CLAUDE.md`, rules and what they import.
 //! - `input_history` keeps what was typed, with the long pastes of it in `paste_cache`.
@@ -19,6 +20,8 @@ mod credentials;
 mod definition_files;
 mod input_history;
 pub(crate) mod instructions;
+#[cfg(any(target_os = "macos", test))]
+mod keychain;
 mod mcp_approvals;
 mod mcp_logins;
 mod output_styles;
@@ -50,9 +53,10 @@ pub use mcp_logins::{
 pub use output_styles::discover_output_styles;
 pub use plugins::{
     FoundPlugins, GitSource, InstallScope, InstalledPlugin, KnownMarketplace, PluginFolder, PluginPlaces,
-    PluginState, ReleaseTag, approve_plugins, approved_plugins, cache_place, clone_repository, copy_plugin,
-    edit_plugin_file, find_plugins, git_commit, git_identity, marketplace_manifest, move_plugin, read_plugin,
-    read_plugin_state, repository_root, repository_tags, tag_release,
+    PluginState, ReleaseTag, RenamedPlugin, approve_plugins, approved_plugins, cache_place, clone_repository,
+    copy_plugin, edit_plugin_file, find_plugins, git_commit, git_identity, mark_orphaned,
+    marketplace_manifest, move_plugin, read_plugin, read_plugin_state, repository_root, repository_tags,
+    sweep_orphans, tag_release,
 };
 pub use scheduled_tasks::ScheduledTasksFile;
 pub use settings::{
@@ -62,6 +66,6 @@ pub use settings::{
 };
 pub use skills::{FoundSkills, SkillWatch, SkillsPrefetch, discover_skills};
 pub use state_file::{
-    StateFileError, edit_state, external_imports, idle_notice, known_user_id, set_external_imports,
-    set_trust, user_id,
+    StateFileError, add_skill_usage, edit_state, external_imports, idle_notice, known_user_id,
+    set_external_imports, set_trust, user_id,
 };

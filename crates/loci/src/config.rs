@@ -79,6 +79,10 @@ impl Target {
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     let ctx = SettingsContext::new(env);
+    if matches!(&args.verb, Verb::Get(_) | Verb::List(_) | Verb::Explain(_)) {
+        // What cannot be read is not in what is shown.
+        ctx.problems().iter().for_each(|problem| tell(problem));
+    }
     let text = match &args.verb {
         Verb::Get(args) => get::run(&ctx, args)?,
         Verb::Set(args) => set::run(&ctx, args)?,
@@ -92,6 +96,11 @@ pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     };
     write(&text)?;
     Ok(0)
+}
+
+fn tell(problem: &str) {
+    // Nobody is left to tell when stderr is gone.
+    drop(writeln!(std::io::stderr(), "{problem}"));
 }
 
 /// Writes to standard output; a reader that went away is no failure.

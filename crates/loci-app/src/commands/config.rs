@@ -144,6 +144,14 @@ pub fn change(
     Ok(text)
 }
 
+/// Keeps whether the task list is shown; the demo keeps nothing.
+pub fn keep_task_view(ctx: &SettingsContext, is_shown: bool) -> Result<(), UserError> {
+    match ctx.is_demo() {
+        true => Ok(()),
+        false => change(ctx, "showExpandedTodos", &is_shown.to_string(), None).map(drop),
+    }
+}
+
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     let ctx = commands.settings_context();
@@ -241,6 +249,19 @@ mod tests {
         assert!(change(&ctx, "externalEditorContext", "perhaps", None).is_err());
         assert!(change(&ctx, "externalEditorContext", "", None).unwrap().starts_with("Removed"));
         assert_eq!(std::fs::read_to_string(&state).unwrap(), "{\n  \"userID\": \"x\"\n}");
+    }
+
+    #[test]
+    fn view_of_the_task_list_is_kept_in_the_state_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        let state = dir.path().join("home/.claude.json");
+        keep_task_view(&ctx, false).unwrap();
+        assert_eq!(std::fs::read_to_string(&state).unwrap(), "{\n  \"showExpandedTodos\": false\n}");
+        let again = SettingsContext::new(&ctx.env);
+        assert_eq!(again.in_force()["showExpandedTodos"], false);
+        keep_task_view(&again, true).unwrap();
+        assert_eq!(std::fs::read_to_string(&state).unwrap(), "{\n  \"showExpandedTodos\": true\n}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::providers::block_on_thread;
 use crate::resume::Resume;
 use crate::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
+use crate::skill_usage::StateFileUsage;
 use crate::skills::{ReadSkills, SkillOptions};
 use crate::tool_search::tool_search;
 use crate::user_error::UserError;
@@ -60,15 +61,24 @@ pub(super) fn equip(
     let sandbox_maker = sandbox_maker(run, resume.place.id().as_str());
     let mcp = session_servers(options, run, resume, agents, &sandbox_maker, warnings)?;
     let room = Room::of_model(model, &compaction);
-    let skills = Arc::new(match options.has_no_commands {
-        true => SessionSkills::none(),
-        false => found_skills.into_session(SkillOptions::new(run), room.window),
-    });
+    let skills = Arc::new(session_skills(options, run, found_skills, &room));
     agents.preload_skills(&skills.registry());
     warnings.append(&mut agents.warnings);
     let toolbox = session_tools(chosen, agents, &skills, &room, warnings)?;
     warnings.extend(choose_tool_search(options, run, &access.rulebook, model));
     Ok(Equipment { compaction, sandbox_maker, mcp, skills, toolbox, room })
+}
+
+/// Returns the skills of the session; how often they are used is kept where anything of the session is.
+fn session_skills(options: &RunOptions, run: &RunSettings, found: ReadSkills, room: &Room) -> SessionSkills {
+    if options.has_no_commands {
+        return SessionSkills::none();
+    }
+    let skills = found.into_session(SkillOptions::new(run), room.window);
+    match options.is_persistent {
+        true => skills.with_usage_log(StateFileUsage::new(run.home.clone(), Arc::clone(&run.env.clock))),
+        false => skills,
+    }
 }
 
 /// How much the main model can read at once.

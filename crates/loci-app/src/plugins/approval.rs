@@ -39,7 +39,7 @@ impl RunPlugins {
         let mut new = Vec::new();
         for plugin in self.plugins.iter_mut().filter(|plugin| !plugin.is_forced) {
             let Some(key) = approval_key(&plugin.folder) else { continue };
-            let digest = plugin.folder.digest();
+            let digest = plugin.folder.take_read_digest();
             match approved.get(&key).and_then(|it| it.as_str()) {
                 Some(known) if known == digest => {}
                 None if is_readable => new.push((key, digest)),

@@ -4,14 +4,43 @@ use serde_json::{Map, Value};
 
 /// Reads fields; what is not understood becomes a note.
 pub(crate) struct FieldReader<'a> {
-    fields: &'a Map<String, Value>,
+    fields: FieldSource<'a>,
     notes: Vec<String>,
+}
+
+/// Fields as a table, or as they stand in a file.
+#[derive(Clone, Copy)]
+pub(crate) enum FieldSource<'a> {
+    Map(&'a Map<String, Value>),
+    List(&'a [(String, Value)]),
+}
+
+impl<'a> From<&'a Map<String, Value>> for FieldSource<'a> {
+    fn from(map: &'a Map<String, Value>) -> Self {
+        Self::Map(map)
+    }
+}
+
+impl<'a> From<&'a [(String, Value)]> for FieldSource<'a> {
+    fn from(list: &'a [(String, Value)]) -> Self {
+        Self::List(list)
+    }
+}
+
+impl<'a> FieldSource<'a> {
+    fn iter(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let (map, list) = match self {
+            Self::Map(map) => (Some(map), [].as_slice()),
+            Self::List(list) => (None, list),
+        };
+        map.into_iter().flatten().chain(list.iter().map(|(key, value)| (key, value)))
+    }
 }
 
 impl<'a> FieldReader<'a> {
     /// Reads these fields.
-    pub(crate) fn new(fields: &'a Map<String, Value>) -> Self {
-        Self { fields, notes: Vec::new() }
+    pub(crate) fn new(fields: impl Into<FieldSource<'a>>) -> Self {
+        Self { fields: fields.into(), notes: Vec::new() }
     }
 
     /// Returns what was not understood.
@@ -21,7 +50,7 @@ impl<'a> FieldReader<'a> {
 
     /// Notes values that are of another kind than what they are to be: a text, or a list of texts.
     pub(crate) fn note_kinds(&mut self, texts: &[&str], lists: &[&str]) {
-        for (key, value) in self.fields {
+        for (key, value) in self.fields.iter() {
             let is_text = || texts.contains(&key.as_str());
             let is_list = || lists.contains(&key.as_str());
             let odd = match value {
@@ -42,7 +71,10 @@ impl<'a> FieldReader<'a> {
 
     /// Finds a field. There are few, so that looking at each takes less than hashing the name.
     pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
-        self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        match self.fields {
+            FieldSource::Map(map) => map.iter().find(|(name, _)| *name == key).map(|(_, value)| value),
+            FieldSource::List(list) => list.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+        }
     }
 
     /// Returns a text that says something.

@@ -11,8 +11,8 @@
 mod flow;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use flow::{closed_flow, plain, quoted, without_comment};
@@ -31,13 +31,63 @@ pub struct FrontMatter {
 
 /// Reads a mapping; the error names the line, counted from one.
 pub fn parse(text: &str) -> Result<FrontMatter, String> {
+    let FieldList { fields, notes } = parse_fields(text)?;
+    Ok(FrontMatter { fields: fields.into_iter().collect(), notes })
+}
+
+/// The fields as they stand there, each name once, and what was not understood.
+pub(crate) struct FieldList {
+    pub(crate) fields: Vec<(String, Value)>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads a mapping without making a table of it: hundreds of files are read at each start, and a table of a few fields takes
+/// longer to make than to look through.
+pub(crate) fn parse_fields(text: &str) -> Result<FieldList, String> {
     let lines: Vec<Line<'_>> = text.lines().enumerate().map(|(idx, raw)| Line::new(idx + 1, raw)).collect();
     let mut reader = Reader { lines: &lines, at: 0, notes: Vec::new() };
     let first = reader.peek().map_or(0, |line| line.indent);
-    let fields = reader.mapping(first, 0)?;
+    let fields = reader.mapping(first, 0)?.fields;
     match reader.peek() {
-        None => Ok(FrontMatter { fields, notes: reader.notes }),
+        None => Ok(FieldList { fields, notes: reader.notes }),
         Some(line) => Err(format!("line {}: not a `key: value`", line.number)),
+    }
+}
+
+/// So many fields are looked through one by one; more have an index, so that a file of nothing else takes no longer.
+const FEW: usize = 16;
+
+/// The fields of a mapping, in order.
+#[derive(Default)]
+struct Fields {
+    fields: Vec<(String, Value)>,
+    /// Where each is, once there are many.
+    index: HashMap<String, usize>,
+}
+
+impl Fields {
+    /// Sets a field; false where it was there before.
+    fn insert(&mut self, key: String, value: Value) -> bool {
+        let known = match self.index.is_empty() {
+            true => self.fields.iter().position(|(name, _)| *name == key),
+            false => self.index.get(&key).copied(),
+        };
+        if let Some(at) = known {
+            self.fields[at].1 = value;
+            return false;
+        }
+        if !self.index.is_empty() {
+            self.index.insert(key.clone(), self.fields.len());
+        } else if self.fields.len() == FEW {
+            let names = self.fields.iter().map(|(name, _)| name).chain([&key]);
+            self.index = names.enumerate().map(|(at, name)| (name.clone(), at)).collect();
+        }
+        self.fields.push((key, value));
+        true
+    }
+
+    fn into_value(self) -> Value {
+        Value::Object(self.fields.into_iter().collect())
     }
 }
 
@@ -51,8 +101,10 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn new(number: usize, raw: &'a str) -> Self {
-        let raw = raw.trim_end();
-        let text = raw.trim_start();
+        let is_letter = |byte: Option<&u8>| matches!(byte, Some(b'!'..=b'~'));
+        // Most lines begin and end with a letter; nothing else has to be looked at then.
+        let raw = if is_letter(raw.as_bytes().last()) { raw } else { raw.trim_end() };
+        let text = if is_letter(raw.as_bytes().first()) { raw } else { raw.trim_start() };
         Self { number, indent: raw.len() - text.len(), text, raw }
     }
 
@@ -82,31 +134,24 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the entries of a mapping whose keys stand at `indent`.
-    fn mapping(&mut self, indent: usize, depth: usize) -> Result<Map<String, Value>, String> {
-        let mut map = Map::new();
+    fn mapping(&mut self, indent: usize, depth: usize) -> Result<Fields, String> {
+        let mut map = Fields::default();
         while let Some(line) = self.peek().filter(|line| line.indent == indent && !line.is_item()) {
             // Where only a key can stand, it may be of several words.
             let Some((key, rest)) = split_key(line.text).or_else(|| split_long_key(line.text)) else { break };
             self.at += 1;
             let value = self.value(rest, indent, depth + 1)?;
-            self.insert(&mut map, key, value, line.number);
+            self.insert(&mut map, &key, value, line.number);
         }
         Ok(map)
     }
 
-    fn insert(&mut self, map: &mut Map<String, Value>, key: String, value: Value, line: usize) {
+    fn insert(&mut self, map: &mut Fields, key: &str, value: Value, line: usize) {
         if key == "<<" {
             self.notes.push(format!("line {line}: `<<` is not read"));
         }
-        match map.entry(key) {
-            Entry::Vacant(entry) => {
-                entry.insert(value);
-            }
-            Entry::Occupied(mut entry) => {
-                let key = entry.key();
-                self.notes.push(format!("line {line}: `{key}` stands there twice; the last one counts"));
-                entry.insert(value);
-            }
+        if !map.insert(key.to_owned(), value) {
+            self.notes.push(format!("line {line}: `{key}` stands there twice; the last one counts"));
         }
     }
 
@@ -114,6 +159,13 @@ impl<'a> Reader<'a> {
     fn value(&mut self, rest: &str, indent: usize, depth: usize) -> Result<Value, String> {
         if depth > DEPTH_LIMIT {
             return Err("values lie too deep in one another".to_owned());
+        }
+        if rest.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !rest.as_bytes().contains(&b'#')
+            && self.lines.get(self.at).is_none_or(|next| !next.is_blank() && next.indent <= indent)
+        {
+            // Most values: words on one line, behind which something else begins.
+            return Ok(plain(rest, 0));
         }
         if let Some(style) = rest.strip_prefix(['|', '>']).and_then(BlockStyle::parse) {
             return Ok(Value::from(self.block_text(indent, rest.starts_with('>'), style)));
@@ -130,7 +182,7 @@ impl<'a> Reader<'a> {
             return Ok(Value::Null);
         }
         match split_key(next.text) {
-            Some(_) => self.mapping(next.indent, depth).map(Value::Object),
+            Some(_) => self.mapping(next.indent, depth).map(Fields::into_value),
             None => Ok(self.scalar("", indent)),
         }
     }
@@ -188,11 +240,12 @@ impl<'a> Reader<'a> {
         let entry = split_key(rest).filter(|_| !rest.starts_with(['[', '{']));
         let Some((key, value)) = entry else { return self.value(rest, indent, depth + 1) };
         let first = self.value(value, column, depth + 1)?;
-        let mut map = Map::from_iter([(key, first)]);
-        for (key, value) in self.mapping(column, depth + 1)? {
-            self.insert(&mut map, key, value, number);
+        let mut map = Fields::default();
+        map.insert(key.into_owned(), first);
+        for (key, value) in self.mapping(column, depth + 1)?.fields {
+            self.insert(&mut map, &key, value, number);
         }
-        Ok(Value::Object(map))
+        Ok(map.into_value())
     }
 
     /// Reads a text, or what looks like another kind of value; lines that are further in belong to it.
@@ -358,23 +411,23 @@ fn folded(lines: &[&str]) -> String {
 }
 
 /// Splits `key: rest`; a key is one word, or stands in quotes.
-fn split_key(text: &str) -> Option<(String, &str)> {
+fn split_key(text: &str) -> Option<(Cow<'_, str>, &str)> {
     if let Some(quote @ ('"' | '\'')) = text.chars().next() {
         let (key, rest) = quoted(text, quote)?;
         let rest = rest.trim_start().strip_prefix(':')?;
-        return (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (key, rest.trim()));
+        return (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (Cow::Owned(key), rest.trim()));
     }
     let (key, rest) = split_colon(text)?;
     let is_odd = |byte| matches!(byte, b' ' | b'\t' | b'[' | b'{' | b',' | b'(' | b'`' | b'"' | b'#');
     let is_word = !key.bytes().any(is_odd);
-    is_word.then(|| (key.to_owned(), rest))
+    is_word.then_some((Cow::Borrowed(key), rest))
 }
 
 /// The same for a key of a few plain words.
-fn split_long_key(text: &str) -> Option<(String, &str)> {
+fn split_long_key(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let (key, rest) = split_colon(text)?;
     let is_plain = key.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.'));
-    (is_plain && key.split(' ').count() <= 4).then(|| (key.to_owned(), rest))
+    (is_plain && key.split(' ').count() <= 4).then_some((Cow::Borrowed(key), rest))
 }
 
 fn split_colon(text: &str) -> Option<(&str, &str)> {

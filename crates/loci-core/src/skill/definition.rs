@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::bundled::BUNDLED_ALIASES;
 use super::substitution::Variables;
-use crate::front_matter::{self, FieldReader, FrontMatter};
+use crate::front_matter::{self, FieldList, FieldReader};
 
 /// A text that people call by `/name` and the model by its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,14 +179,14 @@ const LISTS: [&str; 4] = ["arguments", "allowed-tools", "disallowed-tools", "pat
 pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefinition {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (head, body) = front_matter::split(text).unwrap_or(("", text));
-    match front_matter::parse(head) {
-        Ok(FrontMatter { fields, notes }) => {
+    match front_matter::parse_fields(head) {
+        Ok(FieldList { fields, notes }) => {
             let mut skill = from_fields(&fields, name, body, source);
             skill.notes.extend(notes);
             skill
         }
         Err(why) => {
-            let mut skill = from_fields(&Map::new(), name, body, source);
+            let mut skill = from_fields(&[], name, body, source);
             // What its front matter would have kept back is kept back: the model does not find it by itself.
             skill.is_for_model = false;
             skill.notes.push(format!("the front matter cannot be read: {why}"));
@@ -195,7 +195,8 @@ pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefiniti
     }
 }
 
-fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: SkillSource) -> SkillDefinition {
+fn from_fields(fields: &[(String, Value)], name: &str, body: &str, source: SkillSource) -> SkillDefinition {
+    let has_field = |key: &str| fields.iter().any(|(name, _)| name == key);
     let mut reader = FieldReader::new(fields);
     let is_skill = source.kind == SkillKind::Skill;
     let mut skill = SkillDefinition {
@@ -237,17 +238,18 @@ fn from_fields(fields: &Map<String, Value>, name: &str, body: &str, source: Skil
     }
     skill.notes.extend(no_maps.into_iter().map(|key| format!("`{key}` is no map and has no effect")));
     if !is_skill {
-        let idle = ["name", "paths"].into_iter().filter(|key| fields.contains_key(*key));
+        let idle = ["name", "paths"].into_iter().filter(|key| has_field(key));
         skill.notes.extend(idle.map(|key| format!("`{key}` counts only in a SKILL.md")));
     }
-    let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()) && *key != "compatibility");
+    let names = fields.iter().map(|(key, _)| key.as_str());
+    let unknown = names.filter(|key| !FIELDS.contains(key) && *key != "compatibility");
     skill.notes.extend(unknown.map(|key| format!("`{key}` has no meaning here")));
     if skill.shell.take().is_some() {
         skill.notes.push("`shell: powershell` is not supported: its commands are not run".to_owned());
         skill.shell = Some("powershell".to_owned());
     }
     if skill.fork.is_none() {
-        let idle = ["agent", "background"].into_iter().filter(|key| fields.contains_key(*key));
+        let idle = ["agent", "background"].into_iter().filter(|key| has_field(key));
         skill.notes.extend(idle.map(|key| format!("`{key}` counts only beside `context: fork`")));
     }
     skill.hold_back_untrusted();

@@ -1,11 +1,12 @@
 //! What the model is told of the skills there are, within a budget.
 //!
 //! Each has a line with its name and what it is for. Where all of that is too long, descriptions go, those of the skills
-//! that come last first; names stay, so that none is hidden.
+//! that were used least first, and of those the ones that come last; names stay, so that none is hidden.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
-use super::SkillDefinition;
+use super::{SkillDefinition, SkillUsageTable};
 
 /// How long a listing may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +40,43 @@ pub enum Listed {
 /// What a line takes beside the name: the dash, a space and the line's end.
 const NAME_TAKES: usize = 3;
 
-/// Makes a listing, in the order given.
+/// Makes a listing, in the order given; `usage` says whose descriptions stay where there is no room for all.
 pub fn list_skills<'a>(
     skills: impl IntoIterator<Item = (&'a SkillDefinition, Listed)>,
     budget: ListingBudget,
+    usage: &SkillUsageTable,
 ) -> SkillListing {
     let skills: Vec<_> = skills.into_iter().collect();
-    let names_take: usize = skills.iter().map(|(skill, _)| skill.name.chars().count() + NAME_TAKES).sum();
-    let mut room = budget.chars.saturating_sub(names_take);
-    let mut listing = SkillListing { names: Vec::with_capacity(skills.len()), ..SkillListing::default() };
-    for (skill, listed) in skills {
+    let (descriptions, n_without_description) = descriptions(&skills, budget, usage);
+    let mut listing = SkillListing { n_without_description, ..SkillListing::default() };
+    listing.names.reserve(skills.len());
+    for ((skill, _), description) in skills.into_iter().zip(descriptions) {
         if !listing.text.is_empty() {
             listing.text.push('\n');
         }
         listing.text.push_str("- ");
         listing.text.push_str(&skill.name);
         listing.names.push(skill.name.clone());
+        if !description.is_empty() {
+            listing.text.push_str(": ");
+            listing.text.push_str(&description);
+        }
+    }
+    listing
+}
+
+/// Returns what is said of each skill, which is nothing where there is no room, and of how many that is so.
+fn descriptions<'a>(
+    skills: &[(&'a SkillDefinition, Listed)],
+    budget: ListingBudget,
+    usage: &SkillUsageTable,
+) -> (Vec<Cow<'a, str>>, usize) {
+    let names_take: usize = skills.iter().map(|(skill, _)| skill.name.chars().count() + NAME_TAKES).sum();
+    let mut room = budget.chars.saturating_sub(names_take);
+    let mut descriptions = vec![Cow::Borrowed(""); skills.len()];
+    let mut n_without = 0;
+    for idx in by_usage(skills, usage) {
+        let (skill, listed) = skills[idx];
         if listed == Listed::NameOnly || !skill.has_summary() {
             continue;
         }
@@ -66,16 +88,24 @@ pub fn list_skills<'a>(
             true if description.is_empty() => {}
             true => {
                 room -= takes;
-                listing.text.push_str(": ");
-                listing.text.push_str(&description);
+                descriptions[idx] = description;
             }
             false => {
                 room = 0;
-                listing.n_without_description += 1;
+                n_without += 1;
             }
         }
     }
-    listing
+    (descriptions, n_without)
+}
+
+/// Returns the places of skills, those that were used most first.
+fn by_usage(skills: &[(&SkillDefinition, Listed)], usage: &SkillUsageTable) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..skills.len()).collect();
+    if !usage.is_empty() {
+        order.sort_by_key(|idx| Reverse(usage.usage(&skills[*idx].0.name)));
+    }
+    order
 }
 
 /// Returns what a skill is for, on one line and not too long. Most are so already, and are not copied.
@@ -117,7 +147,7 @@ fn is_plain(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::{SkillSource, parse_skill};
+    use crate::skill::{SkillSource, SkillUsage, parse_skill};
 
     fn skill(name: &str, text: &str) -> SkillDefinition {
         parse_skill(text, name, SkillSource::bundled())
@@ -130,7 +160,8 @@ mod tests {
             skill("three", "---\nname: x\n---\n"),
         ];
         let listed = skills.iter().map(|skill| (skill, Listed::Whole));
-        let listing = list_skills(listed, ListingBudget { chars, description_chars });
+        let budget = ListingBudget { chars, description_chars };
+        let listing = list_skills(listed, budget, &SkillUsageTable::default());
         assert_eq!((listing.text.as_str(), listing.n_without_description), (expected, n_without));
         assert_eq!(listing.names, ["one", "two", "three"]);
     }
@@ -142,6 +173,30 @@ mod tests {
         check(36, 100, "- one: First often\n- two\n- three", 1);
         check(30, 100, "- one\n- two\n- three", 2);
         check(0, 100, "- one\n- two\n- three", 2);
+    }
+
+    #[test]
+    fn descriptions_of_the_least_used_skills_go_first() {
+        let skills = ["one", "two", "three", "four"].map(|name| skill(name, "Does it."));
+        let check = |used: &[(&str, u64, i64)], chars: usize, expected: &str| {
+            let mut usage = SkillUsageTable::default();
+            for (name, count, last_used_ms) in used {
+                usage.add(name, SkillUsage { count: *count, last_used_ms: *last_used_ms });
+            }
+            let listed = skills.iter().map(|skill| (skill, Listed::Whole));
+            let listing = list_skills(listed, ListingBudget { chars, description_chars: 100 }, &usage);
+            let with: Vec<&str> =
+                listing.text.lines().filter_map(|line| line.strip_suffix(": Does it.")).collect();
+            assert_eq!(with.join(" "), expected, "{used:?}");
+            assert_eq!(listing.names, ["one", "two", "three", "four"], "the order stays");
+            assert_eq!(listing.n_without_description, 4 - with.len());
+        };
+        let names_and = |n: usize| 27 + n * 10;
+        check(&[], names_and(2), "- one - two");
+        check(&[("three", 1, 0)], names_and(2), "- one - three");
+        check(&[("three", 2, 5), ("four", 9, 1), ("gone", 99, 9)], names_and(2), "- three - four");
+        check(&[("two", 2, 5), ("four", 2, 7)], names_and(1), "- four");
+        check(&[("four", 1, 1)], names_and(4), "- one - two - three - four");
     }
 
     #[test]
@@ -165,6 +220,7 @@ mod tests {
     fn overridden_skill_has_its_name_alone() {
         let one = skill("one", "First");
         let budget = ListingBudget { chars: 100, description_chars: 100 };
-        assert_eq!(list_skills([(&one, Listed::NameOnly)], budget).text, "- one");
+        let usage = SkillUsageTable::default();
+        assert_eq!(list_skills([(&one, Listed::NameOnly)], budget, &usage).text, "- one");
     }
 }

@@ -266,6 +266,7 @@ impl Conversation {
     }
 
     fn skill_used(&mut self, name: &str) {
+        self.ctx.skills.record_use(name);
         if let Some(problem) = self.ctx.register_skill_hooks(name) {
             self.tell(EngineEvent::Warning(problem));
         }

@@ -6,6 +6,10 @@ const INSTEAD: &[(&str, &str)] = &[
     ("output-style", "Set `outputStyle` in the settings: `loci config set outputStyle NAME`"),
     ("pr-comments", "Ask for it in words: loci reads comments with `gh`"),
     ("ultraplan", "Use `/plan` with the task"),
+    (
+        "loop",
+        "It is off where prompts cannot be scheduled (CLAUDE_CODE_DISABLE_CRON) and without bundled skills",
+    ),
     ("login", "Run `loci login` in a shell, or set ANTHROPIC_API_KEY"),
     ("color", "Sessions have names, not colours: `/rename`"),
     (

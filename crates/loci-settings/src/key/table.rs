@@ -235,6 +235,7 @@ pub(super) const KEYS: &[Key] = &[
     key("autoInstallIdeExtension", Bool, "install the editor's extension").only(Global),
     key("diffTool", OneOf(&["auto", "terminal"]), "where differences are shown").only(Global),
     key("externalEditorContext", Bool, "show the last answer above the prompt in your editor").only(Global).used(),
+    key("showExpandedTodos", Bool, "show the task list from the start (Ctrl+T keeps it)").only(Global).used(),
     key("permissionExplainerEnabled", Bool, "have the model explain a command that asks for permission (Ctrl+E)").only(Global).used(),
 ];
 

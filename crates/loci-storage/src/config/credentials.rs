@@ -106,7 +106,7 @@ pub fn plugin_secrets(home: &ConfigHome) -> Result<Map<String, Value>, StoredLog
     };
     let mut secrets = match parsed(home.credentials_file())?.remove("pluginSecrets") {
         Some(Value::Object(secrets)) => secrets,
-        _ => Map::new(),
+        _ => elsewhere_kept_secrets(),
     };
     for (plugin, own) in parsed(plugin_secrets_file(home))? {
         match (secrets.get_mut(&plugin).and_then(Value::as_object_mut), own) {
@@ -115,6 +115,14 @@ pub fn plugin_secrets(home: &ConfigHome) -> Result<Map<String, Value>, StoredLog
         }
     }
     Ok(secrets)
+}
+
+/// Returns the secrets that another program keeps where it has no file for them.
+fn elsewhere_kept_secrets() -> Map<String, Value> {
+    #[cfg(target_os = "macos")]
+    return super::keychain::keychain_secrets(Path::new(super::keychain::SECURITY));
+    #[cfg(not(target_os = "macos"))]
+    Map::new()
 }
 
 /// Keeps a secret of a plugin in a file that only its owner can read, or forgets it; returns where.

@@ -4,7 +4,7 @@
 //! plugins/installed_plugins.json   {"version": 2, "plugins": {"name@marketplace": [{"scope", "installPath", "version", ..}]}}
 //! plugins/known_marketplaces.json  {"marketplace": {"source": {..}, "installLocation", "lastUpdated"}}
 //! plugins/marketplaces/            copies of marketplaces
-//! plugins/cache/<marketplace>/<plugin>/<version>/
+//! plugins/cache/<marketplace>/<plugin>/<version>/  with .orphaned_at once nothing is installed from it
 //! plugins/data/<id>/               what a plugin keeps
 //! plugins/.loci-approved.json      {"name@marketplace": "digest of what it may run"}
 //! ```
@@ -18,13 +18,15 @@ mod approval;
 mod contained;
 mod folder;
 mod install;
+mod orphans;
 mod release;
+mod renames;
 mod runs;
 mod state;
 
 use std::path::{Path, PathBuf};
 
-use loci_core::plugin::{PluginId, PluginProblem, Renamed};
+use loci_core::plugin::{PluginId, PluginProblem};
 use loci_stdx::in_parallel;
 use serde_json::{Map, Value};
 
@@ -32,7 +34,10 @@ use super::skills::{SkillsDir, SkillsPrefetch};
 pub use approval::{approve_plugins, approved_plugins};
 pub use folder::{PluginFolder, read_plugin};
 pub use install::{GitSource, cache_place, clone_repository, copy_plugin, edit_plugin_file, move_plugin};
+pub use orphans::{mark_orphaned, sweep_orphans};
 pub use release::{ReleaseTag, git_commit, git_identity, repository_root, repository_tags, tag_release};
+pub use renames::RenamedPlugin;
+use renames::Renames;
 use state::Catalogues;
 pub use state::{
     InstallScope, InstalledPlugin, KnownMarketplace, PluginState, marketplace_manifest, read_plugin_state,
@@ -66,6 +71,8 @@ pub struct FoundPlugins {
     pub disabled: Vec<InstalledPlugin>,
     /// What is wrong.
     pub problems: Vec<PluginProblem>,
+    /// Those whose names in settings are not what they are called any more.
+    pub renamed: Vec<RenamedPlugin>,
 }
 
 /// Finds and reads plugins. `enabled` is what settings say; `refusal` says why one that is installed may not be used.
@@ -83,9 +90,18 @@ pub fn find_plugins(
     }
     let (state, problems) = read_plugin_state(&places.dir);
     found.problems.extend(problems);
+    let catalogues = Catalogues::new(&state);
+    let all = state.installed_in(&places.project);
+    let renames = Renames::find(enabled, &all, &catalogues);
+    let enabled = &renames.enabled;
     let mut off = FoundPlugins::default();
     let mut wanted = Vec::new();
-    for installed in state.installed_in(&places.project) {
+    for installed in all {
+        if let Some(why) = renames.replacement(&installed.id) {
+            off.problems.push(PluginProblem::new(&installed.id, "renamed", why));
+            off.disabled.push(installed);
+            continue;
+        }
         let said = enabled.get(&installed.id.to_string()).map(is_on);
         if said == Some(false) {
             off.disabled.push(installed);
@@ -99,7 +115,6 @@ pub fn find_plugins(
         wanted.push((installed, said));
     }
     // Read before it is asked what lies among the skills, which is being looked at meanwhile; taken behind that.
-    let catalogues = Catalogues::new(&state);
     let read = read_installed(&wanted, &catalogues);
     for (dir, scope) in &places.skills_dirs {
         let dirs = match places.prefetch.filter(|prefetch| prefetch.path() == dir) {
@@ -119,7 +134,9 @@ pub fn find_plugins(
             Err(problem) => found.problems.push(problem),
         }
     }
-    found.report_missing(enabled, &state, &catalogues);
+    found.report_missing(enabled, &state);
+    found.problems.extend(renames.problems);
+    found.renamed = renames.renamed;
     found
 }
 
@@ -132,6 +149,8 @@ fn read_installed(
         let entry = || catalogues.entry(&installed.id);
         let mut plugin = read_plugin(&installed.path, Some(&installed.id), installed.scope, Some(&entry))?;
         plugin.installed_version.clone_from(&installed.version);
+        // It is asked for at each start, and made here side by side.
+        plugin.read_digest = Some(plugin.digest());
         Ok(plugin)
     };
     let n_threads = (wanted.len() / PLUGINS_PER_THREAD).clamp(1, MOST_READERS);
@@ -203,12 +222,7 @@ impl FoundPlugins {
         }
     }
 
-    fn report_missing(
-        &mut self,
-        enabled: &Map<String, Value>,
-        state: &PluginState,
-        catalogues: &Catalogues<'_>,
-    ) {
+    fn report_missing(&mut self, enabled: &Map<String, Value>, state: &PluginState) {
         for (text, _) in enabled.iter().filter(|(_, value)| is_on(value)) {
             let Some(id) = PluginId::parse(text) else {
                 let shown: String = text.escape_debug().take(80).collect();
@@ -220,19 +234,7 @@ impl FoundPlugins {
                 || self.plugins.iter().any(|plugin| plugin.id == id)
                 || self.disabled.iter().any(|plugin| plugin.id == id);
             if !is_known {
-                let message = match catalogues.renamed(&id) {
-                    Some(Renamed::To(name)) => format!(
-                        "it is turned on and is called `{name}` now; run `loci plugin install {name}@{0}`, and take \
-                         it out of `enabledPlugins`",
-                        id.marketplace
-                    ),
-                    Some(Renamed::Removed) => {
-                        "it is turned on, and its marketplace does not have it any more; take it \
-                                               out of `enabledPlugins`"
-                            .to_owned()
-                    }
-                    None => format!("it is turned on and not installed; run `loci plugin install {id}`"),
-                };
+                let message = format!("it is turned on and not installed; run `loci plugin install {id}`");
                 self.problems.push(PluginProblem::new(&id, "not_installed", message));
             }
         }

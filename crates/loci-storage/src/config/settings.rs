@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use trust::StateFile;
 use watch::ReadText;
 
+use loci_core::skill::SkillUsageTable;
 use loci_settings::{
     Diagnostic, Key, Layer, MergedSettings, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
 };
@@ -46,6 +47,8 @@ pub struct LoadedSettings {
     pub trust: TrustState,
     /// What the global state file says of MCP servers.
     pub mcp: McpState,
+    /// How often it says that skills were used.
+    pub skill_usage: SkillUsageTable,
     /// Keys that are none of ours, with their files.
     pub unknown: Vec<(String, PathBuf)>,
 }
@@ -183,7 +186,7 @@ impl Loading<'_> {
         let wants = self.places.sources;
         let needs_trust = (wants.project || wants.local)
             && self.layers.iter().any(|layer| matches!(layer.origin.scope, Scope::Project | Scope::Local));
-        let StateFile { trust, mcp, layer, problem } = trust::read_state(self.places);
+        let StateFile { trust, mcp, skill_usage, layer, problem } = trust::read_state(self.places);
         self.out.diagnostics.extend(problem.filter(|_| needs_trust));
         self.layers.splice(..0, layer.filter(|_| wants.user));
         self.out.merged = merge(&self.layers, trust.is_trusted);
@@ -195,6 +198,7 @@ impl Loading<'_> {
         self.out.diagnostics.extend(self.out.merged.diagnostics(&hint));
         self.out.trust = trust;
         self.out.mcp = mcp;
+        self.out.skill_usage = skill_usage;
         self.out
     }
 }

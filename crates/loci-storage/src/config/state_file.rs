@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::raw::RawObject;
+use loci_core::skill::{SkillUsage, SkillUsageTable};
 use loci_settings::edit::{self, EditError};
 use loci_stdx::{
     FileLock, LockError, Random, WriteError, WriteOptions, read_regular_to_string, write_atomic,
@@ -32,6 +33,8 @@ const IMPORTS: &str = "hasClaudeMdExternalIncludesApproved";
 const IMPORTS_ASKED: &str = "hasClaudeMdExternalIncludesWarningShown";
 /// The key that says after how many milliseconds a user who is waited for is notified.
 const IDLE_NOTICE: &str = "messageIdleNotifThresholdMs";
+/// The key of how often skills were used.
+const SKILL_USAGE: &str = "skillUsage";
 /// How many earlier versions are kept.
 const BACKUPS: usize = 5;
 
@@ -110,13 +113,50 @@ pub fn set_external_imports(home: &ConfigHome, root: &Path, may: bool) -> Result
     })
 }
 
+/// Adds uses of skills to those that are kept. Whoever waits for that waits no longer than `patience` for other processes.
+/// Where something else stands in their place, it stays.
+pub fn add_skill_usage(
+    home: &ConfigHome,
+    uses: &SkillUsageTable,
+    patience: Duration,
+) -> Result<bool, StateFileError> {
+    edit_state_within(home, patience, |text| {
+        let state: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+        let kept = state.get(SKILL_USAGE).unwrap_or(&Value::Null);
+        let mut text = text.to_owned();
+        for (name, uses) in uses.iter() {
+            let entry = kept.get(name).unwrap_or(&Value::Null);
+            let is_other = |value: &Value| !value.is_object() && !value.is_null();
+            if is_other(kept) || is_other(entry) {
+                continue;
+            }
+            let mut usage = SkillUsage::from_value(entry);
+            usage.add(uses);
+            // What else its entry says stays.
+            let mut entry = entry.as_object().cloned().unwrap_or_default();
+            entry.insert("usageCount".to_owned(), usage.count.into());
+            entry.insert("lastUsedAt".to_owned(), usage.last_used_ms.into());
+            text = edit::set(&text, &[SKILL_USAGE, name], &Value::Object(entry))?;
+        }
+        Ok(text)
+    })
+}
+
 /// Changes the text of the state file by `change`; returns whether it changed.
 pub fn edit_state(
     home: &ConfigHome,
     change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, StateFileError> {
+    edit_state_within(home, LOCK_TIMEOUT, change)
+}
+
+fn edit_state_within(
+    home: &ConfigHome,
+    patience: Duration,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<bool, StateFileError> {
     let path = home.state_file();
-    let _lock = FileLock::acquire(&home.loci_dir().join("state.lock"), LOCK_TIMEOUT)?;
+    let _lock = FileLock::acquire(&home.loci_dir().join("state.lock"), patience)?;
     let before = read(path)?;
     // A new file ends without a newline, as the programs that share it write it.
     let text = if before.trim().is_empty() { "{}" } else { before.as_str() };

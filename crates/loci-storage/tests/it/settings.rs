@@ -283,7 +283,7 @@ fn merged_setting_names_the_file_and_line_of_each_part() {
 fn settings_of_older_homes_count_where_no_settings_file_has_them() {
     let world = World::new();
     let state = "{\n  \"theme\": \"light\",\n  \"verbose\": true,\n  \"showTurnDuration\": \"often\",\n  \"model\": \"opus\",\n  \
-                 \"externalEditorContext\": true,\n  \"projects\": {}\n}";
+                 \"externalEditorContext\": true,\n  \"showExpandedTodos\": false,\n  \"projects\": {}\n}";
     world.write(".claude.json", state);
     world.write(".claude/settings.json", r#"{"verbose": false, "permissionExplainerEnabled": false}"#);
     let loaded = load(&world);
@@ -293,6 +293,7 @@ fn settings_of_older_homes_count_where_no_settings_file_has_them() {
     assert_eq!(value("showTurnDuration"), None, "what is of another kind is passed over");
     assert_eq!(value("model"), None, "what was never kept there does not count there");
     assert_eq!(value("externalEditorContext").as_deref(), Some("true"), "it belongs there");
+    assert_eq!(value("showExpandedTodos").as_deref(), Some("false"), "so does what Ctrl+T has left there");
     assert_eq!(value("permissionExplainerEnabled"), None, "and nowhere else");
     let told: Vec<String> = loaded.warnings().map(ToString::to_string).collect();
     assert!(told.len() == 1 && told[0].contains("global state file"), "{told:?}");

@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
+use loci_core::skill::{SkillUsage, SkillUsageTable};
 use loci_stdx::SeededRandom;
-use loci_storage::config::{StateFileError, external_imports, set_trust, user_id};
+use loci_storage::config::{StateFileError, add_skill_usage, external_imports, set_trust, user_id};
 
 use crate::support::World;
 
@@ -99,4 +101,48 @@ fn imports_from_outside_are_approved_by_project() {
     world.write(".claude.json", r#"{"projects": {"/p": {"hasClaudeMdExternalIncludesApproved": true}}}"#);
     assert_eq!(external_imports(&world.home, Path::new("/p")), Some(true));
     assert_eq!(external_imports(&world.home, Path::new("/q")), None);
+}
+
+#[test]
+fn uses_of_skills_add_up_and_whatever_else_is_kept_stays() {
+    let world = World::new();
+    let before = r#"{
+  "n": 1.50,
+  "skillUsage": {
+    "ship": {
+      "usageCount": 3,
+      "lastUsedAt": 50,
+      "mine": true
+    },
+    "odd": 7
+  },
+  "z": []
+}"#;
+    world.write(".claude.json", before);
+    let mut uses = SkillUsageTable::default();
+    for name in ["ship", "look", "odd"] {
+        uses.add(name, SkillUsage { count: 2, last_used_ms: 40 });
+    }
+    assert!(add_skill_usage(&world.home, &uses, Duration::from_secs(9)).unwrap());
+    let after = fs::read_to_string(world.home.state_file()).unwrap();
+    let expected = r#"{
+  "n": 1.50,
+  "skillUsage": {
+    "ship": {
+      "usageCount": 5,
+      "lastUsedAt": 50,
+      "mine": true
+    },
+    "odd": 7,
+    "look": {
+      "usageCount": 2,
+      "lastUsedAt": 40
+    }
+  },
+  "z": []
+}"#;
+    assert_eq!(after, expected);
+    world.write(".claude.json", r#"{"skillUsage": "mine"}"#);
+    assert!(!add_skill_usage(&world.home, &uses, Duration::from_secs(9)).unwrap());
+    assert_eq!(fs::read_to_string(world.home.state_file()).unwrap(), r#"{"skillUsage": "mine"}"#);
 }

@@ -4,17 +4,19 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use loci_app::UserError;
 use loci_app::plugins::{
-    installed_id, managed_refusal, marketplace_policy, plugins_dir, trust_message, write_enabled,
+    installed_id, managed_refusal, marketplace_policy, plugins_dir, rewrite_renamed, trust_message,
+    write_enabled,
 };
 use loci_core::plugin::{PluginId, Renamed, renamed};
 use loci_settings::Scope;
 use loci_storage::config::{
-    GitSource, InstallScope, InstalledPlugin, PluginFolder, PluginState, approve_plugins, cache_place,
-    clone_repository, copy_plugin, edit_plugin_file, git_commit, marketplace_manifest, move_plugin,
-    read_plugin, read_plugin_state,
+    GitSource, InstallScope, InstalledPlugin, PluginFolder, PluginState, RenamedPlugin, approve_plugins,
+    cache_place, clone_repository, copy_plugin, edit_plugin_file, git_commit, mark_orphaned,
+    marketplace_manifest, move_plugin, read_plugin, read_plugin_state,
 };
 use serde_json::{Map, Value, json};
 
@@ -141,8 +143,35 @@ pub(super) fn install(ctx: &SettingsContext, args: &InstallArgs) -> Result<Strin
         out += &format!("Turned {present} on, which it needs\n");
     }
     out += &put_in_place(ctx, &fetched, &dir, scope, Reason::Asked)?;
+    out += &replace_former(ctx, &state, &dir, &id, scope)?;
     out += &store_options(ctx, &id, &options)?;
     ask_options(&SettingsContext::new(&ctx.env), &id, out)
+}
+
+/// Takes away what a plugin was called before its marketplace renamed it, with what settings say of that; returns what to say.
+fn replace_former(
+    ctx: &SettingsContext,
+    state: &PluginState,
+    dir: &Path,
+    id: &PluginId,
+    scope: Scope,
+) -> Result<String, UserError> {
+    let Some(known) = state.marketplace(&id.marketplace) else { return Ok(String::new()) };
+    let (catalogue, _) = marketplace_manifest(&known.location).map_err(UserError::new)?;
+    let is_former = |old: &PluginId| {
+        old.marketplace == id.marketplace
+            && renamed(&catalogue, &old.name) == Some(Renamed::To(id.name.clone()))
+            && state.marketplace_entry(old).is_none()
+    };
+    let here = state.installed_in(ctx.places.tree_root());
+    let mut out = String::new();
+    for former in here.iter().filter(|it| it.scope == install_scope(scope) && is_former(&it.id)) {
+        let renamed = RenamedPlugin { old: former.id.clone(), new: Some(id.clone()) };
+        let problems = rewrite_renamed(&ctx.home, &ctx.places, &ctx.loaded, &[renamed]).problems;
+        out += &problems.iter().map(|it| format!("! {}\n", one_line(&it.to_string()))).collect::<String>();
+        out += &remove_installed(ctx, dir, &former.id, scope)?;
+    }
+    Ok(out)
 }
 
 /// Why a plugin is installed.
@@ -240,6 +269,7 @@ pub(super) fn update(ctx: &SettingsContext, args: &UpdateArgs) -> Result<String,
         }
     })
     .map_err(UserError::new)?;
+    leave_copies(&dir, &installed.iter().map(|it| it.path.clone()).collect::<Vec<_>>())?;
     out += &fetched.left.iter().map(|line| format!("! {}\n", one_line(line))).collect::<String>();
     out += &fetch_packages(&ctx.env, &path).unwrap_or_default();
     let old = old.version.as_deref().unwrap_or("no version");
@@ -311,14 +341,21 @@ pub(super) fn remove_installed(
     })
     .map_err(UserError::new)?;
     write_enabled(ctx, id, scope, None)?;
-    let is_shared = state.installed.iter().filter(|it| it.path == gone.path).count() > 1;
-    let is_ours = gone.path.starts_with(dir.join("cache").join(&id.marketplace).join(&id.name));
-    if is_ours && !is_shared && gone.path.is_dir() {
-        std::fs::remove_dir_all(&gone.path).map_err(|error| {
-            UserError::new(format!("Failed to remove `{}`: {error}", gone.path.display()))
+    leave_copies(dir, std::slice::from_ref(&gone.path))?;
+    Ok(format!("{id} is not installed any more\n"))
+}
+
+/// Takes note of copies that nothing is installed from any more. Sessions that began with them go on with them; they are
+/// removed a fortnight later.
+pub(super) fn leave_copies(dir: &Path, copies: &[PathBuf]) -> Result<(), UserError> {
+    let (state, _) = read_plugin_state(dir);
+    let is_used = |copy: &PathBuf| state.installed.iter().any(|it| it.path == *copy);
+    for copy in copies.iter().filter(|copy| !is_used(copy)) {
+        mark_orphaned(dir, copy, SystemTime::now()).map_err(|error| {
+            UserError::new(format!("Failed to leave a note in `{}`: {error}", copy.display()))
         })?;
     }
-    Ok(format!("{id} is not installed any more\n"))
+    Ok(())
 }
 
 /// Says what an update changes in what a plugin may run, and which of its files.

@@ -17,6 +17,7 @@ use loci_storage::config::{
 use serde_json::{Value, json};
 
 use super::ScopeWord;
+use super::install::leave_copies;
 use super::source::{Fetch, marketplace_fetch, parse_marketplace};
 use crate::config::{SettingsContext, pretty, to_user_error};
 
@@ -374,8 +375,8 @@ fn uninstall_all(
     state: &PluginState,
     name: &str,
 ) -> Result<String, UserError> {
-    let ids: BTreeSet<&PluginId> =
-        state.installed.iter().map(|it| &it.id).filter(|id| id.marketplace == name).collect();
+    let gone: Vec<_> = state.installed.iter().filter(|it| it.id.marketplace == name).collect();
+    let ids: BTreeSet<&PluginId> = gone.iter().map(|it| &it.id).collect();
     if ids.is_empty() {
         return Ok(String::new());
     }
@@ -386,14 +387,11 @@ fn uninstall_all(
             .for_each(|plugins| plugins.retain(|id, _| !ids.iter().any(|it| it.to_string() == *id)));
     })
     .map_err(UserError::new)?;
+    leave_copies(dir, &gone.iter().map(|it| it.path.clone()).collect::<Vec<_>>())?;
     let mut out = String::new();
     for id in ids {
         for scope in [Scope::User, Scope::Project, Scope::Local] {
             write_enabled(ctx, id, scope, None)?;
-        }
-        let copies = dir.join("cache").join(&id.marketplace).join(&id.name);
-        if copies.is_dir() {
-            remove_dir(&copies)?;
         }
         out += &format!("{id} is not installed any more\n");
         let data = dir.join("data").join(id.data_dir_name());

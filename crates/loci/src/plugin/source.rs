@@ -7,6 +7,9 @@ use loci_stdx::Env;
 use loci_storage::config::GitSource;
 use serde_json::{Map, Value, json};
 
+/// Why a catalogue is not fetched, and what to do in its place.
+const CATALOGUE_AT_ADDRESS: &str = "a catalogue at an address is not supported; download it and name the file, or name a directory or a repository";
+
 /// Reads what somebody typed for a marketplace: a directory, a file, `owner/repository` or the address of a repository;
 /// `#branch` may follow the last two, `@branch` the first of them.
 pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String> {
@@ -27,9 +30,7 @@ pub(super) fn parse_marketplace(env: &Env, typed: &str) -> Result<Value, String>
     let mut source = if is_git_url(address) {
         json!({"source": "git", "url": address})
     } else if address.starts_with("http://") || address.starts_with("https://") {
-        return Err(format!(
-            "`{address}`: a catalogue at an address is not supported; name a directory, a file or a repository"
-        ));
+        return Err(format!("`{address}`: {CATALOGUE_AT_ADDRESS}"));
     } else if is_repo(address) {
         json!({"source": "github", "repo": address})
     } else {
@@ -91,12 +92,12 @@ fn git_fetch(source: &Value) -> Result<Fetch, String> {
         "git" | "url" | "git-subdir" => {
             text("url").map(|url| if is_repo(&url) { github(&url) } else { (url, None) })
         }
-        other => return Err(format!("a source of the kind `{}` is not supported", other.escape_debug())),
+        other => return Err(unsupported_source(other)),
     };
     let (url, ssh_url) =
         place.ok_or_else(|| format!("its source of the kind `{kind}` names no repository"))?;
     if kind == "url" && url.ends_with(".json") {
-        return Err("a catalogue at an address is not supported".to_owned());
+        return Err(CATALOGUE_AT_ADDRESS.to_owned());
     }
     let dir = match text("path").filter(|_| kind == "git-subdir") {
         Some(path) => plugin_path(&format!("./{}", path.trim_start_matches("./")))?,
@@ -106,6 +107,20 @@ fn git_fetch(source: &Value) -> Result<Fetch, String> {
         GitSource { url, ssh_url, reference: text("ref"), commit: text("sha"), sparse: sparse_paths(source) },
         dir,
     ))
+}
+
+/// Says that something cannot be fetched, and what to do in its place.
+fn unsupported_source(kind: &str) -> String {
+    let instead = match kind {
+        "npm" => "unpack what `npm pack` fetches into a directory, and name that",
+        "archive" | "zip" | "mcpb" => "unpack it into a directory, and name that",
+        "command" => "run the command yourself, and name the directory that it makes",
+        _ => "name a directory or a repository",
+    };
+    let kind: String = kind.escape_debug().take(80).collect();
+    format!(
+        "a source of the kind `{kind}` is not supported; {instead} (`directory`, `github`, `git`, `git-subdir`)"
+    )
 }
 
 /// Returns the directories that alone are wanted of a repository; all where none is named.
@@ -200,8 +215,23 @@ mod tests {
         check(json!("./../x"), "leads out");
         check(json!("./out"), "leads out");
         check(json!("/etc"), "does not begin");
-        check(json!({"source": "npm", "package": "x"}), "`npm` is not supported");
-        check(json!({"source": "command", "command": "x"}), "`command` is not supported");
+        check(
+            json!({"source": "npm", "package": "x"}),
+            "`npm` is not supported; unpack what `npm pack` fetches",
+        );
+        check(
+            json!({"source": "archive", "url": "x"}),
+            "`archive` is not supported; unpack it into a directory",
+        );
+        check(
+            json!({"source": "command", "command": "x"}),
+            "`command` is not supported; run the command yourself",
+        );
+        check(json!({"source": "ftp"}), "`ftp` is not supported; name a directory or a repository");
+        check(
+            json!({"source": "url", "url": "https://x/m.json"}),
+            "at an address is not supported; download it",
+        );
         check(json!({"source": "github", "repo": "a/b", "sha": "c0ffee"}), "c0ffee");
         check(json!({"source": "git-subdir", "url": "a/b", "path": "../x"}), "leads out");
         check(json!(null), "no `source`");

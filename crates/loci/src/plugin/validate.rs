@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use loci_app::UserError;
-use loci_core::plugin::{PluginId, PluginVariables, catalogue_problems, plugin_hooks, plugin_servers};
+use loci_core::plugin::{
+    PluginId, PluginVariables, catalogue_oddities, catalogue_problems, manifest_oddities, plugin_hooks,
+    plugin_servers, unread_field_problems,
+};
 use loci_stdx::Env;
-use loci_storage::config::{InstallScope, marketplace_manifest, read_plugin};
-use serde_json::Value;
+use loci_storage::config::{InstallScope, PluginFolder, marketplace_manifest, read_plugin};
+use serde_json::{Map, Value};
 
 use super::details::{describe, one_line};
 use super::source::{Fetch, plugin_fetch};
@@ -68,14 +71,7 @@ fn check_marketplace(dir: &Path, report: &mut Report) -> Result<(), UserError> {
     let entries = catalogue.get("plugins").and_then(Value::as_array).cloned().unwrap_or_default();
     let name = catalogue.get("name").and_then(Value::as_str).unwrap_or_default();
     report.text += &format!("marketplace {} with {} plugins\n", one_line(name), entries.len());
-    if entries.is_empty() {
-        report.oddities.push("the marketplace has no plugins".to_owned());
-    }
-    let described =
-        [catalogue.get("description"), catalogue.get("metadata").and_then(|it| it.get("description"))];
-    if described.iter().all(Option::is_none) {
-        report.oddities.push("the marketplace has no `description`".to_owned());
-    }
+    report.oddities.extend(catalogue_oddities(&catalogue));
     for (idx, entry) in entries.iter().filter_map(Value::as_object).enumerate() {
         let place = match plugin_fetch(&catalogue, entry, &root) {
             Ok(Fetch::Local(place)) => place,
@@ -111,7 +107,13 @@ fn check_plugin(dir: &Path, has_manifest: bool, report: &mut Report) -> Result<(
     let folder = read_plugin(dir, None, InstallScope::Inline, None)
         .map_err(|problem| UserError::new(problem.to_string()))?;
     match has_manifest {
-        true => report.oddities.extend(unknown_fields(dir)),
+        true => check_fields(&manifest_fields(dir), report),
+        false if folder.is_empty() => {
+            return Err(UserError::new(format!("There is no manifest in `{}`", dir.display())).hint(
+                "A plugin has `.claude-plugin/plugin.json`, a marketplace `.claude-plugin/marketplace.json`. To check \
+                 definitions alone, name their directory: skills, agents or commands.",
+            ));
+        }
         false => report.text += "It has no .claude-plugin/plugin.json; the name of the directory counts\n",
     }
     if dir.join("CLAUDE.md").exists() {
@@ -122,37 +124,65 @@ fn check_plugin(dir: &Path, has_manifest: bool, report: &mut Report) -> Result<(
     report.text += &describe(&folder);
     let none = PluginVariables::default();
     report.problems.extend(folder.problems.iter().map(|problem| problem.message.clone()));
+    check_notes(&folder, report);
     report.problems.extend(folder.hooks.iter().flat_map(|(_, value)| plugin_hooks(value, &none).1));
     let name = &folder.id.name;
     report.problems.extend(folder.servers.iter().flat_map(|(_, value)| plugin_servers(value, name, &none).1));
     Ok(())
 }
 
-/// Says which fields of a manifest mean nothing, and what may have been meant.
-fn unknown_fields(dir: &Path) -> Vec<String> {
+/// Takes what the front matter of skills, commands and agents says in vain: where it cannot be read, none of it counts.
+fn check_notes(folder: &PluginFolder, report: &mut Report) {
+    let skills = folder.skills.iter().map(|it| (&it.source.file, &it.notes));
+    let agents = folder.agents.iter().map(|it| (&it.source.file, &it.notes));
+    for (file, notes) in skills.chain(agents) {
+        let file = file.as_deref().unwrap_or(Path::new(""));
+        let file = file.strip_prefix(&folder.root).unwrap_or(file).display();
+        for note in notes {
+            let list = match note.starts_with("the front matter cannot be read") {
+                true => &mut report.problems,
+                false => &mut report.oddities,
+            };
+            list.push(format!("`{file}`: {note}"));
+        }
+    }
+}
+
+/// Returns the fields of a manifest; none where it cannot be read, which is said elsewhere.
+fn manifest_fields(dir: &Path) -> Map<String, Value> {
     let text = loci_stdx::read_regular_to_string(dir.join(".claude-plugin/plugin.json")).unwrap_or_default();
-    let Ok(Value::Object(fields)) = serde_json::from_str(text.trim_start_matches('\u{feff}')) else {
-        return Vec::new();
-    };
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
+}
+
+fn check_fields(fields: &Map<String, Value>, report: &mut Report) {
+    report.problems.extend(unread_field_problems(fields));
+    report.oddities.extend(unknown_fields(fields));
+    report.oddities.extend(manifest_oddities(fields));
+}
+
+/// Says which fields of a manifest mean nothing, and what may have been meant.
+fn unknown_fields(fields: &Map<String, Value>) -> Vec<String> {
     let unknown = fields.keys().filter(|key| !FIELDS.contains(&key.as_str()));
     unknown
         .map(|key| {
             let shown: String = key.escape_debug().take(80).collect();
-            let near = FIELDS.iter().find(|field| is_near(field, key));
+            let near = near_field(key);
             let hint = near.map(|field| format!("; did you mean `{field}`?")).unwrap_or_default();
             format!("the field `{shown}` of its manifest means nothing here{hint}")
         })
         .collect()
 }
 
-/// Tells whether a word is a field but for its case, its separators or its last letter.
-fn is_near(field: &str, word: &str) -> bool {
-    let plain = |text: &str| -> String {
+/// Returns the field that a word is but for its case, its separators, and one or two letters.
+fn near_field(word: &str) -> Option<&'static str> {
+    let plain = |text: &str| -> Vec<char> {
         text.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
     };
-    let (field, word) = (plain(field), plain(word));
-    let is_longer = |one: &str, other: &str| other.strip_prefix(one).is_some_and(|rest| rest.len() <= 1);
-    is_longer(&field, &word) || is_longer(&word, &field)
+    // A word that nobody can have meant for a field is not compared with all of them.
+    let word: Vec<char> = plain(word.get(..40).unwrap_or(word)).into_iter().take(40).collect();
+    let most = if word.len() < 5 { 1 } else { 2 };
+    let distances = FIELDS.iter().map(|field| (strsim::generic_levenshtein(&plain(field), &word), *field));
+    distances.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= most).map(|it| it.1)
 }
 
 /// The fields of a manifest.
@@ -222,4 +252,29 @@ fn check_definitions(base: &Path, parts: &[&str]) -> Result<(String, u8), UserEr
     out += &problems.iter().map(|problem| format!("! {}\n", one_line(problem))).collect::<String>();
     out += if problems.is_empty() { "Nothing is wrong with them\n" } else { "" };
     Ok((out, u8::from(!problems.is_empty())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn field_is_suggested_for_a_word_that_is_one_or_two_letters_off() {
+        for (word, expected) in [
+            ("auther", Some("author")),
+            ("mcp_servers", Some("mcpServers")),
+            ("command", Some("commands")),
+            ("Keyword", Some("keywords")),
+            ("depedencies", Some("dependencies")),
+            ("nam", Some("name")),
+            ("publisher", None),
+            ("main", None),
+            ("x", None),
+            ("engines", None),
+        ] {
+            let near = near_field(word);
+            assert_eq!(near, expected, "{word}");
+        }
+        assert_eq!(near_field(&"é".repeat(100_000)), None);
+    }
 }

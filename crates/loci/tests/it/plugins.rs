@@ -2,6 +2,7 @@
 
 mod asked;
 mod fetched;
+mod managed;
 mod needs;
 mod releases;
 mod scopes;

@@ -24,6 +24,7 @@ fn front_matter_is_read_as_people_mean_it() {
         ("", json!({})),
         ("a: 1\nb: true\nc: ~\nd: -1.5\n", json!({"a": 1, "b": true, "c": null, "d": -1.5})),
         ("a: one two # three\nb: x#y", json!({"a": "one two", "b": "x#y"})),
+        ("a: one\n# said aside\n  two\nb: x", json!({"a": "one two", "b": "x"})),
         ("a: Use it: when <b>x: y</b>", json!({"a": "Use it: when <b>x: y</b>"})),
         ("a: an [unclosed bracket", json!({"a": "an [unclosed bracket"})),
         ("a: [unclosed\nb: 1", json!({"a": "[unclosed", "b": 1})),
@@ -70,6 +71,19 @@ fn what_is_not_understood_is_noted_or_named() {
     let nested: String = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
     assert!(parse(&nested).is_err());
     assert!(parse(&format!("a:\n  {}x", "- ".repeat(10_000))).is_err());
+}
+
+#[test]
+fn name_that_stands_there_twice_counts_once_however_many_there_are() {
+    for n_fields in [2, FEW, FEW + 1, 10 * FEW] {
+        let mut text: String = (0..n_fields).map(|n| format!("k{n}: first\n")).collect();
+        text += "k1: last\nk0: last\n";
+        let FrontMatter { fields, notes } = parse(&text).unwrap();
+        assert_eq!((fields.len(), notes.len()), (n_fields, 2), "{n_fields}");
+        assert!(fields.keys().enumerate().all(|(n, key)| *key == format!("k{n}")), "the order stays");
+        let n_last = fields.values().filter(|value| **value == json!("last")).count();
+        assert_eq!((n_last, &fields["k0"], &fields["k1"]), (2, &json!("last"), &json!("last")));
+    }
 }
 
 proptest::proptest! {

@@ -43,6 +43,12 @@ impl PluginFolder {
         to_hex(&Sha256::digest(&whole))
     }
 
+    /// Returns the digest of what it may run as its files have it, which may have been made when they were read; whatever was
+    /// left out of it since is in it.
+    pub fn take_read_digest(&mut self) -> String {
+        self.read_digest.take().unwrap_or_else(|| self.digest())
+    }
+
     /// Takes away everything that runs by itself or without a question.
     pub fn hold_back(&mut self) {
         self.hooks.clear();

@@ -3,7 +3,7 @@
 //! The kernel opens them below the directory's descriptor and follows no link on the way, which is one step a file. Only
 //! where there is a link it is looked where it leads: one that stays inside is followed, another is left alone and reported.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -24,8 +24,8 @@ pub(super) struct ContainedDir {
     /// The directory, without links.
     root: PathBuf,
     dir: RealDir,
-    /// What lies in it: what does not is not looked for.
-    names: HashMap<OsString, EntryKind>,
+    /// What lies in it, by name: what does not is not looked for.
+    names: Vec<(OsString, EntryKind)>,
     /// Directories that are known to be reached without a link.
     plain: HashSet<PathBuf>,
     /// What is wrong with its files.
@@ -41,19 +41,24 @@ struct MarkdownWalk {
 impl ContainedDir {
     /// Opens a directory, wherever links on the way to it lead.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let is_clean = path.is_absolute()
-            && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
-        let opened = is_clean.then(|| RealDir::open_listed(path).ok()).flatten();
-        let (root, (dir, names)) = match opened {
-            Some(opened) => (path.components().collect(), opened),
+        let opened = is_normal(path).then(|| RealDir::open_listed(path).ok()).flatten();
+        let (root, (dir, mut names)) = match opened {
+            Some(opened) => (path.to_owned(), opened),
             None => {
                 let root = path.canonicalize()?;
                 let opened = RealDir::open_listed(&root)?;
                 (root, opened)
             }
         };
-        let names = names.into_iter().collect();
-        Ok(Self { plain: HashSet::from([root.clone()]), root, dir, names, problems: Vec::new() })
+        names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(Self { plain: HashSet::new(), root, dir, names, problems: Vec::new() })
+    }
+
+    /// Returns what an entry of the directory itself is; none where there is none of that name.
+    pub(super) fn entry(&self, name: impl AsRef<OsStr>) -> Option<EntryKind> {
+        let name = name.as_ref();
+        let at = self.names.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
+        Some(self.names[at].1)
     }
 
     /// Returns the directory, without links.
@@ -63,7 +68,11 @@ impl ContainedDir {
 
     /// Returns a path without links when it is there and lies in the directory.
     pub(super) fn inside(&mut self, relative: &Path) -> Option<PathBuf> {
-        self.real(&self.root.join(relative))
+        let path = self.root.join(relative);
+        match self.kind_of_entry(&path) {
+            Some(kind) if kind != EntryKind::Link => Some(path),
+            _ => self.real(&path),
+        }
     }
 
     /// The same for a path that begins at the directory.
@@ -94,16 +103,16 @@ impl ContainedDir {
 
     /// Tells whether there may be something at a path, by the first name of it.
     pub(super) fn may_have(&self, path: &Path) -> bool {
-        match self.below(path).and_then(|inner| inner.components().next()) {
-            Some(Component::Normal(name)) => self.names.contains_key(name),
-            _ => true,
+        match self.below(path).and_then(first_name) {
+            Some(name) => self.entry(name).is_some(),
+            None => true,
         }
     }
 
     /// Returns what of a path lies below the directory. Most begin with the very letters of it.
     fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let inner = path.as_os_str().as_bytes().strip_prefix(self.root.as_os_str().as_bytes());
-        match inner.and_then(|inner| inner.strip_prefix(b"/")) {
+        match inner.and_then(|inner| if inner.is_empty() { Some(inner) } else { inner.strip_prefix(b"/") }) {
             Some(inner) => Some(Path::new(OsStr::from_bytes(inner))),
             None => path.strip_prefix(&self.root).ok(),
         }
@@ -206,14 +215,15 @@ impl ContainedDir {
 
     /// Returns what an entry of the directory itself is.
     fn kind_of_entry(&self, path: &Path) -> Option<EntryKind> {
-        let name = path.file_name().filter(|_| path.parent() == Some(&self.root))?;
-        self.names.get(name).copied()
+        let below = self.below(path)?;
+        let name = first_name(below).filter(|name| *name == below.as_os_str())?;
+        self.entry(name)
     }
 
     /// Tells whether a directory inside is reached without a link or a step up: then nothing below it has to be
     /// resolved, which would look at every directory above once more.
     fn is_plain(&mut self, dir: &Path) -> bool {
-        if self.plain.contains(dir) {
+        if dir.as_os_str() == self.root.as_os_str() || self.plain.contains(dir) {
             return true;
         }
         let is_below =
@@ -224,5 +234,68 @@ impl ContainedDir {
             self.plain.insert(dir.to_owned());
         }
         is_plain
+    }
+}
+
+/// Tells whether a path begins at the root and is written as one without links is: no name of it is left out, or means a
+/// step up or none at all.
+fn is_normal(path: &Path) -> bool {
+    let names = path.as_os_str().as_bytes().strip_prefix(b"/");
+    names.is_some_and(|names| names.split(|byte| *byte == b'/').all(|name| !is_step(name)))
+}
+
+/// Returns the first name of a path; none where it begins with a step up, or with none at all.
+fn first_name(path: &Path) -> Option<&OsStr> {
+    let name = path.as_os_str().as_bytes().split(|byte| *byte == b'/').next()?;
+    (!is_step(name)).then(|| OsStr::from_bytes(name))
+}
+
+fn is_step(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_as_written_only_where_they_are_written_plainly() {
+        for (path, expected) in [
+            ("/a/b", true),
+            ("/a b/.claude", true),
+            ("/", false),
+            ("/a/b/", false),
+            ("/a//b", false),
+            ("/a/./b", false),
+            ("/a/../b", false),
+            ("a/b", false),
+            ("", false),
+        ] {
+            assert_eq!(is_normal(Path::new(path)), expected, "{path}");
+        }
+        let name = |path| first_name(Path::new(path)).and_then(OsStr::to_str);
+        assert_eq!(
+            (name("skills/a"), name("bin"), name("../x"), name("./x"), name("")),
+            (Some("skills"), Some("bin"), None, None, None)
+        );
+    }
+
+    #[test]
+    fn entry_is_known_by_its_name_however_the_directory_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("kit/skills")).unwrap();
+        std::fs::write(root.join("kit/a.json"), "{}").unwrap();
+        for written in ["kit", "kit/", "./kit", "kit/skills/.."] {
+            let files = ContainedDir::open(&root.join(written)).unwrap();
+            assert_eq!(files.root(), root.join("kit"), "{written}");
+            assert_eq!(
+                (files.entry("skills"), files.entry("a.json")),
+                (Some(EntryKind::Dir), Some(EntryKind::File))
+            );
+            assert_eq!(files.entry("none"), None);
+            assert!(files.may_have(&root.join("kit/skills/x")) && !files.may_have(&root.join("kit/none/x")));
+            assert!(files.is_dir(&root.join("kit/skills")) && files.is_dir(&root.join("kit")));
+        }
     }
 }

@@ -57,6 +57,8 @@ pub struct PluginFolder {
     pub unused: Vec<&'static str>,
     /// What is wrong with its files.
     pub problems: Vec<PluginProblem>,
+    /// The digest of what it may run, where it was made as its files were read.
+    pub read_digest: Option<String>,
 }
 
 /// Gives what a marketplace says of a plugin.
@@ -103,12 +105,13 @@ pub fn read_plugin(
         styles: reader.styles(&manifest),
         hooks: reader.declared("hooks/hooks.json", &manifest.hooks),
         servers: reader.declared(".mcp.json", &manifest.mcp_servers),
-        bin: reader.files.inside(Path::new("bin")).filter(|dir| reader.files.is_dir(dir)),
+        bin: reader.bin(),
         settings: reader.settings(),
         themes: reader.themes(&manifest),
         unsupported: reader.unsupported(&manifest),
         unused: reader.unused(&manifest),
         problems: Vec::new(),
+        read_digest: None,
         id,
         scope,
         root,
@@ -128,6 +131,20 @@ impl PluginFolder {
         let is_release = |text: &&str| is_release_version(text);
         self.installed_version.as_deref().filter(is_release).or(self.manifest.version.as_deref())
     }
+
+    /// Tells whether it brings nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+            && self.agents.is_empty()
+            && self.styles.is_empty()
+            && self.hooks.is_empty()
+            && self.servers.is_empty()
+            && self.bin.is_none()
+            && self.settings.is_empty()
+            && self.themes.is_empty()
+            && self.unsupported.is_empty()
+            && self.problems.is_empty()
+    }
 }
 
 struct Reader {
@@ -146,7 +163,7 @@ impl Reader {
         dir_name: &str,
         entry: Option<Entry<'_>>,
     ) -> Result<(Manifest, Vec<String>), String> {
-        let own = self.files.read_if_there(&self.root.join(".claude-plugin").join("plugin.json"));
+        let own = self.files.read_if_there(&self.root.join(".claude-plugin/plugin.json"));
         let own = own.transpose()?;
         let entry = entry.and_then(|entry| entry());
         joined_manifest(own.as_deref(), entry.as_ref(), dir_name)
@@ -157,7 +174,11 @@ impl Reader {
         let usual = PathBuf::from("skills");
         let is_there = |path: &PathBuf| self.root.join(path).symlink_metadata().is_ok();
         let is_shared = manifest.has_only_skills && manifest.skills.iter().any(is_there);
-        let has_usual = !is_shared && self.files.is_dir(&self.root.join(&usual));
+        let has_usual = !is_shared
+            && match self.files.entry(&usual) {
+                Some(EntryKind::Link) => self.files.is_dir(&self.root.join(&usual)),
+                kind => kind == Some(EntryKind::Dir),
+            };
         let dirs: Vec<PathBuf> =
             has_usual.then_some(usual).into_iter().chain(manifest.skills.iter().cloned()).collect();
         if dirs.is_empty() {
@@ -195,7 +216,7 @@ impl Reader {
     fn take_skill(&mut self, manifest: &Manifest, dir: &Path, skills: &mut Vec<Arc<SkillDefinition>>) {
         let path = dir.join("SKILL.md");
         let Some(text) = self.files.read(&path) else { return };
-        let dir_name = match dir == self.root {
+        let dir_name = match dir.as_os_str() == self.root.as_os_str() {
             true => manifest.name.clone(),
             false => dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         };
@@ -275,6 +296,9 @@ impl Reader {
 
     /// Returns the Markdown files of the usual directory, or of those that are named in its place.
     fn markdown(&mut self, usual: &str, named: Option<&[PathBuf]>) -> Vec<NamedFile> {
+        if named.is_none() && self.files.entry(usual).is_none() {
+            return Vec::new();
+        }
         let usual_path = [PathBuf::from(usual)];
         let is_named = named.is_some();
         let mut files: Vec<NamedFile> = Vec::new();
@@ -301,6 +325,10 @@ impl Reader {
     /// Reads what the usual file and the manifest declare.
     fn declared(&mut self, usual: &str, more: &[Declared]) -> Vec<(String, Value)> {
         let mut all = Vec::new();
+        let first = usual.split('/').next().unwrap_or(usual);
+        if more.is_empty() && self.files.entry(first).is_none() {
+            return all;
+        }
         let mut files = vec![PathBuf::from(usual)];
         for item in more {
             match item {
@@ -327,11 +355,17 @@ impl Reader {
         all
     }
 
+    /// Returns the directory of its programs.
+    fn bin(&mut self) -> Option<PathBuf> {
+        self.files.entry("bin")?;
+        self.files.inside(Path::new("bin")).filter(|dir| self.files.is_dir(dir))
+    }
+
     fn settings(&mut self) -> Map<String, Value> {
-        let path = self.root.join("settings.json");
-        if !self.files.may_have(&path) {
+        if self.files.entry("settings.json").is_none() {
             return Map::new();
         }
+        let path = self.root.join("settings.json");
         let Some(text) = self.files.read(&path) else { return Map::new() };
         let Ok(Value::Object(mut fields)) = serde_json::from_str(&text) else {
             self.problem("`settings.json` is no JSON object; it is left out".to_owned());
@@ -349,8 +383,11 @@ impl Reader {
 
     /// Returns the themes of the usual directory, or of those that are named in its place.
     fn themes(&mut self, manifest: &Manifest) -> Vec<PluginTheme> {
-        let usual = [PathBuf::from("themes")];
         let mut themes = Vec::new();
+        if manifest.themes.is_none() && self.files.entry("themes").is_none() {
+            return themes;
+        }
+        let usual = [PathBuf::from("themes")];
         for relative in manifest.themes.as_deref().unwrap_or(&usual) {
             let Some(path) = self.files.inside(relative) else {
                 if manifest.themes.is_some() {
@@ -379,7 +416,7 @@ impl Reader {
     fn unsupported(&self, manifest: &Manifest) -> Vec<&'static str> {
         let mut all = manifest.unsupported.clone();
         for (path, words) in UNSUPPORTED {
-            if !all.contains(&words) && self.files.may_have(&self.root.join(path)) {
+            if !all.contains(&words) && self.files.entry(path).is_some() {
                 all.push(words);
             }
         }

@@ -55,8 +55,8 @@ fn skill_line(skill: &SkillDefinition) -> String {
     if !skill.allowed_tools.is_empty() {
         line += &format!("; runs without asking: {}", skill.allowed_tools.join(", "));
     }
-    // Few have any; what is before each `!` is looked at only where there is one that could begin a command.
-    if skill.body.contains("!`") || skill.body.contains("```!") {
+    // Few have any, and a mark is found faster than what stands beside one.
+    if skill.body.as_bytes().contains(&b'!') {
         let pieces = split_commands(&skill.body);
         let commands = pieces.into_iter().filter_map(|piece| match piece {
             Piece::Command(command) => Some(format!("`{}`", command.trim())),

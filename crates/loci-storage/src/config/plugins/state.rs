@@ -148,6 +148,11 @@ impl<'a> Catalogues<'a> {
         Self { state, read: Mutex::default() }
     }
 
+    /// Tells whether no marketplace is known.
+    pub(super) fn has_none(&self) -> bool {
+        self.state.marketplaces.is_empty()
+    }
+
     /// Returns what a plugin's marketplace says of it.
     pub(super) fn entry(&self, id: &PluginId) -> Option<Map<String, Value>> {
         let catalogue = self.catalogue(&id.marketplace)?;
@@ -157,7 +162,9 @@ impl<'a> Catalogues<'a> {
     /// Returns what became of a plugin that its marketplace has no more.
     pub(super) fn renamed(&self, id: &PluginId) -> Option<Renamed> {
         let catalogue = self.catalogue(&id.marketplace)?;
-        renamed(&catalogue, &id.name)
+        // A name that was given to another plugin since is that one's.
+        let is_listed = catalogue_entry(&catalogue, &id.name).is_some();
+        renamed(&catalogue, &id.name).filter(|_| !is_listed)
     }
 
     fn catalogue(&self, marketplace: &str) -> Option<SharedCatalogue> {

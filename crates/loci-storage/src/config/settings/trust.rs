@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_core::skill::SkillUsageTable;
 use loci_stdx::{read_regular, read_regular_to_string};
 
 use loci_settings::{Diagnostic, Layer, Origin, Scope};
@@ -55,6 +56,8 @@ struct TrustFile {
     projects: BTreeMap<String, Entry>,
     #[serde(default)]
     mcp_servers: Value,
+    #[serde(default)]
+    skill_usage: Value,
     // Settings of older homes: they count where no settings file has them.
     theme: Option<Value>,
     verbose: Option<Value>,
@@ -65,6 +68,7 @@ struct TrustFile {
     // Keys that belong here.
     external_editor_context: Option<Value>,
     permission_explainer_enabled: Option<Value>,
+    show_expanded_todos: Option<Value>,
 }
 
 impl TrustFile {
@@ -79,6 +83,7 @@ impl TrustFile {
             ("preferredNotifChannel", self.preferred_notif_channel.take()),
             ("externalEditorContext", self.external_editor_context.take()),
             ("permissionExplainerEnabled", self.permission_explainer_enabled.take()),
+            ("showExpandedTodos", self.show_expanded_todos.take()),
         ];
         all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
@@ -89,6 +94,8 @@ impl TrustFile {
 pub(super) struct StateFile {
     pub(super) trust: TrustState,
     pub(super) mcp: McpState,
+    /// How often skills were used.
+    pub(super) skill_usage: SkillUsageTable,
     /// Its settings, which every settings file wins over.
     pub(super) layer: Option<Layer>,
     /// What is wrong with it.
@@ -150,6 +157,7 @@ pub(super) fn read_state(places: &SettingsPlaces) -> StateFile {
             state.trust.is_exact = folders.iter().filter(is_here).any(|dir| is_trusted(&known, dir));
             state.layer = settings_layer(known.take_settings(), &text, places);
             state.mcp = mcp_state(&mut known, places);
+            state.skill_usage = SkillUsageTable::from_value(&known.skill_usage);
         }
         Err(error) => {
             let origin = Origin::new(Scope::User, places.display_path(&places.state_file));

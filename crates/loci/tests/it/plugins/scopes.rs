@@ -226,9 +226,65 @@ async fn plugin_that_was_renamed_or_removed_is_said() {
     refused(&world, &["install", "gone@m"], "It was removed");
     world.home.write_config("settings.json", r#"{"enabledPlugins": {"old@m": true, "gone@m": true}}"#);
     let said = fine(&world, &["list"]);
-    assert!(said.contains("is called `new` now; run `loci plugin install new@m`"), "{said}");
-    assert!(said.contains("does not have it any more"), "{said}");
+    assert!(
+        said.contains("renamed to `new` in the marketplace `m`; run `loci plugin install new@m`"),
+        "{said}"
+    );
+    assert!(said.contains("its marketplace has removed it"), "{said}");
     assert!(fine(&world, &["validate", "m", "--strict"]).contains("Nothing is wrong"));
+}
+
+fn user_settings(world: &World) -> Value {
+    serde_json::from_str(&world.home.read(world.home.config_home().join("settings.json"))).unwrap()
+}
+
+#[tokio::test]
+async fn settings_that_name_a_renamed_plugin_are_rewritten_as_a_session_starts() {
+    let world = World::new(Step::text("done")).await;
+    let catalogue = |renames: Value| json!({"renames": renames, "description": "d"});
+    market(&world, "m", &catalogue(json!({})), &[("old", json!({"version": "1.0.0"})), ("off", json!({}))]);
+    fine(&world, &["marketplace", "add", "./m"]);
+    fine(&world, &["install", "old@m"]);
+    let renames = json!({"old": "middle", "middle": "new", "off": "other", "gone": null});
+    let option = json!({"a": {"type": "number", "title": "A", "description": "d"}});
+    let new = json!({"version": "1.0.0", "userConfig": option});
+    let plugins = [("new", new), ("other", json!({"version": "1.0.0"}))];
+    market(&world, "m", &catalogue(renames), &plugins);
+
+    // The copy of the former name runs on until the present one is there.
+    let said = world.print(["hi"]).stderr;
+    assert!(said.contains("it is called `new` in the marketplace `m` now"), "{said}");
+    assert_eq!(user_settings(&world)["enabledPlugins"], json!({"old@m": true}));
+    let said = fine(&world, &["install", "new@m"]);
+    assert!(said.contains("old@m is not installed any more"), "{said}");
+    assert_eq!(user_settings(&world)["enabledPlugins"], json!({"new@m": true}));
+
+    // What is named in settings alone is called otherwise there; one that was off stays off.
+    fine(&world, &["install", "other@m", "--local"]);
+    let user = json!({"enabledPlugins": {"old@m": true, "gone@m": true}, "pluginConfigs": {"old@m": {"options": {"a": 1}}}});
+    world.home.write_config("settings.json", user.to_string());
+    world.home.write(".claude/settings.json", r#"{"enabledPlugins": {"off@m": false}}"#);
+    world.home.write(".claude/settings.local.json", "{}");
+    fine(&world, &["list"]);
+    assert_eq!(user_settings(&world), user, "only a session writes");
+    let output = world.print(["hi"]);
+    assert!(
+        output.stderr.contains("renamed to `new`") && output.stderr.contains("removed it"),
+        "{}",
+        output.stderr
+    );
+    let user = json!({"enabledPlugins": {"new@m": true}, "pluginConfigs": {"new@m": {"options": {"a": 1}}}});
+    assert_eq!(user_settings(&world), user);
+    assert_eq!(
+        project_settings(&world, "settings.json"),
+        json!({"enabledPlugins": {"off@m": false}}),
+        "nobody trusts the folder"
+    );
+    trust(&world);
+    assert_eq!(world.print(["hi"]).stderr, "", "said once");
+    assert_eq!(project_settings(&world, "settings.json"), json!({"enabledPlugins": {"other@m": false}}));
+    let said = fine(&world, &["list"]);
+    assert!(said.contains("new@m  1.0.0  on") && said.contains("other@m  1.0.0  off"), "{said}");
 }
 
 #[tokio::test]
@@ -251,6 +307,17 @@ async fn validate_names_what_is_wrong_with_a_marketplace_and_what_is_odd() {
     ] {
         refused(&world, &["validate", "m"], part);
     }
+    world.home.write("odd/.claude-plugin/plugin.json", r#"{"name": "My_Kit", "metadata": 1}"#);
+    let said = fine(&world, &["validate", "odd"]);
+    assert!(
+        said.contains("`My_Kit` is not kebab-case") && said.contains("`metadata` is no object"),
+        "{said}"
+    );
+    refused(&world, &["validate", "odd", "--strict"], "not kebab-case");
+    world.home.write("odd/skills/a/SKILL.md", "---\n- no fields\n---\nx");
+    refused(&world, &["validate", "odd"], "`skills/a/SKILL.md`: the front matter cannot be read");
+    world.home.write("empty/README.md", "x");
+    refused(&world, &["validate", "empty"], "There is no manifest in");
     world
         .home
         .write("kit/.claude-plugin/plugin.json", r#"{"name": "kit", "command": "./x", "publisher": "me"}"#);
@@ -279,4 +346,43 @@ async fn variable_for_plugins_that_has_no_effect_is_said() {
     let world = World::new(Step::text("done")).await;
     let output = world.run(&loci().args(["plugin", "list"]).env("CLAUDE_CODE_PLUGIN_SEED_DIR", "/opt/seed"));
     assert!(output.stdout.contains("`CLAUDE_CODE_PLUGIN_SEED_DIR`: it has no effect"), "{output:?}");
+}
+
+#[tokio::test]
+async fn sources_that_are_not_supported_are_refused_by_name_with_what_to_do() {
+    let world = World::new(Step::text("done")).await;
+    let kinds = [
+        (
+            "npm",
+            json!({"source": "npm", "package": "@acme/kit"}),
+            "unpack what `npm pack` fetches into a directory",
+        ),
+        (
+            "archive",
+            json!({"source": "archive", "url": "https://127.0.0.1:9/kit.zip"}),
+            "unpack it into a directory",
+        ),
+        ("command", json!({"source": "command", "command": "touch made"}), "run the command yourself"),
+        (
+            "url",
+            json!({"source": "url", "url": "https://127.0.0.1:9/m.json"}),
+            "download it and name the file",
+        ),
+    ];
+    let entries: Vec<Value> =
+        kinds.iter().map(|(kind, source, _)| json!({"name": kind, "source": source})).collect();
+    let catalogue = json!({"name": "m", "description": "d", "plugins": entries});
+    world.home.write("m/.claude-plugin/marketplace.json", catalogue.to_string());
+    fine(&world, &["marketplace", "add", "./m"]);
+    let named: serde_json::Map<String, Value> =
+        kinds.iter().map(|(kind, source, _)| (format!("m-{kind}"), json!({"source": source}))).collect();
+    world.home.write_config("settings.json", json!({"extraKnownMarketplaces": named}).to_string());
+    for (kind, _, instead) in &kinds {
+        for plugin in [format!("{kind}@m"), format!("kit@m-{kind}")] {
+            refused(&world, &["install", &plugin], instead);
+        }
+        refused(&world, &["validate", "m"], instead);
+    }
+    refused(&world, &["marketplace", "add", "https://127.0.0.1:9/m.json"], "download it and name the file");
+    assert!(!world.home.project().join("made").exists());
 }

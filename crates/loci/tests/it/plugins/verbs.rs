@@ -96,7 +96,10 @@ async fn plugin_of_a_directory_is_installed_updated_turned_off_and_removed() {
     assert!(fine(&world, &["list"]).contains("kit@market  2.0.0  on"));
     fine(&world, &["uninstall", "kit"]);
     assert_eq!(installed(&world)["plugins"], json!({}));
-    assert!(!world.home.config_home().join("plugins/cache/market/kit/2.0.0").exists());
+    for version in ["1.0.0", "2.0.0"] {
+        let mark = world.home.config_home().join(format!("plugins/cache/market/kit/{version}/.orphaned_at"));
+        assert!(mark.exists(), "{version}: a session that began with it goes on");
+    }
     assert!(fine(&world, &["list"]).contains("There are no plugins"));
     fine(&world, &["marketplace", "remove", "market"]);
     assert!(world.home.project().join("market").is_dir(), "what is not ours stays");

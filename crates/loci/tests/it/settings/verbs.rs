@@ -417,3 +417,26 @@ async fn git_ignores_local_settings_from_the_first_write_on() {
     run(&world, "permissions add Bash(ls) --local");
     assert!(world.home.home().join(".config/git/ignore").exists());
 }
+
+/// What cannot be read is not in what is shown, so it is told beside it.
+#[tokio::test]
+async fn config_list_get_and_explain_tell_what_cannot_be_read() {
+    let world = World::new(Step::text("x")).await;
+    world
+        .home
+        .write_config("settings.json", "{\"model\": 5, \"effortLevel\": \"high\",\n\"permissions\": {}");
+    for line in [
+        "config list",
+        "config list --json",
+        "config get effortLevel",
+        "config get model",
+        "config explain model",
+    ] {
+        let output = run(&world, line);
+        let told = world.normaliser().text(&output.stderr);
+        assert!(told.contains("~/.claude/settings.json:1: `model`"), "{line}: {told}");
+        assert!(told.contains("this `{` is never closed"), "{line}: {told}");
+    }
+    let listed: serde_json::Value = serde_json::from_str(&run(&world, "config list --json").stdout).unwrap();
+    assert_eq!(listed[0]["key"], "effortLevel", "{listed}");
+}

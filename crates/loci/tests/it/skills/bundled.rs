@@ -128,3 +128,13 @@ async fn switch_takes_them_away_and_own_ones_take_their_place() {
         assert!(run("/init").contains("CLAUDE.md"), "a command stays one");
     }
 }
+
+/// Where prompts cannot be scheduled, a command that schedules says so, and the model is not asked in vain.
+#[tokio::test]
+async fn loop_is_not_there_where_nothing_can_be_scheduled() {
+    let world = World::new([Step::text("one")]).await;
+    let run = print(["/loop 5m look"]).env("CLAUDE_CODE_DISABLE_CRON", "1");
+    let output = world.run(&run);
+    assert!(output.stdout.contains("CLAUDE_CODE_DISABLE_CRON"), "{output:?}");
+    assert_eq!(world.requests().len(), 0);
+}

@@ -147,3 +147,29 @@ async fn reload_says_what_came_changed_and_went() {
     session.finish();
     assert!(said.ends_with(" skills; new: comes; changed: stays; gone: goes"), "{said}");
 }
+
+/// Typed and by the model: both count, in the file that other programs keep such figures in, and for the next session.
+#[tokio::test]
+async fn uses_of_skills_are_kept_and_decide_whose_descriptions_stay() {
+    let done = || Step::text("done");
+    let world = World::new([use_skill("tidy"), done(), done(), done(), done()]).await;
+    for name in ["ship", "tidy", "wash"] {
+        skill(&world, name, &format!("---\ndescription: Does {name}.\n---\nText of {name}."));
+    }
+    let state = || -> Value {
+        serde_json::from_str(&world.home.read(world.home.home().join(".claude.json"))).unwrap()
+    };
+    assert_fine(&world.print(["go"]));
+    assert_fine(&world.print(["/wash now"]));
+    let kept = state()["skillUsage"].clone();
+    assert_eq!((&kept["tidy"]["usageCount"], &kept["wash"]["usageCount"]), (&json!(1), &json!(1)), "{kept}");
+    assert!(kept["wash"]["lastUsedAt"].as_i64() >= kept["tidy"]["lastUsedAt"].as_i64(), "{kept}");
+    assert_eq!(kept["ship"], Value::Null);
+    // Names take 21 characters, a description and what stands before it 12.
+    let run = print(["hello", "--no-session-persistence"]);
+    assert_fine(&world.run(&run.env("SLASH_COMMAND_TOOL_CHAR_BUDGET", "34")));
+    let told = body(&world);
+    assert!(told.contains("- ship\\n- tidy\\n- wash: Does wash."), "the one that was used last: {told}");
+    assert_fine(&world.print(["/ship it", "--no-session-persistence"]));
+    assert_eq!(state()["skillUsage"], kept, "a run that keeps nothing keeps no figures either");
+}
