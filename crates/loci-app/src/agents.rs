@@ -14,7 +14,7 @@ use loci_core::skill::SkillRegistry;
 use loci_engine::{AgentPoller, AgentsConfig, SessionConfig, agent_listing, main_agent_memory};
 use loci_stdx::{Env, Store};
 use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_agents};
-use loci_tools::{DISABLE_BACKGROUND, Toolbox, agent_tool, foreground_agent_tool};
+use loci_tools::{DISABLE_BACKGROUND, Toolbox, agent_tool, background_agent_tool, foreground_agent_tool};
 use serde_json::{Map, Value};
 
 use crate::options::{ModelOptions, RunOptions, TextSource};
@@ -314,6 +314,7 @@ fn offer_agents(toolbox: &mut Toolbox, config: &AgentsConfig, book: &Rulebook) {
     let listing = agent_listing(&registry, config.spawnable.as_deref(), config.can_fork, book);
     match listing.is_empty() {
         true => toolbox.retain(|tool| tool.name != "Agent"),
+        false if config.can_background && config.can_fork => toolbox.replace(background_agent_tool(&listing)),
         false if config.can_background => toolbox.replace(agent_tool(&listing)),
         false => toolbox.replace(foreground_agent_tool(&listing)),
     }

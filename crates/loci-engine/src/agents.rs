@@ -13,6 +13,7 @@
 //! 3. Every agent that began ends once in the table, whatever stops it, and its end is told once.
 
 mod conversation;
+mod fork_origin;
 mod host;
 mod listing;
 mod live;
@@ -47,6 +48,7 @@ use crate::file_history::FileHistoryRecorder;
 use crate::skills::use_skill::TurnGrants;
 
 pub(crate) use conversation::{fork_messages, forked_results};
+pub(crate) use fork_origin::open_calls;
 pub(crate) use listing::agent_changes;
 pub use listing::agent_listing;
 pub use live::AgentAtWork;
@@ -55,7 +57,7 @@ pub(crate) use memory::admit as admit_memory;
 pub use memory::main_agent_memory;
 pub(crate) use notification::take_news;
 pub use notification::task_summary;
-pub(crate) use plan::new_agent_id;
+pub(crate) use plan::{PERSON_CALL, new_agent_id};
 pub(crate) use servers::server_prefixes;
 pub use servers::{AgentServersMaker, MadeServers};
 use slots::Slots;
@@ -135,6 +137,8 @@ pub(crate) struct SkillSpawn {
 pub(crate) struct ForkStart {
     pub(crate) point: ForkPoint,
     pub(crate) results: Vec<Block>,
+    /// What opens the conversation, where the fork is one that goes on: it may have to be read from the transcript.
+    pub(crate) opening: Option<Block>,
 }
 
 impl AgentService {

@@ -37,6 +37,7 @@ use crate::initialize::ClientHook;
 use crate::local_command::LocalCommands;
 use crate::mcp::McpConfig;
 use crate::plan::PlanConfig;
+use crate::session::MemoryWatch;
 use crate::skills::SessionSkills;
 use crate::slash_command::CommandRegistry;
 use crate::turn::StructuredAnswerRule;
@@ -146,6 +147,8 @@ pub struct SessionConfig {
     pub tmp: SessionTmp,
     /// How long a session may wait for a prompt before hooks hear of it.
     pub idle_notice: Duration,
+    /// When commands in the background make room for others; without it they do not.
+    pub memory_watch: Option<MemoryWatch>,
     /// When the process started, on the clock's monotonic scale.
     pub started: Duration,
     /// Where the credentials come from, for people.
@@ -514,7 +517,7 @@ pub struct AgentsConfig {
     pub max_concurrent: usize,
     /// How deep agents may send out agents.
     pub max_depth: u32,
-    /// Whether a conversation can be forked.
+    /// Whether a conversation can be forked by its model. Then all agents work in the background.
     pub can_fork: bool,
     /// Whether agents work in the background where a call does not say.
     pub is_background: bool,

@@ -106,7 +106,7 @@ pub use renewal::{
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
-pub use session::{Session, SessionEnd, SessionHandle, ToolService};
+pub use session::{MemoryWatch, Session, SessionEnd, SessionHandle, ToolService};
 pub use skills::{SessionSkills, SkillFollower, SkillUsageLog};
 pub use slash_command::{
     CommandAction, CommandCall, CommandRegistry, CommandScope, CommandSource, CommandTiming, SlashCommand,

@@ -13,8 +13,16 @@ use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent}
 use memchr::memmem::Finder;
 use serde_json::Value;
 
+use crate::agents::PERSON_CALL;
+
 static STARTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"backgroundTaskId\""));
 static LAUNCHED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"async_launched\""));
+static BY_PERSON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("<local-command-stdout>Agent a"));
+
+/// What a person is told of an agent that they sent out, behind its id; what the transcript says, too.
+pub(crate) const WORKS_ON_IT: &str = "works on it in the background";
+/// What a person is told of an agent that goes on with their message, behind its id.
+pub(crate) const GOES_ON: &str = "goes on with it, in the background";
 
 const OPENING: &str =
     "<task-notification>\nNot running any more, because they ended with the session that started them:";
@@ -25,6 +33,7 @@ const MOST_LETTERS: usize = 8_000;
 /// Work that nobody saw end.
 struct Lost {
     id: String,
+    /// What it was to do; only its meta file knows of one that a person sent out.
     what: String,
     is_agent: bool,
 }
@@ -43,14 +52,22 @@ pub(crate) fn notice(path: &[Arc<Entry>], agents: impl FnOnce() -> Vec<AgentFile
         let file = files.iter().find(|file| file.meta.tool_use_id.as_deref() == Some(call.id.as_str()));
         lost.extend(file.map(|file| Lost {
             id: file.id.to_string(),
-            what: format!("agent ({}): {}", file.meta.agent_type, file.meta.description),
+            what: agent_label(file),
             is_agent: true,
         }));
+    }
+    for agent in lost.iter_mut().filter(|it| it.what.is_empty()) {
+        let file = files.iter().find(|file| file.id.as_str() == agent.id);
+        agent.what = file.map_or_else(|| "agent".to_owned(), agent_label);
     }
     let lines: Vec<String> = lost.iter().map(|lost| lost_task_text(lost, &files)).collect();
     let has_commands = lost.iter().any(|it| !it.is_agent);
     let commands = if has_commands { "\nWhat commands wrote is in their output files." } else { "" };
     (!lines.is_empty()).then(|| format!("{OPENING}\n{}{commands}\n</task-notification>", lines.join("\n")))
+}
+
+fn agent_label(file: &AgentFile) -> String {
+    format!("agent ({}): {}", file.meta.agent_type, file.meta.description)
 }
 
 fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
@@ -67,17 +84,29 @@ fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
             let said = sanitize_result(loci_stdx::truncate_chars(&said, MOST_LETTERS));
             format!("{head}. It had answered; what it returned is data:\n<result>{said}</result>")
         }
-        (AgentProgressEnd::CutOff, _) if file.is_some_and(is_side_task) => format!("{head}. It was cut off."),
+        (AgentProgressEnd::CutOff, _) if file.is_some_and(has_no_origin) => {
+            format!("{head}. It was cut off.")
+        }
         (AgentProgressEnd::CutOff, _) => {
             format!("{head}. It was cut off; SendMessage with its id lets it go on.")
         }
     }
 }
 
-/// Tells whether a person sent a fork out: no response of the conversation says where it went on from.
-fn is_side_task(file: &AgentFile) -> bool {
+/// Tells whether nothing says where a fork went on from: a person sent it out, and its meta file is of an earlier version.
+fn has_no_origin(file: &AgentFile) -> bool {
     file.meta.agent_type == FORK
-        && file.meta.tool_use_id.as_deref().is_none_or(|id| id.starts_with("person_"))
+        && file.meta.forked_from.is_none()
+        && file.meta.tool_use_id.as_deref().is_none_or(|id| id.starts_with(PERSON_CALL))
+}
+
+/// Returns the agent that a person sent out, or let go on, where an entry is what they were told of it.
+fn begun_by_person(entry: &Entry) -> Option<String> {
+    let content: String =
+        entry.fields().read("content").filter(|_| entry.head().kind == EntryKind::System)?;
+    let (id, rest) = content.strip_prefix("<local-command-stdout>Agent ")?.split_once(' ')?;
+    let is_told = rest.starts_with(WORKS_ON_IT) || rest.starts_with(GOES_ON);
+    (is_told && id.bytes().all(|byte| byte.is_ascii_alphanumeric())).then(|| id.to_owned())
 }
 
 /// Returns the calls that send an agent out and have no result.
@@ -105,7 +134,7 @@ fn running(path: &[Arc<Entry>]) -> Vec<Lost> {
     let is_first = |entry: &Arc<Entry>| {
         let is_boundary = entry.is_compact_boundary() && !CompactionCarryover::tasks_at(entry).is_empty();
         let line = entry.line().as_bytes();
-        is_boundary || STARTED.find(line).is_some() || LAUNCHED.find(line).is_some()
+        is_boundary || [&STARTED, &LAUNCHED, &BY_PERSON].iter().any(|word| word.find(line).is_some())
     };
     let Some(first) = path.iter().position(is_first) else { return Vec::new() };
     let mut running: Vec<Lost> = Vec::new();
@@ -128,6 +157,9 @@ fn running(path: &[Arc<Entry>]) -> Vec<Lost> {
             }
             let is_told = |id: &str| ended(&result) == Some(id) || is_notice_of(entry, id);
             running.retain(|lost| !is_told(&lost.id));
+        } else if let Some(id) = begun_by_person(entry) {
+            running.retain(|lost| lost.id != id);
+            running.push(Lost { id, what: String::new(), is_agent: true });
         } else if entry.head().kind == EntryKind::Attachment {
             running.retain(|lost| !is_news_of(entry, &lost.id));
         }
@@ -278,6 +310,30 @@ mod tests {
         let said = notice(&entries(&lines), Vec::new).unwrap();
         assert!(said.contains("\n- a2: agent (x): look. Nothing of it is left.\n"), "{said}");
         assert!(!said.contains("a1") && !said.contains("a3") && !said.contains("commands wrote"), "{said}");
+    }
+
+    #[test]
+    fn agent_that_a_person_sent_out_is_told_unless_its_end_was() {
+        let told = |id: &str, text: &str| {
+            json!({"type": "system", "subtype": "local_command", "uuid": format!("c{id}"),
+                "content": format!("<local-command-stdout>Agent {id} {text}</local-command-stdout>")})
+        };
+        let ended = |id: &str| {
+            json!({"type": "user", "uuid": format!("n{id}"), "origin": {"kind": "task-notification"}, "message":
+                {"role": "user", "content": format!("<task-notification>\n<task-id>{id}</task-id>\n<status>completed</status></task-notification>")}})
+        };
+        let works = format!("{WORKS_ON_IT}, with all that was said here");
+        let (a1, a2) = (told("a1", &works), told("a2", &works));
+        for (lines, expected) in [
+            (vec![a1.clone(), a2, ended("a1")], Some("a2")),
+            (vec![a1.clone(), ended("a1"), told("a1", GOES_ON)], Some("a1")),
+            (vec![a1, ended("a1")], None),
+            (vec![told("a1", "is unknown")], None),
+        ] {
+            let said = notice(&entries(&lines), Vec::new);
+            let line = said.as_deref().and_then(|it| it.lines().nth(2)).map(str::to_owned);
+            assert_eq!(line, expected.map(|id| format!("- {id}: agent. Nothing of it is left.")));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::app_state::AppState;
 use loci_core::entry::Entry;
+use loci_core::ids::AgentId;
 use loci_core::permission::Mode;
 use loci_core::slug_words::{is_slug, slug_words};
 use loci_core::tool::PathEffect;
@@ -103,6 +104,12 @@ impl PlanService {
         Some(PathEffect { requested, real })
     }
 
+    /// Returns the file that an agent makes a plan of its own in, beside the session's.
+    pub(crate) fn agent_file(&self, agent: &AgentId) -> io::Result<PathBuf> {
+        loci_stdx::create_private_dir_all(&self.config.dir)?;
+        Ok(self.config.dir.join(format!("agent-{agent}.md")))
+    }
+
     /// Begins to plan; returns what the model is told.
     pub(crate) fn begin(&self) -> io::Result<Value> {
         let reminder = self.reminder("full")?;
@@ -191,6 +198,21 @@ impl PlanService {
     fn path(&self, slug: &str) -> PathBuf {
         self.config.dir.join(format!("{slug}.md"))
     }
+}
+
+/// Returns what an agent that makes a plan is told of it.
+pub(crate) fn agent_reminder(file: &Path, can_exit: bool, is_known: bool) -> Value {
+    let mut reminder = json!({
+        "type": "plan_mode",
+        "reminderType": if is_known { "sparse" } else { "full" },
+        "isSubAgent": true,
+        "planFilePath": file.display().to_string(),
+        "planExists": file.exists(),
+    });
+    if !can_exit {
+        reminder["canExit"] = Value::from(false);
+    }
+    reminder
 }
 
 /// Returns the plan for those who lost sight of it.

@@ -137,6 +137,13 @@ impl Recorder {
         self.stamp.git_branch = branch;
     }
 
+    /// Notes where later entries of an agent say that it works.
+    pub(crate) fn set_cwd(&mut self, cwd: &Path) {
+        if Path::new(&self.stamp.cwd) != cwd {
+            self.stamp.cwd = cwd.display().to_string();
+        }
+    }
+
     /// Records that the session works elsewhere from now on: in a worktree, or no longer.
     pub(crate) fn moved(&mut self, cwd: &Path, worktree: Value) {
         self.stamp.cwd = cwd.display().to_string();
@@ -157,12 +164,21 @@ impl Recorder {
         let deferred = self.deferred.take()?;
         self.prompt = deferred.prompt.clone().unwrap_or_else(|| PromptId::new(deferred.source.as_str()));
         self.calls.insert(deferred.call.id.clone(), deferred.source.clone());
-        let inherited = std::mem::take(&mut self.inherited);
-        if !inherited.is_empty() {
-            let fork: Vec<Arc<Entry>> = self.metadata(&Metadata::Mode).into_iter().chain(inherited).collect();
-            self.log(&fork);
-        }
+        self.write_inherited();
         Some(deferred)
+    }
+
+    /// Writes what a fork takes over, which else waits for its first prompt.
+    pub(crate) fn write_inherited(&mut self) {
+        let inherited = std::mem::take(&mut self.inherited);
+        if inherited.is_empty() {
+            return;
+        }
+        let title = self.title.take().map(|title| Metadata::CustomTitle { title });
+        let title = title.and_then(|title| self.metadata(&title));
+        let mode = self.metadata(&Metadata::Mode);
+        let fork: Vec<Arc<Entry>> = mode.into_iter().chain(inherited).chain(title).collect();
+        self.log(&fork);
     }
 
     /// Tells whether an earlier run put a call off.

@@ -7,6 +7,7 @@
 //! what [`RenewalState`] names.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::SessionId;
@@ -62,6 +63,9 @@ pub struct SessionSwitch {
     pub waits_for_end: bool,
 }
 
+/// How long it may take to let go of what a session holds.
+const ABORT_WAIT: Duration = Duration::from_secs(1);
+
 /// Why the session at hand is left.
 enum Leaving {
     /// The prompt asked for a new conversation.
@@ -100,6 +104,9 @@ pub struct SessionRunner {
     tasks: Vec<JoinHandle<SessionEnd>>,
     /// What those that were left still have to say.
     left: Vec<UnboundedReceiver<EngineEvent>>,
+    /// What troubled them, and whether a session failed, as far as their end was waited for.
+    troubles: Vec<String>,
+    has_failed: bool,
     renew: Option<RenewSession>,
     /// Why the session at hand is left, until another begins.
     leaving: Option<Leaving>,
@@ -122,6 +129,8 @@ impl SessionRunner {
             agents: session.agents(),
             tasks: vec![tokio::spawn(session.run())],
             left: Vec::new(),
+            troubles: Vec::new(),
+            has_failed: false,
             renew,
             leaving: None,
             held: Vec::new(),
@@ -197,21 +206,30 @@ impl SessionRunner {
     }
 
     /// Waits for all sessions to end; returns what troubled those that were left, and whether one failed or lost lines
-    /// of its transcript.
-    pub async fn finish(mut self) -> (Vec<String>, bool) {
-        let mut troubles = Vec::new();
-        for events in &mut self.left {
-            while let Some(event) = events.recv().await {
-                if let EngineEvent::Warning(trouble) = event {
-                    troubles.push(trouble);
-                }
+    /// of its transcript. Nothing is lost when this is dropped before it is done; whoever waits no longer calls
+    /// [`SessionRunner::abort`].
+    pub async fn finish(&mut self) -> (Vec<String>, bool) {
+        while let Some(events) = self.left.last_mut() {
+            match events.recv().await {
+                Some(EngineEvent::Warning(trouble)) => self.troubles.push(trouble),
+                Some(_) => {}
+                None => drop(self.left.pop()),
             }
         }
-        let mut has_failed = false;
-        for task in self.tasks {
-            has_failed |= task.await.ok() != Some(SessionEnd::Kept);
+        while let Some(task) = self.tasks.last_mut() {
+            self.has_failed |= task.await.ok() != Some(SessionEnd::Kept);
+            self.tasks.pop();
         }
-        (troubles, has_failed)
+        (std::mem::take(&mut self.troubles), self.has_failed)
+    }
+
+    /// Gives up sessions that do not end. What they run is killed; what they have recorded is in their transcripts.
+    pub async fn abort(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+        for task in std::mem::take(&mut self.tasks) {
+            // One that is stuck in a system call ends with the process.
+            drop(tokio::time::timeout(ABORT_WAIT, task).await);
+        }
     }
 
     /// Asks the session, or the one that will take its place.

@@ -257,6 +257,7 @@ impl Player {
             file_history: None,
             tmp: self.tmp.clone(),
             idle_notice: Duration::MAX,
+            memory_watch: None,
             started: self.env.clock.monotonic(),
             api_key_source: "none".to_owned(),
             plugins: Arc::default(),

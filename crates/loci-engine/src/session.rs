@@ -6,6 +6,7 @@
 mod assembly;
 mod commands;
 mod local_commands;
+mod memory_watch;
 mod rewind;
 mod servers;
 mod side_question;
@@ -24,6 +25,9 @@ use loci_stdx::Store;
 use loci_tools::Host;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
+
+pub use memory_watch::MemoryWatch;
+use memory_watch::memory_short;
 
 use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
@@ -71,6 +75,8 @@ pub struct Session {
     task_wait: TaskWait,
     /// How long nothing is asked before hooks are told that the user is waited for.
     idle_notice: Duration,
+    /// When commands in the background make room for others.
+    memory_watch: Option<MemoryWatch>,
     /// Whether a turn has ended, and whether hooks know that nothing has come since.
     has_answered: bool,
     is_told_idle: bool,
@@ -133,6 +139,11 @@ impl Session {
     /// The name that it has when it begins, of a resumed one the name that it was given.
     pub fn title(&self) -> Option<String> {
         self.conversation.ctx.state.get().session.title.clone()
+    }
+
+    /// Has a fork be on disk before anything is said in it.
+    pub fn keep_fork(&mut self) {
+        self.conversation.recorder.write_inherited();
     }
 
     /// The session's identity, to watch.
@@ -239,6 +250,7 @@ impl Session {
             // A front end with a screen knows better when people are away.
             let has_screen = self.conversation.ctx.identity.get().is_interactive();
             let is_idle = self.has_answered && !self.is_told_idle && !has_screen;
+            let memory_watch = self.watch_on_memory();
             tokio::select! {
                 command = self.commands.recv(), if !self.is_deaf => match command {
                     Some(command) => self.take_command(command),
@@ -250,13 +262,15 @@ impl Session {
                 () = self.conversation.idle() => {}
                 // The table lives as long as the session does.
                 _ = finished.changed() => {}
-                () = sleep_until(deadline) => return None,
+                // Then it is over, unless something came at the last moment.
+                () = sleep_until(deadline) => {}
                 () = servers_changed(&mut self.mcp) => self.sync_servers(),
                 () = prompt_due(schedule.as_deref()), if !self.is_closing => {
                     if let Some(input) = schedule.as_deref().and_then(|it| self.scheduled_prompt(it)) {
                         return Some(input);
                     }
                 }
+                () = memory_short(memory_watch.as_ref(), since) => self.make_room(),
                 () = tokio::time::sleep(self.idle_notice), if is_idle => {
                     self.is_told_idle = true;
                     let message = "loci is waiting for your input".to_owned();
@@ -289,7 +303,15 @@ impl Session {
         let has_agents = running.iter().any(|task| task.agent_type().is_some());
         let wait = if has_agents { self.task_wait.agents } else { Some(self.task_wait.commands) };
         let deadline = wait.map(|wait| since + wait);
-        deadline.is_none_or(|deadline| deadline > Instant::now()).then_some(deadline)
+        let is_over = deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if is_over && has_agents {
+            let waited = wait.unwrap_or_default().as_millis();
+            self.conversation.tell(EngineEvent::Warning(format!(
+                "Agents that still worked {waited} ms after the last answer are stopped \
+                 (CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS); they can go on when the session does"
+            )));
+        }
+        (!is_over).then_some(deadline)
     }
 
     async fn turn(&mut self, input: TurnInput) {

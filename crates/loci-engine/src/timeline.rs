@@ -317,6 +317,7 @@ mod tests {
             stderr: String::new(),
             exit_code: Some(0),
             outcome: "error",
+            objection: None,
         };
         recorder.take(&EngineEvent::HookEnded(ended), at(2_200));
         let result = UserMessage {

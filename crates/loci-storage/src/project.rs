@@ -20,7 +20,7 @@ use crate::layout::{ConfigHome, SessionPlace};
 use crate::sessions::find::{FindError, SessionFiles, places_in, session_files_in, subdirectories_by};
 use crate::sessions::listing::{SessionSummary, dir_of};
 pub use git::{GitSnapshot, git_snapshot, head_branch, working_changes};
-pub use repository::{Repository, find_repository, main_checkout};
+pub use repository::{Repository, checkout_root, find_repository, main_checkout};
 
 /// The part of a long project directory name that does not depend on the hash.
 const SHARED_PREFIX: usize = 200;

@@ -27,8 +27,8 @@ mod task_list;
 mod unsaved;
 
 pub use agent_files::{
-    AgentFile, AgentMeta, AgentProgressEnd, agent_end, agent_log, agent_transcript, find_agent_file,
-    list_agent_files, load_agent, write_agent_meta,
+    AgentFile, AgentMeta, AgentProgressEnd, ForkedFrom, agent_end, agent_log, agent_transcript,
+    find_agent_file, list_agent_files, load_agent, write_agent_meta,
 };
 pub use archive::{
     ArchiveError, ArchiveSweep, ArchivedSession, archive_older, archive_older_observed, archive_session,
@@ -51,5 +51,5 @@ pub use session_file::{
 pub use session_log::{AppendError, LineMirror, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};
 pub use statistics::{Statistics, StatisticsQuery, UsageRow, session_statistics, session_totals};
-pub use task_list::{TaskListDir, TaskListState, copy_tasks, survey_task_lists};
+pub use task_list::{TaskListDir, TaskListState, copy_tasks, is_task_list_name, survey_task_lists};
 pub use unsaved::{UnsavedError, has_unsaved, recover_unsaved};

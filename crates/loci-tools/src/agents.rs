@@ -62,6 +62,8 @@ pub struct LaunchedAgent {
     pub output: PathBuf,
     /// Whether a person moved it there.
     pub is_moved: bool,
+    /// Whether it moved there by itself, because it took long.
+    pub is_late: bool,
 }
 
 /// An agent that has answered.

@@ -89,6 +89,8 @@ struct Task {
     status: watch::Sender<BackgroundStatus>,
     report: Option<TaskReport>,
     stop: CancellationToken,
+    /// Why it is stopped, where nobody asked for that.
+    stop_reason: Option<String>,
     is_background: bool,
     /// How much of the output has been shown to the model.
     n_shown: u64,
@@ -177,6 +179,29 @@ impl BackgroundTasks {
         let is_command = |task: &Task| !matches!(task.about.kind, TaskKind::Agent(_));
         let state = self.shared.state();
         state.tasks.iter().any(|task| is_command(task) && task.is_background && task.is_running())
+    }
+
+    /// Tells whether a command that the conversation started goes on beside it, and is not being stopped.
+    pub fn has_own_commands(&self) -> bool {
+        self.shared.state().tasks.iter().any(|task| self.is_own_command(task))
+    }
+
+    /// Has the commands stop that the conversation started and that go on beside it, for a reason that each of them is
+    /// told to have ended for; returns them.
+    pub fn stop_commands(&self, reason: &str) -> Vec<BackgroundTask> {
+        let stop = |task: &mut Task| {
+            task.stop_reason = Some(reason.to_owned());
+            task.stop.cancel();
+            task.view()
+        };
+        let mut state = self.shared.state();
+        state.tasks.iter_mut().filter(|task| self.is_own_command(task)).map(stop).collect()
+    }
+
+    fn is_own_command(&self, task: &Task) -> bool {
+        let is_command = matches!(task.about.kind, TaskKind::Shell | TaskKind::Monitor);
+        let goes_on = task.is_background && task.is_running() && !task.stop.is_cancelled();
+        is_command && goes_on && task.owner == self.owner
     }
 
     /// Returns one task of the session.
@@ -324,6 +349,7 @@ impl BackgroundTasks {
             status,
             report: None,
             stop: stop.clone(),
+            stop_reason: None,
             is_background,
             n_shown: 0,
         };
@@ -406,6 +432,12 @@ impl TaskHandle {
     /// Tells whether its conversation goes on without waiting for it.
     pub fn is_background(&self) -> bool {
         self.shared.state().find(&self.id).is_some_and(|task| task.is_background)
+    }
+
+    /// Returns why it was stopped.
+    pub(crate) fn stop_reason(&self) -> String {
+        let reason = self.shared.state().find(&self.id).and_then(|task| task.stop_reason.clone());
+        reason.unwrap_or_else(|| "stopped by request".to_owned())
     }
 
     /// Returns the way to tell its conversation what it watches.

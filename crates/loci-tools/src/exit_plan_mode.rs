@@ -9,7 +9,7 @@ use loci_core::tool::{CallEffects, Interaction, ToolAttachment, ToolDescriptor, 
 use loci_stdx::{WriteOptions, write_atomic};
 use serde_json::{Value, json};
 
-use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
+use crate::{Host, PlanView, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The ExitPlanMode tool.
 pub(crate) struct ExitPlanMode {
@@ -71,7 +71,7 @@ impl Tool for ExitPlanMode {
     fn run<'a>(&'a self, call: ToolCall, host: &'a dyn Host) -> ToolFuture<'a> {
         Box::pin(async move {
             let plan = plan_text(&call.input).unwrap_or_default().to_owned();
-            let file = host.plan().file;
+            let PlanView { file, is_agents, .. } = host.plan();
             let before = file.as_deref().and_then(read_plan);
             let was_edited = before.as_deref() != Some(&plan);
             if let (Some(file), true) = (&file, was_edited) {
@@ -84,7 +84,7 @@ impl Tool for ExitPlanMode {
                 }
             }
             let reminder = host.end_plan(&plan);
-            let mut structured = json!({"plan": plan, "isAgent": false});
+            let mut structured = json!({"plan": plan, "isAgent": is_agents});
             if let Some(file) = &file {
                 structured["filePath"] = Value::from(file.display().to_string());
             }
@@ -94,7 +94,7 @@ impl Tool for ExitPlanMode {
             let is_other = was_edited && before.is_some();
             ToolOutcome {
                 attachments: reminder.map(|attachment| ToolAttachment { attachment }).into_iter().collect(),
-                ..ToolOutcome::text(approval_text(&plan, file.as_deref(), is_other), structured)
+                ..ToolOutcome::text(approval_text(&plan, file.as_deref(), is_other, is_agents), structured)
             }
         })
     }
@@ -108,16 +108,18 @@ fn read_plan(file: &Path) -> Option<String> {
     loci_stdx::read_regular_to_string(file).ok().filter(|text| !text.trim().is_empty())
 }
 
-fn approval_text(plan: &str, file: Option<&Path>, was_edited: bool) -> String {
+fn approval_text(plan: &str, file: Option<&Path>, was_edited: bool, is_agents: bool) -> String {
     let place = file.map(|file| format!(" It is kept in {}.", file.display())).unwrap_or_default();
     let how = if was_edited {
         "The user has changed the plan and approved it"
     } else {
         "The user has approved the plan"
     };
-    format!(
-        "{how}. You may begin; put its steps on the task list if there are several.{place}\n\nThe plan:\n{plan}"
-    )
+    let next = match is_agents {
+        false => "You may begin; put its steps on the task list if there are several.",
+        true => "Your part is done: answer with the plan, and carry nothing of it out.",
+    };
+    format!("{how}. {next}{place}\n\nThe plan:\n{plan}")
 }
 
 #[cfg(test)]

@@ -136,6 +136,8 @@ pub struct PlanView {
     pub is_active: bool,
     /// The file that it is made in, once there is one.
     pub file: Option<PathBuf>,
+    /// Whether an agent makes it, which hands it on and does not carry it out.
+    pub is_agents: bool,
 }
 
 /// The working copy that a session is to move into.

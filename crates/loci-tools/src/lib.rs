@@ -41,7 +41,9 @@ mod write;
 #[cfg(test)]
 mod testing;
 
-pub use agents::agent::{agent_outcome, agent_tool, foreground_agent_tool, requested_type};
+pub use agents::agent::{
+    agent_outcome, agent_tool, background_agent_tool, foreground_agent_tool, requested_type,
+};
 pub use agents::{
     AgentHost, AgentReply, AgentRequest, AgentRow, FinishedAgent, KeptWorktree, LaunchedAgent, MAIN,
     MessageReceipt, ToolStats,

@@ -195,7 +195,7 @@ impl Host for TestHost {
 
     fn plan(&self) -> PlanView {
         let is_active = *self.is_planning.lock().unwrap();
-        PlanView { is_active, file: Some(self.env.home.join("plan.md")) }
+        PlanView { is_active, file: Some(self.env.home.join("plan.md")), is_agents: false }
     }
 
     fn begin_plan(&self) -> Result<Value, String> {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use loci_context::PromptParts;
 use loci_core::hooks::{HookConfig, HookEvent};
 use loci_engine::{
-    CommandRegistry, Grants, LoadedHistory, ModelConfig, PlanConfig, SessionConfig, SessionMemory, TurnLimits,
+    CommandRegistry, Grants, LoadedHistory, MemoryWatch, ModelConfig, PlanConfig, SessionConfig,
+    SessionMemory, TurnLimits,
 };
 use loci_llm::RetryPolicy;
 use loci_stdx::{Env, Store};
@@ -103,6 +104,7 @@ pub(super) fn assemble(
         limits: limits(&env, options)?,
         compaction,
         idle_notice: idle_notice(&home, options, &hooks.config),
+        memory_watch: MemoryWatch::from_env(&env),
         hooks: agents.with_hooks(hooks.config, &env.cwd),
         agents: agents.config,
         client_hooks: options.initialize.as_ref().map(|it| it.hooks.clone()).unwrap_or_default(),

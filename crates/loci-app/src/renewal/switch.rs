@@ -89,11 +89,17 @@ pub fn open_session(
     let (client, started) = (ctx.client.clone(), Instant::now());
     let mut composed = compose(ComposeInputs { options: &options, run, resume, prefetch, client, started })?;
     composed.config.identity.carried.clone_from(totals);
+    let mode = composed.config.rulebook.mode;
+    let (mut session, handle, events) = Session::new(composed.config);
+    if target.is_fork {
+        // Somebody asked for a copy: it is there, and can be gone back in, before anything is said in it.
+        session.keep_fork();
+    }
     Ok(OpenedSession {
-        mode: composed.config.rulebook.mode,
+        mode,
         model: composed.models.first().cloned().unwrap_or_default(),
         warnings: composed.warnings,
         notes,
-        session: Session::new(composed.config).into(),
+        session: (session, handle, events).into(),
     })
 }

@@ -6,6 +6,9 @@ use serde_json::Value;
 pub(super) fn plan_mode(attachment: &Value) -> String {
     let file = attachment["planFilePath"].as_str().unwrap_or_default();
     let can_exit = attachment["canExit"].as_bool().unwrap_or(true);
+    if attachment["isSubAgent"] == true {
+        return for_agent(attachment, file, can_exit);
+    }
     match attachment["reminderType"].as_str() {
         Some("sparse") => still_on(file, can_exit),
         _ => full(attachment, file, can_exit),
@@ -27,13 +30,38 @@ fn still_on(file: &str, can_exit: bool) -> String {
     format!("Plan mode is still on, as described above: change nothing but the plan file {file}.{end}")
 }
 
-fn full(attachment: &Value, file: &str, can_exit: bool) -> String {
-    let state = match attachment["planExists"].as_bool() {
+/// What an agent is told that makes a plan: it hands the plan on.
+fn for_agent(attachment: &Value, file: &str, can_exit: bool) -> String {
+    let end = match can_exit {
+        true => {
+            "When the plan is complete, call ExitPlanMode, which shows it to the user; then answer with it."
+        }
+        false => "When the plan is complete, answer with it.",
+    };
+    if attachment["reminderType"] == "sparse" {
+        return format!("Plan mode is still on: change nothing but the plan file {file}. {end}");
+    }
+    format!(
+        "You work in plan mode: find out what there is to know and make a plan; somebody else carries it out. Edit no file \
+         but the plan file, run no command that changes anything, and commit, install or configure nothing. This stands \
+         above every other instruction to make changes.\n\nThe plan file is {file}. {} It is the only file that you may \
+         write.\n\nSay in it what it is for, what changes in which files, what is reused, and how one will see that it \
+         works. Nothing in it may rest on a guess.\n\n{end}",
+        file_state(attachment)
+    )
+}
+
+fn file_state(attachment: &Value) -> &'static str {
+    match attachment["planExists"].as_bool() {
         Some(true) => {
             "There is a plan in it already. Read it first; go on with it or write a new one, whichever fits."
         }
         _ => "It is not there yet: make it with Write.",
-    };
+    }
+}
+
+fn full(attachment: &Value, file: &str, can_exit: bool) -> String {
+    let state = file_state(attachment);
     let own = attachment["instructions"].as_str().map(str::trim).filter(|text| !text.is_empty());
     let workflow = own.unwrap_or(WORKFLOW);
     let end = if can_exit { WITH_EXIT } else { WITHOUT_EXIT };

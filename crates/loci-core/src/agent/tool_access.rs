@@ -4,7 +4,6 @@
 //! that this program does not have included; so they stand here together and not as facts of single tools.
 
 use super::definition::AgentDefinition;
-use crate::permission::Mode;
 
 /// Tools that no agent has: they speak to the user, or steer the main conversation.
 const NEVER: [&str; 9] = [
@@ -82,8 +81,10 @@ pub struct AgentPlace {
     pub is_background: bool,
     /// Whether it may send out agents of its own.
     pub may_spawn: bool,
-    /// The mode of its calls.
-    pub mode: Mode,
+    /// Whether it was sent out to make a plan, which it puts before the user.
+    pub makes_plan: bool,
+    /// Whether it has a worktree of its own, which it does not leave.
+    pub is_apart: bool,
     /// Whether it keeps memories.
     pub has_memory: bool,
 }
@@ -147,10 +148,13 @@ impl<'a> ToolAccess<'a> {
 
 impl AgentPlace {
     fn offers(self, tool: &str) -> bool {
-        let is_never = NEVER.contains(&tool) && !(tool == "ExitPlanMode" && self.mode == Mode::Plan);
+        let is_plan = tool == "ExitPlanMode" && self.makes_plan;
+        let is_never = NEVER.contains(&tool) && !is_plan;
         let is_spawn = tool == "Agent" && !self.may_spawn;
-        let is_kept = !self.is_background || tool.starts_with("mcp__") || IN_BACKGROUND.contains(&tool);
-        !is_never && !is_spawn && is_kept
+        let is_way_out = tool == "ExitWorktree" && self.is_apart;
+        let is_kept =
+            !self.is_background || is_plan || tool.starts_with("mcp__") || IN_BACKGROUND.contains(&tool);
+        !is_never && !is_spawn && !is_way_out && is_kept
     }
 }
 
@@ -196,12 +200,13 @@ mod tests {
     use super::*;
     use crate::agent::{AgentScope, AgentSource, builtin_agents};
 
-    const ALL: [&str; 12] = [
+    const ALL: [&str; 13] = [
         "Agent",
         "AskUserQuestion",
         "Bash",
         "Edit",
         "ExitPlanMode",
+        "ExitWorktree",
         "Read",
         "SendMessage",
         "TaskCreate",
@@ -212,7 +217,13 @@ mod tests {
     ];
 
     fn place() -> AgentPlace {
-        AgentPlace { is_background: false, may_spawn: true, mode: Mode::Default, has_memory: false }
+        AgentPlace {
+            is_background: false,
+            may_spawn: true,
+            makes_plan: false,
+            is_apart: false,
+            has_memory: false,
+        }
     }
 
     fn agent(tools: Option<&[&str]>, disallowed: &[&str]) -> AgentDefinition {
@@ -231,21 +242,28 @@ mod tests {
 
     #[test]
     fn agents_have_the_tools_of_their_definition_and_place() {
-        let everything = "Agent Bash Edit Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query";
+        let everything =
+            "Agent Bash Edit ExitWorktree Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query";
         for (tools, disallowed, place, expected) in [
             (None, &[][..], place(), everything),
             (None, &[], AgentPlace { may_spawn: false, ..place() }, &everything["Agent ".len()..]),
             (
                 None,
                 &[],
-                AgentPlace { mode: Mode::Plan, ..place() },
-                "Agent Bash Edit ExitPlanMode Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query",
+                AgentPlace { makes_plan: true, ..place() },
+                "Agent Bash Edit ExitPlanMode ExitWorktree Read SendMessage TaskCreate Write mcp__db__query mcp__db2__query",
+            ),
+            (
+                None,
+                &[],
+                AgentPlace { makes_plan: true, is_background: true, is_apart: true, ..place() },
+                "Agent Bash Edit ExitPlanMode Read SendMessage Write mcp__db__query mcp__db2__query",
             ),
             (
                 None,
                 &[],
                 AgentPlace { is_background: true, ..place() },
-                "Agent Bash Edit Read SendMessage Write mcp__db__query mcp__db2__query",
+                "Agent Bash Edit ExitWorktree Read SendMessage Write mcp__db__query mcp__db2__query",
             ),
             (
                 Some(&["Read", "Bash(git *)", "mcp__db", "TaskOutput"][..]),
@@ -254,14 +272,22 @@ mod tests {
                 "Bash Read mcp__db__query",
             ),
             (Some(&["mcp__*", "Task"]), &["mcp__db2__*"], place(), "Agent mcp__db__query"),
-            (None, &["mcp__*", "Write", "Agent"], place(), "Bash Edit Read SendMessage TaskCreate"),
+            (
+                None,
+                &["mcp__*", "Write", "Agent"],
+                place(),
+                "Bash Edit ExitWorktree Read SendMessage TaskCreate",
+            ),
             (Some(&["Read"]), &["Write"], AgentPlace { has_memory: true, ..place() }, "Edit Read Write"),
             (Some(&[]), &[], place(), ""),
         ] {
             assert_eq!(has(&agent(tools, disallowed), place), expected, "{tools:?} {disallowed:?} {place:?}");
         }
         let explore = builtin_agents().into_iter().find(|agent| agent.name == "Explore").unwrap();
-        assert_eq!(has(&explore, place()), "Bash Read SendMessage TaskCreate mcp__db__query mcp__db2__query");
+        assert_eq!(
+            has(&explore, place()),
+            "Bash ExitWorktree Read SendMessage TaskCreate mcp__db__query mcp__db2__query"
+        );
     }
 
     #[test]

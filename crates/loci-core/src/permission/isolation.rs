@@ -9,13 +9,13 @@ use super::{Decision, Reason, Rulebook, Verdict};
 use crate::path::{is_inside, normalise};
 use crate::tool::{ASKS_OUTSIDE, CallEffects, CommandEffect, HOLE, PathEffect, Unclear};
 
-/// A worktree, and the checkout that is not to be touched from there.
+/// A worktree, and the checkouts that are not to be touched from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
     /// Where the work is done.
     pub worktree: PathBuf,
-    /// The main checkout.
-    pub main: PathBuf,
+    /// The main checkout, and any other that whoever works apart was sent out from.
+    checkouts: Vec<PathBuf>,
 }
 
 /// Where memories of agents lie in a project; they are shared on purpose.
@@ -25,20 +25,39 @@ impl Isolation {
     /// Returns the isolation of a worktree, wherever it lies; none where it is the checkout itself, or around it.
     pub fn new(worktree: &Path, main: &Path) -> Option<Self> {
         let is_apart = !is_inside(main, worktree);
-        is_apart.then(|| Self { worktree: worktree.to_owned(), main: main.to_owned() })
+        is_apart.then(|| Self { worktree: worktree.to_owned(), checkouts: vec![main.to_owned()] })
+    }
+
+    /// Keeps the work out of another checkout as well, unless that is the worktree itself, or in it.
+    #[must_use]
+    pub fn keeping_out_of(mut self, checkout: &Path) -> Self {
+        if !is_inside(checkout, &self.worktree) && !self.checkouts.iter().any(|it| it == checkout) {
+            self.checkouts.push(checkout.to_owned());
+        }
+        self
+    }
+
+    /// Keeps the work out of all that another worktree is kept out of, and of that one.
+    #[must_use]
+    pub fn within(self, outer: &Self) -> Self {
+        let checkouts = outer.checkouts.iter().chain([&outer.worktree]);
+        checkouts.fold(self, |isolation, checkout| isolation.keeping_out_of(checkout))
     }
 
     /// Returns the isolation of a worktree where loci makes them: `<main>/.claude/worktrees/<name>`.
     pub fn of_worktree(worktree: &Path) -> Option<Self> {
         let dir = worktree.parent().filter(|dir| dir.ends_with(".claude/worktrees"))?;
         let main = dir.parent()?.parent()?;
-        Some(Self { worktree: worktree.to_owned(), main: main.to_owned() })
+        Self::new(worktree, main)
     }
 
-    /// Tells whether a path is in the main checkout. Other worktrees count as part of it.
+    /// Tells whether a path is in one of the checkouts. Other worktrees below them count as part of them.
     fn holds(&self, path: &Path) -> bool {
-        let is_shared = SHARED.iter().any(|dir| is_inside(path, &self.main.join(dir)));
-        is_inside(path, &self.main) && !is_inside(path, &self.worktree) && !is_shared
+        let is_in = |checkout: &PathBuf| {
+            let is_shared = SHARED.iter().any(|dir| is_inside(path, &checkout.join(dir)));
+            is_inside(path, checkout) && !is_shared
+        };
+        !is_inside(path, &self.worktree) && self.checkouts.iter().any(is_in)
     }
 
     fn holds_effect(&self, path: &PathEffect) -> bool {
@@ -237,6 +256,25 @@ mod tests {
         let elsewhere = at("/copies/one").unwrap();
         assert!(elsewhere.holds(Path::new("/p/src/a.rs")) && !elsewhere.holds(Path::new("/copies/one/a.rs")));
         assert_eq!((at("/"), at("/p")), (None, None));
+    }
+
+    #[test]
+    fn worktree_is_kept_out_of_every_checkout_that_it_was_sent_out_from() {
+        let at = |worktree: &str| Isolation::new(Path::new(worktree), Path::new("/p")).unwrap();
+        let alone = at("/p/.claude/worktrees/agent-a");
+        assert!(!alone.holds(Path::new("/copies/one/a.rs")), "a directory like any other");
+        let apart = alone.clone().keeping_out_of(Path::new("/copies/one"));
+        for (path, is_held) in [
+            ("/copies/one/a.rs", true),
+            ("/p/a.rs", true),
+            ("/copies/one/.claude/agent-memory/x/MEMORY.md", false),
+            ("/copies/two/a.rs", false),
+            ("/p/.claude/worktrees/agent-a/a.rs", false),
+        ] {
+            assert_eq!(apart.holds(Path::new(path)), is_held, "{path}");
+        }
+        assert_eq!(alone.clone().within(&at("/copies/one")), apart, "so is one that an agent sends out");
+        assert_eq!(alone.clone().keeping_out_of(&alone.worktree), alone, "its own is its own");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Making an agent's conversation from its plan.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
@@ -7,6 +8,7 @@ use loci_core::agent::{AgentPlace, FORK, ToolAccess, agent_mode, preloaded_skill
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
+use loci_core::permission::Mode;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
 use loci_tools::{BackgroundTasks, MAIN, Tool, Toolbox};
@@ -21,6 +23,7 @@ use crate::conversation::host::{ConversationHost, HostParts, Spill, lock};
 use crate::conversation::{AgentLimits, Conversation, ConversationParts, Helpers, InstructionState, Prelude};
 use crate::event::EventSink;
 use crate::file_history::Checkpoints;
+use crate::plan::agent_reminder;
 use crate::recorder::Recorder;
 use crate::request::RequestBase;
 
@@ -72,6 +75,11 @@ impl AgentService {
         let past_path = past.path.clone();
         let mut recorder = Recorder::new(ctx.env.clone(), self.log(plan), stamp, past);
         recorder.find_lost_tasks(self.dir().as_deref());
+        let can_exit = basis.toolbox.find("ExitPlanMode").is_some();
+        let plan_file = self.plan_file(plan);
+        if let Some(file) = &plan_file {
+            recorder.add_before_prompt(vec![agent_reminder(file, can_exit, !past_path.is_empty())]);
+        }
         if past_path.is_empty() && plan.agent.kind != FORK && basis.toolbox.find("SendMessage").is_some() {
             recorder.add_before_prompt(self.roster(&plan.agent.id).into_iter().collect());
         }
@@ -91,16 +99,16 @@ impl AgentService {
             transcript: None,
             memory: None,
             task_store: Arc::clone(&self.base.task_store),
-            // The plan is the main line's.
+            // The session's plan is the main line's.
             plans: None,
-            worktrees: None,
+            worktrees: Some(Arc::clone(&plan.worktrees)),
             session: ctx.identity.get().id().to_string(),
             env_dir: Arc::clone(&ctx.env_dir),
             tasks,
             agent: Some(plan.agent.clone()),
         });
         let host = host.with_agents(Arc::clone(self)).with_schedule(ctx.schedule.clone());
-        let host = host.with_web(&ctx.web).with_editor(ctx.editor.clone());
+        let host = host.with_web(&ctx.web).with_editor(ctx.editor.clone()).with_agent_plan(plan_file);
         let mut conversation = Conversation::new(ConversationParts {
             host: Arc::new(host),
             agent: Some(plan.agent.clone()),
@@ -128,6 +136,20 @@ impl AgentService {
         Ok(conversation)
     }
 
+    /// Tells whether an agent is sent out to make a plan. Those of a session that plans itself only help with its plan.
+    fn makes_plan(&self, plan: &AgentPlan) -> bool {
+        plan.mode == Some(Mode::Plan) && agent_mode(self.deps.ctx.mode(), plan.mode) == Mode::Plan
+    }
+
+    /// Returns the file of an agent that makes a plan.
+    fn plan_file(&self, plan: &AgentPlan) -> Option<PathBuf> {
+        let file = self.makes_plan(plan).then(|| self.deps.ctx.plans.agent_file(&plan.agent.id))?;
+        file.inspect_err(|error| {
+            self.tell_once(format!("Plan mode has no file to plan in: {error}; see `plansDirectory`"));
+        })
+        .ok()
+    }
+
     /// Returns what an agent is told of those it can speak to by name; nothing where no other agent has one.
     fn roster(&self, own: &AgentId) -> Option<Value> {
         let live = lock(&self.live);
@@ -147,7 +169,8 @@ impl AgentService {
         let place = AgentPlace {
             is_background: false,
             may_spawn: true,
-            mode: self.deps.ctx.mode(),
+            makes_plan: self.makes_plan(plan),
+            is_apart: plan.is_isolated,
             has_memory: false,
         };
         let definition = super::plan::fork_definition();
@@ -243,7 +266,8 @@ impl AgentService {
         let place = AgentPlace {
             is_background: plan.is_background,
             may_spawn: plan.agent.depth < self.settings.max_depth,
-            mode: agent_mode(self.deps.ctx.mode(), plan.mode),
+            makes_plan: self.makes_plan(plan),
+            is_apart: plan.is_isolated,
             has_memory,
         };
         let access = ToolAccess::new(&plan.definition, place).with_servers(server_prefixes(&plan.definition));

@@ -48,7 +48,7 @@ impl ConversationHost {
             context,
             depth: agent.map_or(0, |agent| agent.depth),
             agent: agent.map(|agent| agent.id.clone()),
-            isolation: live.and_then(|live| live.isolation()),
+            isolation: self.isolation(live.and_then(|live| live.isolation())).filter(|_| agent.is_some()),
             place: self.workspace(),
         })
     }
@@ -65,6 +65,7 @@ impl ConversationHost {
             model: plan.model.main.clone(),
             output: output.clone(),
             is_moved: false,
+            is_late: false,
         };
         let about = NewTask {
             id: id.to_string(),
@@ -103,16 +104,16 @@ impl ConversationHost {
         let patience = auto_background(&self.env().vars);
         let moved = async {
             tokio::select! {
-                () = call.to_background.cancelled() => {}
-                () = sleep_for(patience) => {}
+                () = call.to_background.cancelled() => true,
+                () = sleep_for(patience) => false,
             }
         };
         tokio::select! {
             end = &mut done => Ok(AgentReply::Finished(Box::new(end.map_err(|_| lost())?.finished))),
-            () = moved => {
+            is_moved = moved => {
                 task.move_to_background();
                 self.service()?.slots.release(&launched.id);
-                Ok(AgentReply::Launched(LaunchedAgent { is_moved: true, ..launched }))
+                Ok(AgentReply::Launched(LaunchedAgent { is_moved, is_late: !is_moved, ..launched }))
             }
             () = call.cancel.cancelled() => {
                 task.stop.cancel();
@@ -225,7 +226,7 @@ impl AgentHost for ConversationHost {
                 return Err("The budget of this run is spent, so no agent was sent out.".to_owned());
             }
             let env = self.env();
-            let plan = service.plan(&request, self.spawner(&env, &call.id)?)?;
+            let plan = service.plan(&request, self.spawner(&env, &call.id)?).await?;
             let is_background = plan.is_background;
             let started = self.start_agent(plan, &call.id)?;
             match is_background {
@@ -273,7 +274,7 @@ impl AgentHost for ConversationHost {
                 return Err("The budget of this run is spent, so the agent does not go on.".to_owned());
             }
             let env = self.env();
-            let plan = service.plan_resumed(&id, message, self.spawner(&env, &call.id)?)?;
+            let plan = service.plan_resumed(&id, message, self.spawner(&env, &call.id)?).await?;
             let started = self.start_agent(plan, &call.id)?;
             Ok(MessageReceipt::Resumed(started.launched))
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, GENERAL_PURPOSE, agent_mode};
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
-use loci_core::message::{Block, Message};
+use loci_core::message::Block;
 use loci_core::permission::{Isolation, Mode};
 use loci_stdx::Env;
 use loci_storage::sessions::{
@@ -13,14 +13,16 @@ use loci_storage::sessions::{
 };
 use loci_tools::{AgentRequest, DISABLE_BACKGROUND, Workspace, requested_type};
 
-use super::conversation::{fork_messages, forked_results};
 use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
 use crate::config::ModelConfig;
-use crate::conversation::ForkPoint;
 use crate::event::AgentRef;
 use crate::model_name::{available_model, capped_at_opus, is_model_available, resolve_model};
 use crate::skills::use_skill::TurnGrants;
+use crate::worktrees::WorktreeService;
+
+/// What the ids of calls begin with that a person makes.
+pub(crate) const PERSON_CALL: &str = "person_";
 
 /// Everything that makes an agent's run what it is.
 pub(crate) struct AgentPlan {
@@ -47,6 +49,10 @@ pub(crate) struct AgentPlan {
     pub(crate) meta: AgentMeta,
     /// What the skill that it was given changes about its turns.
     pub(crate) grants: TurnGrants,
+    /// The worktrees that it enters and leaves by itself.
+    pub(crate) worktrees: Arc<WorktreeService>,
+    /// Whether it waits for no place: a person sends it out, or it goes on.
+    pub(crate) begins_at_once: bool,
 }
 
 /// What an agent begins with.
@@ -86,7 +92,7 @@ impl AgentService {
         let book = &self.deps.ctx.state.get().permission.rulebook;
         let spawnable = self.settings.spawnable.as_deref().filter(|_| depth == 0);
         if kind == FORK && self.registry.get().find(FORK).is_none() {
-            return match (self.settings.can_fork, is_fork) {
+            return match (self.settings.can_fork && is_offered(FORK, spawnable, book), is_fork) {
                 (true, false) => Ok(()),
                 (true, true) => Err("A fork cannot fork again. Use another type of agent.".to_owned()),
                 (false, _) => Err("Forks are switched off here. Use another type of agent.".to_owned()),
@@ -110,9 +116,9 @@ impl AgentService {
     }
 
     /// Plans what a call of the Agent tool asks for.
-    pub(crate) fn plan(&self, request: &AgentRequest, from: Spawner<'_>) -> Result<AgentPlan, String> {
+    pub(crate) async fn plan(&self, request: &AgentRequest, from: Spawner<'_>) -> Result<AgentPlan, String> {
         if let Some(id) = request.resume.as_deref().filter(|id| !id.is_empty()) {
-            let plan = self.plan_resumed(id, request.prompt.clone(), from)?;
+            let plan = self.plan_resumed(id, request.prompt.clone(), from).await?;
             let is_background = self.is_background(request, &plan.definition);
             return Ok(AgentPlan { is_background, ..plan });
         }
@@ -157,7 +163,6 @@ impl AgentService {
             isolation: from.isolation,
             place: from.place,
             results: fork.as_ref().map(|fork| fork.results.clone()).unwrap_or_default(),
-            beginning: fork.map_or(Beginning::New, |fork| Beginning::Fork(Box::new(fork))),
             meta: AgentMeta {
                 agent_type: agent.kind.clone(),
                 description: agent.description.clone(),
@@ -168,17 +173,21 @@ impl AgentService {
                 permission_mode: request.mode.map(|mode| mode.to_string()),
                 max_turns: request.max_turns,
                 is_isolated,
+                forked_from: fork.as_ref().and_then(|fork| self.forked_from(fork)),
                 ..AgentMeta::default()
             },
+            beginning: fork.map_or(Beginning::New, |fork| Beginning::Fork(Box::new(fork))),
             agent,
             model,
             definition,
             grants: skill.unwrap_or_default().grants,
+            worktrees: Arc::new(self.deps.ctx.worktrees.for_agent(is_isolated)),
+            begins_at_once: from.call.as_str().starts_with(PERSON_CALL),
         })
     }
 
     /// Plans how an agent goes on that has answered, or was cut off, in this run of the session or an earlier one.
-    pub(crate) fn plan_resumed(
+    pub(crate) async fn plan_resumed(
         &self,
         id: &str,
         message: String,
@@ -215,7 +224,10 @@ impl AgentService {
         }
         let is_fork = definition.name == FORK && definition.source.scope == AgentScope::BuiltIn;
         let beginning = match is_fork {
-            true => Beginning::PastFork(Box::new(past), Box::new(fork_origin(&file.meta, &from, id)?)),
+            true => {
+                let origin = self.fork_origin(&file.meta, &from, id).await?;
+                Beginning::PastFork(Box::new(past), Box::new(origin))
+            }
             false => Beginning::Past(Box::new(past)),
         };
         let model = match is_fork {
@@ -251,6 +263,8 @@ impl AgentService {
             agent,
             model,
             grants: TurnGrants::default(),
+            worktrees: Arc::new(self.deps.ctx.worktrees.for_agent(is_isolated)),
+            begins_at_once: true,
         })
     }
 
@@ -259,8 +273,9 @@ impl AgentService {
     }
 
     fn is_background(&self, request: &AgentRequest, definition: &AgentDefinition) -> bool {
-        let can = self.can_work_in_background();
-        can && (definition.is_background || request.run_in_background.unwrap_or(self.settings.is_background))
+        let is_wanted = request.run_in_background.unwrap_or(self.settings.is_background);
+        let has_no_choice = self.settings.can_fork || definition.is_background;
+        self.can_work_in_background() && (has_no_choice || is_wanted)
     }
 
     /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out.
@@ -326,25 +341,6 @@ impl AgentService {
             self.tell_once(format!("The agent `{name}`: {note}"));
         }
     }
-}
-
-/// Finds what a fork went on from in the conversation as it is now: everything up to the response that sent it out.
-fn fork_origin(meta: &AgentMeta, from: &Spawner<'_>, id: &str) -> Result<ForkStart, String> {
-    let gone = || {
-        format!(
-            "The fork `{id}` cannot go on: what it went on from is no longer in this conversation as it was. Send out another"
-        )
-    };
-    let start = from.context.fork.clone().ok_or_else(gone)?;
-    let call = meta.tool_use_id.as_deref().ok_or_else(gone)?;
-    let mut messages = start.point.messages;
-    let sent_out = |message: &Message| {
-        message.content.iter().filter_map(|block| block.tool_use()).any(|it| it.id.as_str() == call)
-    };
-    let at = messages.iter().position(sent_out).ok_or_else(gone)?;
-    messages.truncate(at + 1);
-    let (messages, calls) = fork_messages(messages).ok_or_else(gone)?;
-    Ok(ForkStart { point: ForkPoint { messages, ..start.point }, results: forked_results(&calls) })
 }
 
 /// The definition of a fork: whatever the conversation is.

@@ -15,7 +15,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::AgentPlan;
+use super::slots::Slots;
 use super::work::total_tokens;
+use super::worktree::AgentWorktree;
 use super::{AgentService, AgentWork, LiveAgent};
 use crate::conversation::{Conversation, TurnInput};
 use crate::event::TurnReport;
@@ -68,7 +70,8 @@ impl AgentRun {
     async fn work(mut self) -> AgentEnd {
         let service = Arc::clone(&self.service);
         let stop = self.task.stop.clone();
-        let slot = service.slots.acquire(&self.plan.agent.id, self.waited_for_by.take(), &stop).await;
+        let (id, at_once) = (self.plan.agent.id.clone(), self.plan.begins_at_once);
+        let slot = service.slots.acquire(&id, self.waited_for_by.take(), at_once, &stop).await;
         if slot.is_none() {
             return self.not_begun(BackgroundStatus::Killed("stopped before it began".to_owned()));
         }
@@ -79,6 +82,12 @@ impl AgentRun {
                 Err(why) => return self.not_begun(BackgroundStatus::Broken(why)),
             },
         };
+        if let Some(path) = self.plan.meta.entered_worktree.clone() {
+            let worktrees = Arc::clone(&self.plan.worktrees);
+            if let Err(why) = worktrees.reenter(&mut self.plan.place, path).await {
+                return self.not_begun(BackgroundStatus::Broken(format!("its worktree is gone: {why}")));
+            }
+        }
         let (tasks, live) = (std::mem::take(&mut self.tasks), Arc::clone(&self.live));
         live.set_isolation(self.plan.isolation.clone());
         let work = AgentWork::new(
@@ -96,6 +105,7 @@ impl AgentRun {
                 if let Some(worktree) = worktree {
                     service.settle_worktree(worktree).await;
                 }
+                service.settle_entered(&self.plan).await;
                 return self.not_begun(BackgroundStatus::Broken(why));
             }
         };
@@ -106,7 +116,7 @@ impl AgentRun {
             prompt: self.plan.prompt.clone(),
             results: std::mem::take(&mut self.plan.results),
         };
-        let report = drive(&mut conversation, first, &live, &stop).await;
+        let report = drive(&mut conversation, first, &service.slots, &live, &stop).await;
         let left = match self.leaves_commands(&report) {
             true => conversation.host.tasks().hand_over_commands(),
             false => Vec::new(),
@@ -115,22 +125,37 @@ impl AgentRun {
         servers.end().await;
         conversation.recorder.close();
         conversation.tell_warnings();
-        let is_apart = worktree.is_some();
-        let kept = match worktree {
-            None => None,
-            Some(worktree) => service.settle_worktree(worktree).await,
-        };
-        if let (true, Some(dir)) = (is_apart, service.dir()) {
-            self.plan.meta.worktree_path = kept.as_ref().map(|kept| kept.path.clone());
-            self.plan.meta.worktree_branch = kept.as_ref().map(|kept| kept.branch.clone());
-            if let Err(error) = write_agent_meta(&dir, &self.plan.agent.id, &self.plan.meta) {
-                service.tell_once(format!("What is known of an agent could not be saved: {error}"));
-            }
-        }
+        let kept = self.settle(worktree).await;
         tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, "agent ended");
         let mut end = self.ended(&conversation, &report, kept);
         end.finished.text += &left_running(&left);
         end
+    }
+
+    /// Ends its stay in worktrees: its own, or one that it has entered; returns one that is kept.
+    async fn settle(&mut self, worktree: Option<AgentWorktree>) -> Option<KeptWorktree> {
+        let service = Arc::clone(&self.service);
+        let had_entered = self.plan.meta.entered_worktree.is_some() || self.plan.worktrees.is_inside();
+        let entered = service.settle_entered(&self.plan).await;
+        let Some(worktree) = worktree else {
+            self.plan.meta.entered_worktree = entered.as_ref().map(|kept| kept.path.clone());
+            if had_entered || entered.is_some() {
+                self.write_meta();
+            }
+            return entered;
+        };
+        let kept = service.settle_worktree(worktree).await;
+        self.plan.meta.worktree_path = kept.as_ref().map(|kept| kept.path.clone());
+        self.plan.meta.worktree_branch = kept.as_ref().map(|kept| kept.branch.clone());
+        self.write_meta();
+        kept
+    }
+
+    fn write_meta(&self) {
+        let Some(dir) = self.service.dir() else { return };
+        if let Err(error) = write_agent_meta(&dir, &self.plan.agent.id, &self.plan.meta) {
+            self.service.tell_once(format!("What is known of an agent could not be saved: {error}"));
+        }
     }
 
     /// Tells whether what the agent started in the background goes on without it: where it worked there itself, came to
@@ -138,7 +163,8 @@ impl AgentRun {
     fn leaves_commands(&self, report: &TurnReport) -> bool {
         let is_done =
             matches!(report.outcome, Outcome::Completed | Outcome::MaxTurns(_) | Outcome::Structured(_));
-        is_done && self.task.is_background() && !self.plan.is_isolated
+        let is_apart = self.plan.is_isolated || self.plan.worktrees.is_inside();
+        is_done && self.task.is_background() && !is_apart
     }
 
     fn ended(
@@ -271,6 +297,7 @@ fn result_text(text: &str, failure: Option<&str>, worktree: Option<&KeptWorktree
 async fn drive(
     conversation: &mut Conversation,
     first: TurnInput,
+    slots: &Slots,
     live: &LiveAgent,
     stop: &CancellationToken,
 ) -> TurnReport {
@@ -289,12 +316,15 @@ async fn drive(
         } else if tasks.has_news() {
             report = conversation.run_turn(TurnInput::TaskNews, stop).await;
         } else if tasks.running().iter().any(|task| matches!(task.kind, TaskKind::Agent(_))) {
-            tokio::select! {
-                // The table lives as long as the conversation does.
-                _ = finished.changed() => {}
-                () = live.news.notified() => {}
-                () = stop.cancelled() => {}
-            }
+            let something = async {
+                tokio::select! {
+                    // The table lives as long as the conversation does.
+                    _ = finished.changed() => {}
+                    () = live.news.notified() => {}
+                    () = stop.cancelled() => {}
+                }
+            };
+            slots.resting(&live.id, something).await;
         } else if live.close() {
             return report;
         }

@@ -2,7 +2,9 @@
 //!
 //! No more than a number of agents work at once; the others wait their turn, first come, first served. An agent that
 //! waits for one it has sent out itself does not work, so it takes no place: were it otherwise, agents that wait for each
-//! other's places would wait for ever. When its last one is done it goes on at once, whoever has taken its place.
+//! other's places would wait for ever. The same holds for one that has nothing left to do until those in the background
+//! are done. When its last one is done it goes on at once, whoever has taken its place. What a person asks for, and an
+//! agent that goes on, begin at once as well, however many work.
 
 use std::collections::VecDeque;
 
@@ -14,6 +16,8 @@ pub(crate) struct Scheduler {
     limit: usize,
     started: Vec<Job>,
     waiting: VecDeque<Job>,
+    /// Those that have nothing to do until others in the background are done.
+    resting: Vec<AgentId>,
 }
 
 /// An agent, and the one that does nothing until it is done.
@@ -25,7 +29,7 @@ struct Job {
 
 impl Scheduler {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), started: Vec::new(), waiting: VecDeque::new() }
+        Self { limit: limit.max(1), started: Vec::new(), waiting: VecDeque::new(), resting: Vec::new() }
     }
 
     /// Takes an agent that wants to work; `waited_for_by` is the agent that waits for it, where one does. Returns those
@@ -33,6 +37,25 @@ impl Scheduler {
     pub(crate) fn request(&mut self, id: AgentId, waited_for_by: Option<AgentId>) -> Vec<AgentId> {
         self.waiting.push_back(Job { id, waited_for_by });
         self.start()
+    }
+
+    /// Takes an agent that begins at once, however many work.
+    pub(crate) fn admit(&mut self, id: AgentId, waited_for_by: Option<AgentId>) -> Vec<AgentId> {
+        self.started.push(Job { id: id.clone(), waited_for_by });
+        std::iter::once(id).chain(self.start()).collect()
+    }
+
+    /// An agent has nothing to do until others in the background are done. Returns those that begin now.
+    pub(crate) fn rest(&mut self, id: &AgentId) -> Vec<AgentId> {
+        if self.has_started(id) && !self.resting.contains(id) {
+            self.resting.push(id.clone());
+        }
+        self.start()
+    }
+
+    /// It goes on, at once.
+    pub(crate) fn wake(&mut self, id: &AgentId) {
+        self.resting.retain(|resting| resting != id);
     }
 
     /// An agent is no longer waited for: it went to the background, or whoever waited was stopped.
@@ -47,6 +70,7 @@ impl Scheduler {
     pub(crate) fn end(&mut self, id: &AgentId) -> Vec<AgentId> {
         self.started.retain(|job| job.id != *id);
         self.waiting.retain(|job| job.id != *id);
+        self.wake(id);
         self.start()
     }
 
@@ -61,7 +85,8 @@ impl Scheduler {
     }
 
     fn is_waiting_for_others(&self, id: &AgentId) -> bool {
-        self.started.iter().chain(&self.waiting).any(|job| job.waited_for_by.as_ref() == Some(id))
+        self.resting.contains(id)
+            || self.started.iter().chain(&self.waiting).any(|job| job.waited_for_by.as_ref() == Some(id))
     }
 
     fn start(&mut self) -> Vec<AgentId> {
@@ -109,6 +134,21 @@ mod tests {
         assert_eq!(scheduler.end(&id(1)), [id(4)]);
     }
 
+    #[test]
+    fn agents_that_rest_take_no_place_and_some_begin_whatever_the_number() {
+        let mut scheduler = Scheduler::new(1);
+        assert_eq!(scheduler.request(id(1), None), [id(1)]);
+        assert_eq!(scheduler.request(id(2), None), [], "in the background, sent out by the first");
+        assert_eq!(scheduler.rest(&id(1)), [id(2)], "which has nothing else to do");
+        assert_eq!(scheduler.request(id(3), None), []);
+        scheduler.wake(&id(1));
+        assert_eq!(scheduler.end(&id(2)), [], "it goes on in the place of the other");
+        assert_eq!(scheduler.admit(id(4), None), [id(4)], "a person's does not wait");
+        assert_eq!(scheduler.end(&id(1)), [], "and counts");
+        assert_eq!(scheduler.end(&id(4)), [id(3)]);
+        assert_eq!(scheduler.rest(&id(9)), [], "nobody");
+    }
+
     /// A small generator, so that the histories are the same each time.
     struct Dice(u64);
 
@@ -140,7 +180,8 @@ mod tests {
                 let pick = |dice: &mut Dice, from: &[AgentId]| {
                     from.get(dice.roll(from.len().max(1) as u64) as usize).cloned()
                 };
-                let (what, started) = match dice.roll(5) {
+                let resting = scheduler.resting.clone();
+                let (what, started) = match dice.roll(7) {
                     0 => ("comes", {
                         next += 1;
                         scheduler.request(id(next), None)
@@ -158,6 +199,17 @@ mod tests {
                     },
                     3 => match pick(&mut dice, &all.iter().map(|job| job.id.clone()).collect::<Vec<_>>()) {
                         Some(moved) => ("released", scheduler.release(&moved)),
+                        None => continue,
+                    },
+                    4 => match pick(&mut dice, &working) {
+                        Some(rests) => ("rests", scheduler.rest(&rests)),
+                        None => continue,
+                    },
+                    5 => match pick(&mut dice, &resting) {
+                        Some(wakes) => ("wakes", {
+                            scheduler.wake(&wakes);
+                            Vec::new()
+                        }),
                         None => continue,
                     },
                     _ => match pick(&mut dice, &working) {
@@ -188,7 +240,10 @@ mod tests {
                     .find(|id| !scheduler.is_waiting_for_others(id));
                 match working {
                     Some(done) => begun.extend(scheduler.end(&done)),
-                    None => break,
+                    None => match scheduler.resting.first().cloned() {
+                        Some(wakes) => scheduler.wake(&wakes),
+                        None => break,
+                    },
                 }
             }
             assert!(

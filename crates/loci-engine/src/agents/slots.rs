@@ -28,17 +28,21 @@ impl Slots {
         Self { scheduler: Mutex::new(Scheduler::new(limit)), changed: watch::Sender::default() }
     }
 
-    /// Waits for a place; nothing, when it is stopped before.
+    /// Waits for a place, unless `begins_at_once`; nothing, when it is stopped before.
     pub(crate) async fn acquire(
         &self,
         id: &AgentId,
         waited_for_by: Option<AgentId>,
+        begins_at_once: bool,
         stop: &CancellationToken,
     ) -> Option<Slot<'_>> {
         // From here on the place is given back, however this ends.
         let slot = Slot { slots: self, id: id.clone() };
         let mut changed = self.changed.subscribe();
-        self.change(|scheduler| scheduler.request(id.clone(), waited_for_by));
+        self.change(|scheduler| match begins_at_once {
+            true => scheduler.admit(id.clone(), waited_for_by),
+            false => scheduler.request(id.clone(), waited_for_by),
+        });
         while !lock(&self.scheduler).has_started(id) {
             tokio::select! {
                 // The sender lives as long as we do.
@@ -52,6 +56,13 @@ impl Slots {
     /// Nobody waits for an agent any more.
     pub(crate) fn release(&self, id: &AgentId) {
         self.change(|scheduler| scheduler.release(id));
+    }
+
+    /// Gives the place of an agent to others for as long as it only waits for those that it sent out.
+    pub(crate) async fn resting(&self, id: &AgentId, wait: impl Future<Output = ()>) {
+        self.change(|scheduler| scheduler.rest(id));
+        wait.await;
+        lock(&self.scheduler).wake(id);
     }
 
     fn change(&self, change: impl FnOnce(&mut Scheduler) -> Vec<AgentId>) {

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_core::hooks::EventInput;
+use loci_core::ids::AgentId;
 use loci_core::permission::Isolation;
-use loci_storage::project::main_checkout;
+use loci_storage::project::{checkout_root, main_checkout};
+use loci_storage::sessions::{AgentMeta, find_agent_file, write_agent_meta};
 use loci_storage::worktree::{
     AGENT_WORKTREE_PREFIX, Worktree, hold_worktree, open_worktree, release_worktree, remove_worktree,
     worktree_changes,
@@ -61,9 +63,43 @@ impl AgentService {
         let main = main
             .or_else(|| main_checkout(&worktree.moment.cwd))
             .unwrap_or_else(|| worktree.moment.cwd.clone());
-        plan.isolation = Isolation::new(&path, &main);
+        plan.isolation = self.isolation_of(plan, &path, &main, &worktree.moment.cwd);
         plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
         Ok(worktree)
+    }
+
+    /// Returns what keeps an agent apart that is sent out from `cwd`: from the main checkout, from the one around that
+    /// directory, and from all that whoever sends it out is kept apart from.
+    fn isolation_of(&self, plan: &AgentPlan, path: &Path, main: &Path, cwd: &Path) -> Option<Isolation> {
+        let mut isolation = Isolation::new(path, main)?;
+        if let Some(checkout) = checkout_root(cwd) {
+            isolation = isolation.keeping_out_of(&checkout);
+        }
+        let outer = plan.isolation.clone().or_else(|| self.deps.ctx.worktrees.isolation());
+        Some(match outer {
+            Some(outer) => isolation.within(&outer),
+            None => isolation,
+        })
+    }
+
+    /// Has the files of an agent say which worktree it has entered by itself, if any.
+    pub(crate) fn note_entered(&self, agent: &AgentId, path: Option<PathBuf>) {
+        let Some(dir) = self.dir() else { return };
+        let Some(file) = find_agent_file(&dir, agent.as_str()) else { return };
+        if file.meta.entered_worktree != path {
+            let meta = AgentMeta { entered_worktree: path, ..file.meta };
+            if let Err(error) = write_agent_meta(&dir, agent, &meta) {
+                self.tell_once(format!("What is known of an agent could not be saved: {error}"));
+            }
+        }
+    }
+
+    /// Ends the stay of an agent in a worktree that it has entered by itself; returns one that is kept.
+    pub(super) async fn settle_entered(&self, plan: &AgentPlan) -> Option<KeptWorktree> {
+        let cwd = plan.place.cwd.clone();
+        let moment = HookMoment { cwd, agent: Some(plan.agent.clone()), ..HookMoment::default() };
+        let kept = plan.worktrees.settle(moment).await?;
+        Some(KeptWorktree { path: kept.path, branch: kept.branch.unwrap_or_default() })
     }
 
     /// Opens the copy that an agent had before.

@@ -14,15 +14,18 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Conversation;
-use crate::agents::{ForkStart, SpawnContext};
+use crate::agents::{ForkStart, PERSON_CALL, SpawnContext, forked_results, open_calls};
 use crate::event::EngineEvent;
+use crate::lost_tasks::{GOES_ON, WORKS_ON_IT};
 
 /// The most letters of a task that name its agent.
 const MOST_LETTERS: usize = 60;
 
 impl Conversation {
     /// Hands a message of the person to an agent; what becomes of it is told by an event.
-    pub(crate) fn message_agent(&self, request: String, agent: String, text: String) {
+    pub(crate) fn message_agent(&mut self, request: String, agent: String, text: String) {
+        // A fork goes on from all that the conversation sends, before its first turn as well.
+        self.make_opening();
         let sending = self.send_to_agent(agent, text);
         let events = self.ctx.events.clone();
         tokio::spawn(async move {
@@ -48,7 +51,7 @@ impl Conversation {
                 MessageReceipt::Queued { id } => format!("Agent {id} hears it before its next step"),
                 MessageReceipt::ToMain => "The conversation hears it before its next step".to_owned(),
                 MessageReceipt::Resumed(agent) => {
-                    format!("Agent {} goes on with it, in the background", agent.id)
+                    format!("Agent {} {GOES_ON}", agent.id)
                 }
             })
         }
@@ -61,7 +64,8 @@ impl Conversation {
     ) -> impl Future<Output = Result<String, String>> + Send + use<> {
         let point = self.fork_point(None);
         let has_messages = !point.messages.is_empty();
-        let fork = Some(ForkStart { point, results: Vec::new() });
+        let results = forked_results(&open_calls(&point.messages));
+        let fork = Some(ForkStart { point, results, opening: None });
         let context = SpawnContext { fork, ..self.plain_spawn_context() };
         let (host, call) = (Arc::clone(&self.host), self.person_call(context));
         async move {
@@ -77,10 +81,9 @@ impl Conversation {
                 ..AgentRequest::default()
             };
             match AgentHost::run(host.as_ref(), request, &call).await? {
-                AgentReply::Launched(agent) => Ok(format!(
-                    "Agent {} works on it in the background, with all that was said here",
-                    agent.id
-                )),
+                AgentReply::Launched(agent) => {
+                    Ok(format!("Agent {} {WORKS_ON_IT}, with all that was said here", agent.id))
+                }
                 AgentReply::Finished(agent) => Ok(agent.text),
             }
         }
@@ -88,7 +91,7 @@ impl Conversation {
 
     /// Makes a call in the person's name.
     fn person_call(&self, context: SpawnContext) -> ToolCall {
-        let id = ToolUseId::new(format!("person_{}", self.env.random.uuid_v4().simple()));
+        let id = ToolUseId::new(format!("{PERSON_CALL}{}", self.env.random.uuid_v4().simple()));
         self.host.put_spawn_context(&id, context);
         ToolCall {
             id,

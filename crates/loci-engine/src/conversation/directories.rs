@@ -15,8 +15,13 @@ impl Conversation {
         self.tell(EngineEvent::DirectoryAdded { request, outcome });
     }
 
-    /// Returns the directory as the rules have it; the error says why it cannot be added.
-    pub(super) fn check_directory(&self, directory: &Path) -> Result<PathBuf, String> {
+    /// Returns the directory as the rules have it; the error says why it cannot be added. A client may name one within a
+    /// directory of the session: the root of a repository there has skills and instructions of its own.
+    pub(super) fn check_directory(
+        &self,
+        directory: &Path,
+        source: DirectorySource,
+    ) -> Result<PathBuf, String> {
         let shown = directory.display();
         if directory.as_os_str().is_empty() {
             return Err("No directory was named".to_owned());
@@ -30,7 +35,12 @@ impl Conversation {
         }
         let place = self.host.workspace();
         let mut known = std::iter::once(&place.project).chain(&place.extra_dirs);
-        match known.find(|dir| real.starts_with(dir)) {
+        let is_known = |dir: &&PathBuf| match source {
+            DirectorySource::SlashCommand => real.starts_with(dir),
+            DirectorySource::RegisterRepoRoot => real == **dir,
+        };
+        match known.find(is_known) {
+            Some(dir) if real == *dir => Err(format!("`{shown}` is a directory of the session already")),
             Some(dir) => {
                 Err(format!("`{shown}` is within the session's directory `{}` already", dir.display()))
             }

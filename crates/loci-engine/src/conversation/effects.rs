@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::mentions::asks_for_deep_thought;
-use super::{Conversation, ForkPoint, InboxMessage, RunningCall};
+use super::{Conversation, ForkPoint, InboxMessage, Prelude, RunningCall};
 use crate::agents::{ForkStart, SpawnContext, fork_messages, forked_results};
 use crate::calls::{CallLayer, Next};
 use crate::command::Prompt;
@@ -391,7 +391,11 @@ impl Conversation {
 
     /// Returns how the conversation stands, for an agent that a message lets go on.
     pub(super) fn message_context(&self, to: &str) -> SpawnContext {
-        let start = || ForkStart { point: self.fork_point(None), results: Vec::new() };
+        let opening = || match &self.prelude {
+            Prelude::Opening(Some(opening)) => Some(opening.block().clone()),
+            Prelude::Opening(None) | Prelude::Fork { .. } => None,
+        };
+        let start = || ForkStart { point: self.fork_point(None), results: Vec::new(), opening: opening() };
         let fork = self.host.is_fork(to).then(start);
         SpawnContext { fork, ..self.plain_spawn_context() }
     }
@@ -410,7 +414,10 @@ impl Conversation {
     fn fork_start(&self) -> Option<ForkStart> {
         let point = self.fork_point(None);
         let (messages, calls) = fork_messages(point.messages)?;
-        Some(ForkStart { point: ForkPoint { messages, ..point }, results: forked_results(&calls) })
+        let has_calls = |entry: &&Arc<Entry>| entry.blocks().iter().any(|block| block.tool_use().is_some());
+        let leaf = self.recorder.path().iter().rfind(has_calls).and_then(|entry| entry.head().uuid.clone());
+        let results = forked_results(&calls);
+        Some(ForkStart { point: ForkPoint { messages, leaf, ..point }, results, opening: None })
     }
 
     /// Returns what wraps a call: what wraps them all, and hooks where it changes the task list.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::entry::draft::Stamp;
+use loci_core::ids::EntryId;
 use loci_core::message::Message;
 use loci_llm::RetryPolicy;
 use loci_stdx::{WriteOptions, write_atomic};
@@ -35,6 +36,8 @@ pub(crate) struct ForkPoint {
     pub(crate) messages: Vec<Message>,
     /// About how many tokens they are.
     pub(crate) tokens: u64,
+    /// The last entry that they are made from.
+    pub(crate) leaf: Option<EntryId>,
     pub(crate) place: Workspace,
     /// What stands before the messages: shared byte for byte, so that the provider has it cached.
     pub(crate) base: Arc<RequestBase>,

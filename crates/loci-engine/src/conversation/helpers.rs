@@ -189,6 +189,7 @@ impl Conversation {
             model: ModelConfig { main: self.current_model(), ..self.model.clone() },
             tokens: self.tokens().saturating_sub(self.base.tokens()),
             messages,
+            leaf: self.recorder.path().iter().rev().find_map(|entry| entry.head().uuid.clone()),
             place: self.host.workspace(),
             base: Arc::clone(&self.base),
             toolbox: self.toolbox.clone(),

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
 use loci_core::ids::ToolUseId;
+use loci_core::permission::Isolation;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::task_list::Todo;
+use loci_core::tool::PathEffect;
 use loci_sandbox::Sandbox;
 use loci_stdx::{Env, Store};
 use loci_storage::layout::{ConfigHome, SessionTmp};
@@ -59,12 +61,14 @@ pub(crate) struct ConversationHost {
     task_store: Arc<dyn TaskStore>,
     /// What TodoWrite keeps; held to look or to replace it.
     todos: Mutex<Vec<Todo>>,
-    /// The session's working copies, for the main line.
+    /// The working copies that the conversation enters and leaves.
     worktrees: Option<Arc<WorktreeService>>,
     /// How things stand, for hooks that are told of them; held to look or to note it.
     moment: Mutex<HookMoment>,
     /// The session's plan, for the main line.
     plans: Option<Arc<PlanService>>,
+    /// The file of an agent that makes a plan of its own.
+    agent_plan: Option<PathBuf>,
     /// The session, as commands are told it.
     session: String,
     /// Where hooks leave variables for commands, once there are any.
@@ -90,6 +94,9 @@ pub(crate) struct ConversationHost {
     /// The MCP servers whose tools may come.
     servers: OnceLock<McpConfig>,
 }
+
+/// What whoever works beside the conversation by itself is told.
+const STAYS: &str = "This agent stays where it was sent.";
 
 /// Where long results go.
 pub(crate) enum Spill {
@@ -138,6 +145,7 @@ impl ConversationHost {
             task_store: parts.task_store,
             todos: Mutex::default(),
             plans: parts.plans,
+            agent_plan: None,
             worktrees: parts.worktrees,
             moment: Mutex::default(),
             session: parts.session,
@@ -173,6 +181,34 @@ impl ConversationHost {
     /// Lets the editor have its say in files and commands.
     pub(crate) fn with_editor(self, editor: Option<Arc<dyn EditorHost>>) -> Self {
         Self { editor, ..self }
+    }
+
+    /// Lets an agent make a plan in a file of its own.
+    pub(crate) fn with_agent_plan(self, agent_plan: Option<PathBuf>) -> Self {
+        Self { agent_plan, ..self }
+    }
+
+    /// Returns the plan file of an agent as calls are judged by it.
+    pub(crate) fn judged_agent_plan(&self) -> Option<PathEffect> {
+        let requested = self.agent_plan.clone()?;
+        let real = loci_tools::real_path(&requested);
+        Some(PathEffect { requested, real })
+    }
+
+    /// Returns what keeps the conversation apart: the worktree that it has entered, and what kept it apart before that.
+    pub(crate) fn isolation(&self, before: Option<Isolation>) -> Option<Isolation> {
+        let entered = self.worktrees.as_ref().and_then(|worktrees| worktrees.isolation());
+        match (entered, before) {
+            (Some(entered), Some(before)) => Some(entered.within(&before)),
+            (entered, before) => entered.or(before),
+        }
+    }
+
+    /// Has the files of an agent say where it works, so that it goes on there should the process be killed.
+    fn note_agent_place(&self) {
+        if let (Some(agent), Some(service), Some(worktrees)) = (&self.agent, &self.agents, &self.worktrees) {
+            service.note_entered(&agent.id, worktrees.entered_by_agent());
+        }
     }
 
     /// Follows the files of definitions.
@@ -463,23 +499,31 @@ impl Host for ConversationHost {
 
     fn enter_worktree(&self, wish: WorktreeRequest) -> HostFuture<'_, Result<EnteredWorktree, String>> {
         Box::pin(async move {
-            let worktrees = self.worktrees.as_ref().ok_or("An agent stays where it was sent.")?;
-            worktrees.enter(&self.place, wish, self.moment()).await
+            let worktrees = self.worktrees.as_ref().ok_or(STAYS)?;
+            let entered = worktrees.enter(&self.place, wish, self.moment()).await;
+            self.note_agent_place();
+            entered
         })
     }
 
     fn exit_worktree(&self, removes: bool, discards: bool) -> HostFuture<'_, Result<LeftWorktree, String>> {
         Box::pin(async move {
-            let worktrees = self.worktrees.as_ref().ok_or("An agent stays where it was sent.")?;
-            worktrees.exit(&self.place, removes, discards, self.moment()).await
+            let worktrees = self.worktrees.as_ref().ok_or(STAYS)?;
+            let left = worktrees.exit(&self.place, removes, discards, self.moment()).await;
+            self.note_agent_place();
+            left
         })
     }
 
     fn plan(&self) -> PlanView {
+        if let Some(file) = &self.agent_plan {
+            return PlanView { is_active: true, file: Some(file.clone()), is_agents: true };
+        }
         let plans = self.plans.as_ref();
         PlanView {
             is_active: plans.is_some_and(|plans| plans.is_active()),
             file: plans.and_then(|plans| plans.file()),
+            is_agents: false,
         }
     }
 

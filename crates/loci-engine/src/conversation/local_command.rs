@@ -147,7 +147,7 @@ impl Conversation {
         directory: &Path,
         source: DirectorySource,
     ) -> Result<PathBuf, String> {
-        let directory = self.check_directory(directory)?;
+        let directory = self.check_directory(directory, source)?;
         self.try_grant(Update::AddDirectories(vec![directory.clone()], Destination::Session))?;
         self.ctx.hooks.directory_added(directory.clone(), source, self.hook_moment());
         if self.ctx.skills.add_dir(&directory) {

@@ -34,10 +34,18 @@ impl Conversation {
         // Settings that were read anew know nothing of a worktree that was entered.
         let project = self.host.workspace().project;
         book.dirs.iter_mut().take(1).filter(|_| self.is_main()).for_each(|dir| dir.clone_from(&project));
-        // The agent's own worktree, or the one that the session is in.
-        book.isolation = self.agent_limits.isolation.clone().or_else(|| self.ctx.worktrees.isolation());
+        // The worktree that the conversation has entered, the agent's own, or the one that the session is in.
+        let sent_to = self.agent_limits.isolation.clone();
+        book.isolation = self.host.isolation(sent_to.or_else(|| self.ctx.worktrees.isolation()));
+        // Wherever it lies, an agent works in it.
+        if !self.is_main() && book.isolation.is_some() && !book.dirs.contains(&project) {
+            book.dirs.push(project);
+        }
         book.may_bypass = lock(&self.ctx.grants).may_bypass;
-        book.plan_file = self.ctx.plans.judged_file().filter(|_| self.is_main());
+        book.plan_file = match self.is_main() {
+            true => self.ctx.plans.judged_file(),
+            false => self.host.judged_agent_plan(),
+        };
         if let Some(plan) = &book.plan_file {
             book.read_dirs.extend([plan.requested.clone(), plan.real.clone()]);
         }
@@ -216,6 +224,10 @@ impl Conversation {
     /// Returns what would let a call run from now on; for a plan, the mode that its changes are made in.
     fn suggestions(&self, judged: &PermissionCheck) -> Vec<Update> {
         if judged.effects.interaction == Some(Interaction::PlanApproval) {
+            // An agent carries nothing of its plan out.
+            if !self.is_main() {
+                return Vec::new();
+            }
             let mode = match (lock(&self.ctx.grants).may_bypass, self.ctx.classifier.is_some()) {
                 (true, _) => Mode::BypassPermissions,
                 (false, true) => Mode::Auto,

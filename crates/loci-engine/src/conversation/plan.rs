@@ -53,8 +53,11 @@ impl Conversation {
 
     /// Lets later entries and requests know of the worktree that a call has entered or left.
     pub(super) fn follow_place(&mut self) {
+        if self.agent.is_some() {
+            return self.recorder.set_cwd(&self.host.workspace().cwd);
+        }
         let project = self.host.workspace().project;
-        if self.is_main() && project != self.env.cwd {
+        if project != self.env.cwd {
             self.env.cwd.clone_from(&project);
             self.recorder.moved(&project, self.ctx.worktrees.record());
         }

@@ -1,6 +1,6 @@
 //! What is told of hooks that run.
 
-use loci_core::hooks::{HandlerEnd, HookAnswer, HookEvent};
+use loci_core::hooks::{BlockEffect, HandlerEnd, HookAnswer, HookEvent};
 
 /// A hook that is being run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct HookRunEnded {
     pub exit_code: Option<i32>,
     /// `success`, `error` or `cancelled`.
     pub outcome: &'static str,
+    /// What it objected to, where the user would not see it otherwise: the model alone is told, or nobody. What goes wrong
+    /// is an [`EngineEvent::Warning`](super::EngineEvent::Warning), and what a hook refuses says so where it does not happen.
+    pub objection: Option<String>,
 }
 
 /// A hook that still runs.
@@ -73,6 +76,17 @@ impl HookRunEnded {
             _ if answer.error.is_some() => "error",
             _ => "success",
         };
-        Self { run, stdout, stderr, exit_code, outcome }
+        let objection = answer.block.as_ref().filter(|_| is_unseen(run.event)).map(|why| cut(why));
+        Self { run, stdout, stderr, exit_code, outcome, objection }
+    }
+}
+
+/// Tells whether an objection to an event is seen nowhere else. One to a text on its way to the screen would stand between
+/// its lines.
+fn is_unseen(event: HookEvent) -> bool {
+    match event.facts().block {
+        BlockEffect::GoesOn | BlockEffect::ToldModel => true,
+        BlockEffect::Ignored => event != HookEvent::MessageDisplay,
+        BlockEffect::Refuses | BlockEffect::EndsTurn | BlockEffect::ToldUser => false,
     }
 }

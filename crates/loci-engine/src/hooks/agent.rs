@@ -97,6 +97,7 @@ impl HookService {
             model,
             messages: Vec::new(),
             tokens: 0,
+            leaf: None,
             place: host.workspace(),
             base: Arc::new(base),
             toolbox,

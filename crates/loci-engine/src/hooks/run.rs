@@ -229,7 +229,7 @@ impl HookService {
                 Some(text) => service.wake(text),
                 None => lock(&service.inner.late).extend(told),
             }
-            service.tell_user(run.answer.message.into_iter().collect());
+            service.tell_user(run.error_text().into_iter().chain(run.answer.message).collect());
         });
         let end = HandlerEnd::Replied(Value::Null);
         HookRun { entry, end, answer: HookAnswer::default(), taken: Duration::ZERO }

@@ -202,6 +202,7 @@ impl Session {
             commands: config.background.command_wait,
         };
         let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
+        let memory_watch = config.memory_watch.clone();
         let mcp = mcp.map(|mcp| {
             let (requests, main) = (config.client_requests.clone(), config.agents.main.clone());
             McpLink::new(&mcp, &ctx, requests, main, config.limits.max_budget_usd)
@@ -222,6 +223,7 @@ impl Session {
             start_source,
             setup: setup_trigger,
             idle_notice,
+            memory_watch,
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",

@@ -202,6 +202,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         tmp: SessionTmp::below(cwd.join("tmp")),
         home: ConfigHome::from_env(&Env::for_test(cwd.join("home"), cwd)),
         idle_notice: Duration::from_secs(60),
+        memory_watch: None,
         started: Duration::ZERO,
         api_key_source: "none".to_owned(),
         plugins: Arc::default(),

@@ -295,6 +295,53 @@ async fn loop_that_decides_nothing_is_looked_at_once_more_and_then_over() {
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "[]");
 }
 
+/// What `/loop` without a prompt does is read anew for each round: what is scheduled is the command and not what the file
+/// said.
+#[tokio::test]
+async fn loop_without_a_prompt_reads_its_file_anew_for_each_round() {
+    let world = World::new(Vec::new());
+    let file = world.cwd.join(".claude/loop.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "It is a morning.").unwrap();
+    let read = || ("Read", json!({"file_path": file}));
+    let wake = |stop: bool| {
+        ("ScheduleWakeup", json!({"delaySeconds": 60, "reason": "r", "prompt": "/loop", "stop": stop}))
+    };
+    let calls = [Some(read()), Some(wake(false)), None, Some(read()), Some(wake(true)), None];
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&asked);
+    let answer = move |request: &loci_llm::Request| {
+        let mut heard = heard.lock().unwrap();
+        heard.push(serde_json::to_string(&request.messages.last().unwrap().content).unwrap());
+        vec![match calls.get(heard.len() - 1).cloned().flatten() {
+            Some((tool, input)) => {
+                Block::new_tool_use(&ToolUseId::new(format!("toolu_{}", heard.len())), tool, &input)
+            }
+            None => Block::new_text("Done."),
+        }]
+    };
+    let mut config = world.config(&[], false);
+    config.client = Client::scripted(answer, Duration::ZERO);
+    let budget = ListingBudget { chars: 1000, description_chars: 100 };
+    let skills = SkillRegistry::new(loci_core::skill::bundled_skills(), BTreeMap::new());
+    config.skills = Arc::new(SessionSkills::new(skills, None, budget, true));
+    let (session, handle, mut events) = Session::new(config);
+    let engine = tokio::spawn(session.run());
+    handle.send(Command::Prompt(Prompt::text("/loop")));
+    while !matches!(events.recv().await.unwrap(), EngineEvent::TurnEnded(_)) {}
+    std::fs::write(&file, "It is an evening, by now.").unwrap();
+    world.clock.advance(Duration::from_secs(61));
+    while !matches!(events.recv().await.unwrap(), EngineEvent::TurnEnded(_)) {}
+    handle.send(Command::Close);
+    engine.await.unwrap();
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 6, "{asked:?}");
+    for round in [0, 3] {
+        assert!(asked[round].contains("It is read anew each time"), "{}", asked[round]);
+    }
+    assert!(asked[1].contains("It is a morning.") && asked[4].contains("It is an evening"), "{asked:?}");
+}
+
 #[tokio::test]
 async fn loop_that_says_it_is_over_is_over() {
     let stop = json!({"delaySeconds": 60, "reason": "r", "prompt": "", "stop": true});

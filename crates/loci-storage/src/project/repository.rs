@@ -54,6 +54,12 @@ pub fn main_checkout(real_dir: &Path) -> Option<PathBuf> {
     is_known.then(|| main.to_owned())
 }
 
+/// Returns the root of the working tree that a directory lies in, whichever of its repository's that is.
+pub fn checkout_root(real_dir: &Path) -> Option<PathBuf> {
+    let root = real_dir.ancestors().find(|dir| git_dir_of(dir).is_some())?;
+    Some(fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))
+}
+
 /// Returns the git directory of the working tree whose root is `dir`.
 pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     let git = dir.join(".git");

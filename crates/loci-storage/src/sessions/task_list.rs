@@ -35,7 +35,7 @@ pub struct TaskListDir {
 impl TaskListDir {
     /// Names the list of a session, or the one that the environment says it shares.
     pub fn for_session(home: &ConfigHome, id: &SessionId, env: &Env) -> Self {
-        let shared = env.vars.non_empty(LIST_ID).filter(|name| is_plain(name));
+        let shared = env.vars.non_empty(LIST_ID).filter(|name| is_task_list_name(name));
         Self { dir: home.tasks_dir(shared.unwrap_or(id.as_str())) }
     }
 
@@ -177,7 +177,8 @@ fn number(file: &Path) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
 }
 
-fn is_plain(name: &str) -> bool {
+/// Tells whether a list that several sessions share can have a name: it is that of a directory.
+pub fn is_task_list_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

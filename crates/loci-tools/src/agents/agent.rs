@@ -30,10 +30,38 @@ pub fn agent_tool(listing: &str) -> Arc<dyn Tool> {
 pub fn foreground_agent_tool(listing: &str) -> Arc<dyn Tool> {
     let mut agent = Agent::new(listing);
     drop_background(&mut agent.descriptor);
+    agent.replace_choice(None);
     Arc::new(agent)
 }
 
+/// Returns the Agent tool of a session in which every agent works in the background: the model has no choice, and what it
+/// says about that all the same is not minded.
+pub fn background_agent_tool(listing: &str) -> Arc<dyn Tool> {
+    let mut agent = Agent::new(listing);
+    drop_background(&mut agent.descriptor);
+    if let Some(schema) = agent.descriptor.input_schema.as_object_mut() {
+        schema.remove("additionalProperties");
+    }
+    agent.replace_choice(Some(ALWAYS_IN_BACKGROUND));
+    Arc::new(agent)
+}
+
+/// How the line of the description begins that speaks of the choice between foreground and background.
+const CHOICE: &str = "- With `run_in_background`";
+
+/// What stands in its place where there is none.
+const ALWAYS_IN_BACKGROUND: &str = "- Agents work in the background: the call returns at once, and you are told when the \
+    agent is done, with its answer. Go on with something else until then; do not wait for it, ask again and again, or say \
+    what it found before it has answered.";
+
 impl Agent {
+    /// Has the description say something else, or nothing, about the choice between foreground and background.
+    fn replace_choice(&mut self, line: Option<&str>) {
+        let lines = self.descriptor.description.lines();
+        let lines = lines.filter_map(|said| if said.starts_with(CHOICE) { line } else { Some(said) });
+        self.descriptor.description = lines.collect::<Vec<_>>().join("\n");
+    }
+
     pub(crate) fn new(listing: &str) -> Self {
         let mut description = include_str!("agent.md").trim_end().to_owned();
         if !listing.trim().is_empty() {
@@ -235,9 +263,10 @@ fn launched(request: &AgentRequest, agent: &LaunchedAgent) -> ToolOutcome {
 
 /// Tells the model of an agent that works in the background.
 pub(super) fn launch_text(agent: &LaunchedAgent) -> String {
-    let first = match agent.is_moved {
-        true => "The user moved the agent to the background, where it goes on.",
-        false => "Async agent launched successfully.",
+    let first = match (agent.is_moved, agent.is_late) {
+        (true, _) => "The user moved the agent to the background, where it goes on.",
+        (false, true) => "The agent takes long, so it goes on in the background.",
+        (false, false) => "Async agent launched successfully.",
     };
     format!(
         "{first}\nagentId: {} (for SendMessage and TaskStop; nothing the user needs to know)\nThe agent works in the \

@@ -3,7 +3,7 @@
 use loci_core::tool::{ToolContent, ToolOutcome};
 use serde_json::json;
 
-use super::agent::Agent;
+use super::agent::{Agent, agent_tool, background_agent_tool, foreground_agent_tool};
 use super::list_agents::ListAgents;
 use super::send_message::SendMessage;
 use crate::Tool;
@@ -46,4 +46,25 @@ async fn background_agents_can_be_switched_off() {
 fn listing_stands_behind_the_description() {
     let tool = Agent::new("- a: does a\n");
     assert!(tool.descriptor().description.ends_with("for `subagent_type`:\n- a: does a"));
+}
+
+/// Where there is no choice between foreground and background, the model is not offered one.
+#[test]
+fn choice_of_the_background_is_offered_only_where_there_is_one() {
+    for (tool, has_choice, says) in [
+        (agent_tool("- a: x"), true, "With `run_in_background`"),
+        (foreground_agent_tool("- a: x"), false, "as the result of the call"),
+        (background_agent_tool("- a: x"), false, "Agents work in the background"),
+    ] {
+        let descriptor = tool.descriptor();
+        assert_eq!(descriptor.input_schema["properties"]["run_in_background"].is_object(), has_choice);
+        assert_eq!(descriptor.description.contains("run_in_background"), has_choice);
+        assert!(
+            descriptor.description.contains(says) && descriptor.description.ends_with("- a: x"),
+            "{says}"
+        );
+    }
+    let asked = json!({"description": "d", "prompt": "p", "run_in_background": false});
+    let check = crate::InputCheck::new(&background_agent_tool("").descriptor().input_schema);
+    assert!(check.check(&asked).is_ok(), "a word about it is no mistake");
 }

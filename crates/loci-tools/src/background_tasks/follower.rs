@@ -42,7 +42,7 @@ pub(super) async fn follow(
             "it ran longer than a command of an agent may: {} s (CLAUDE_SUBAGENT_BG_SHELL_MAX_MS)",
             limit.unwrap_or_default().as_secs_f64()
         ),
-        End::Cancelled | End::Backgrounded => "stopped by request".to_owned(),
+        End::Cancelled | End::Backgrounded => task.stop_reason(),
         End::TooMuch => format!("it wrote more than {MAX_OUTPUT_BYTES} bytes of output"),
         End::Lost(error) => format!("it was lost: {error}"),
     };

@@ -1,6 +1,7 @@
 //! Where a session stands on the disk, and how a path the model wrote becomes a path.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
 use loci_core::path::{expand_home, is_inside, normalise};
 use loci_core::tool::PathEffect;
@@ -42,27 +43,51 @@ impl Workspace {
     }
 }
 
+/// How many symlinks are followed on the way to one path, as many as the kernel follows.
+const MOST_LINKS: usize = 40;
+
 /// Resolves the symlinks of the longest part of `path` that exists and appends the rest. A dangling symlink
 /// leads to where a write through it would land.
+///
+/// It is written by hand, although `canonicalize` exists: that says nothing about paths that are not there yet, and
+/// asking it for one parent after the other looks at every name as often as there are names behind it.
 pub fn real_path(path: &Path) -> PathBuf {
-    real_path_within(path, 40)
+    if !path.is_absolute() {
+        return path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    }
+    let mut links_left = MOST_LINKS;
+    let mut real = PathBuf::from("/");
+    // Below a name that is not there nothing is looked for.
+    let mut is_missing = false;
+    let mut ahead = names_reversed(path);
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            real.pop();
+            is_missing = false;
+            continue;
+        }
+        real.push(name);
+        if is_missing {
+            continue;
+        }
+        match std::fs::read_link(&real) {
+            Ok(target) if links_left > 0 => {
+                links_left -= 1;
+                let base = if target.is_absolute() { None } else { real.parent() };
+                real = base.unwrap_or(Path::new("/")).to_owned();
+                ahead.extend(names_reversed(&target));
+            }
+            Ok(_) => {}
+            Err(error) => is_missing = error.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+    real
 }
 
-fn real_path_within(path: &Path, hops: usize) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return path.to_path_buf();
-    };
-    let here = real_path_within(parent, hops).join(name);
-    match std::fs::read_link(&here) {
-        Ok(target) if hops > 0 => {
-            let base = here.parent().unwrap_or(Path::new("/"));
-            real_path_within(&normalise(base, &target), hops - 1)
-        }
-        _ => here,
-    }
+/// Returns the names of a path, the first one last; `..` is a name among them.
+fn names_reversed(path: &Path) -> Vec<OsString> {
+    let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+    path.components().rev().filter(is_name).map(|part| part.as_os_str().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -97,5 +122,39 @@ mod tests {
             assert_eq!(place.contains(&path), inside, "{text}");
         }
         assert_eq!(place.resolve("loop").requested, project.join("loop"));
+    }
+
+    #[test]
+    fn real_path_is_the_canonical_one_and_goes_on_where_nothing_is_yet() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/file"), "").unwrap();
+        for (link, target) in [
+            ("a/up", PathBuf::from("../a/b")),
+            ("whole", root.join("a/up")),
+            ("chain", PathBuf::from("whole")),
+            ("nowhere", PathBuf::from("later/../a/./new")),
+            ("first", PathBuf::from("second")),
+            ("second", PathBuf::from("first")),
+            ("through", PathBuf::from("nowhere/deep")),
+        ] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        for existing in ["a", "a/b", "a/file", "a/up", "whole", "chain", "chain/.."] {
+            let path = root.join(existing);
+            assert_eq!(real_path(&path), path.canonicalize().unwrap(), "{existing}");
+        }
+        for (missing, real) in [
+            ("a/new/deeper", "a/new/deeper"),
+            ("chain/new/deeper", "a/b/new/deeper"),
+            ("nowhere", "a/new"),
+            ("through/x", "a/new/deep/x"),
+            ("a/file/below", "a/file/below"),
+        ] {
+            assert_eq!(real_path(&root.join(missing)), root.join(real), "{missing}");
+        }
+        assert!(real_path(&root.join("first/x")).ends_with("x"), "links that lead in a circle end");
+        assert_eq!(real_path(Path::new("/")), Path::new("/"));
     }
 }

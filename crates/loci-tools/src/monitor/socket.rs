@@ -92,7 +92,7 @@ pub(super) async fn listen(
     let status = loop {
         let event = tokio::select! {
             event = socket.next() => event,
-            () = task.stop.cancelled() => break BackgroundStatus::Killed("stopped by request".to_owned()),
+            () = task.stop.cancelled() => break BackgroundStatus::Killed(task.stop_reason()),
             () = &mut over => {
                 lines.tell(vec![TIME_IS_OVER.to_owned()]);
                 break BackgroundStatus::Killed("its time is over".to_owned());

@@ -452,6 +452,7 @@ fn status_of_a_hook_is_seen_while_it_runs() {
         stderr: String::new(),
         exit_code: Some(0),
         outcome: "success",
+        objection: None,
     }));
     assert!(!it.seen().contains("Checking style"), "{}", it.seen());
 }

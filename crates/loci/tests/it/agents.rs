@@ -2,6 +2,7 @@
 
 mod background;
 mod definitions;
+mod entered;
 mod fields;
 mod foreground;
 mod forks;
@@ -13,6 +14,7 @@ mod listed;
 mod main_agent;
 mod messages;
 mod monitor;
+mod plans;
 mod resumed;
 mod rewound;
 mod servers;

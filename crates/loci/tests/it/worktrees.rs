@@ -340,3 +340,27 @@ async fn worktree_of_a_terminal_session_goes_when_nothing_is_new_and_is_asked_ab
         assert!(stays || end.output.stderr.contains("refs/loci/kept/calm-"), "{end:?}");
     }
 }
+
+/// In a directory with several repositories, a worktree of one of them can be entered, with a yes; from there the rest of
+/// the directory is no checkout to be left alone, but the repository is.
+#[tokio::test]
+async fn worktree_of_a_nested_repository_is_entered() {
+    let world = World::new([Step::text("x")]).await;
+    let nested = world.home.project().join("nested");
+    let copy = nested.join(".claude/worktrees/side");
+    std::fs::create_dir_all(&nested).unwrap();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        let git = std::process::Command::new("git").args(identity).args(args).current_dir(&nested).status();
+        assert!(git.unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "a"]);
+    git(&["worktree", "add", "-q", "-b", "side", copy.to_str().unwrap()]);
+    let entering = Step::call("EnterWorktree", json!({"path": copy.display().to_string()}));
+    let outside = write(nested.join("made.txt").to_str().unwrap());
+    let world = world.then([entering, write("made.txt"), outside, Step::text("Done.")]).await;
+    assert_fine(&world.run(&print(["go", "--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1")));
+    assert!(copy.join("made.txt").exists() && !nested.join("made.txt").exists());
+    assert!(refusal(&world).contains("belongs to the main checkout"), "{}", refusal(&world));
+}

@@ -313,6 +313,34 @@ async fn agent_that_takes_long_moves_to_the_background_where_that_was_asked_for(
     assert_fine(&output);
     assert_eq!(output.stdout, "It came.\n");
     assert!(notifications(&world)[0].contains("<result>Late.</result>"), "{:?}", notifications(&world));
+    let told = super::results(&own()[1]);
+    assert!(told.contains("takes long") && !told.contains("The user moved"), "nobody moved it: {told}");
+}
+
+/// One that has nothing to do until those in the background are done holds no place that they wait for.
+#[tokio::test]
+async fn agent_that_waits_for_its_own_in_the_background_leaves_them_its_place() {
+    let inner = Step::call("Agent", in_background("general-purpose", "Inner."));
+    let script = Script::new([Step::call("Agent", agent("general-purpose", "Outer.")), Step::text("ok")])
+        .route([Step::text("The inner one.")], |it| is_agents(it) && !has(it, "Outer."))
+        .route([inner, Step::text("Sent."), Step::text("All is done.")], is_agents);
+    let world = World::new(script).await;
+    assert_fine(&world.run(&watched(["go"]).env("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "1")));
+    let told = super::results(&world.last_request());
+    assert!(told.contains("All is done."), "{told}");
+}
+
+/// A run that has waited long enough says that it stops what still works.
+#[tokio::test]
+async fn agents_that_a_run_no_longer_waits_for_are_named() {
+    let gate = Gate::new();
+    let script =
+        Script::new([Step::call("Agent", in_background("general-purpose", "x")), Step::text("I go on.")])
+            .route([Step::text("never").wait_before_headers(gate.clone())], is_agents);
+    let world = World::new(script).await;
+    let output = world.run(&print(["go"]).env("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "100"));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "I go on.\n"));
+    assert!(output.stderr.contains("100 ms after the last answer are stopped"), "{}", output.stderr);
 }
 
 #[tokio::test]

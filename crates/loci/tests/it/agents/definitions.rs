@@ -231,3 +231,21 @@ async fn only_models_of_the_list_can_be_chosen_for_agents() {
         assert!(output.stderr.contains("may not be used here"), "{asked}: {output:?}");
     }
 }
+
+/// Who brings agents of their own may have no others; a person at a terminal keeps the built-in ones.
+#[tokio::test]
+async fn built_in_agents_stay_at_a_terminal() {
+    let world = World::new([Step::text("Hi.")]).await;
+    let variables = [("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1")];
+    let mut screen = world.start_interface_with(["hello"], &variables, (100, 30));
+    screen.wait_for("Hi.");
+    screen.type_text("/exit\r");
+    assert!(screen.finish().is_cooked);
+    let request = world.last_request();
+    for kind in ["general-purpose", "Explore", "claude-code-guide", "fork"] {
+        assert!(has(&request, &format!("- {kind}: ")), "{kind}");
+    }
+    let headless = World::new([Step::text("Hi.")]).await;
+    assert_fine(&headless.run(&watched(["hello"]).env(variables[0].0, variables[0].1)));
+    assert!(!has(&headless.last_request(), "- general-purpose: "));
+}

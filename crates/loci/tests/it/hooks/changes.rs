@@ -156,17 +156,25 @@ async fn added_directory_is_told_and_can_be_worked_in() {
     };
     assert_eq!(ask("r1", json!(other))["response"]["directory"], json!(other.canonicalize().unwrap()));
     assert!(ask("r2", json!(other))["error"].as_str().unwrap().contains("already"));
+    // The root of a repository within a directory of the session is one, too, but once.
+    let within = world.home.project().join("packages/one");
+    std::fs::create_dir_all(&within).unwrap();
+    let within = within.canonicalize().unwrap();
+    assert_eq!(ask("r5", json!("packages/one"))["response"]["directory"], json!(within));
+    assert!(ask("r6", json!(within))["error"].as_str().unwrap().contains("already"));
+    assert!(ask("r7", json!("."))["error"].as_str().unwrap().contains("already"));
     assert!(ask("r3", json!(other.join("notes.md")))["error"].as_str().unwrap().contains("Not a directory"));
     assert!(ask("r4", json!("/no/such/place"))["error"].as_str().unwrap().contains("cannot be added"));
-    let told = wait_for_kept(&world, 1);
-    assert_eq!(
-        (&told[0]["directory"], &told[0]["source"]),
-        (&json!(other.canonicalize().unwrap()), &json!("register_repo_root"))
-    );
+    let told = wait_for_kept(&world, 2);
+    let mut told: Vec<_> = told.iter().map(|it| (&it["directory"], &it["source"])).collect();
+    told.sort_by_key(|(directory, _)| directory.to_string());
+    let source = json!("register_repo_root");
+    let (other, within) = (json!(other.canonicalize().unwrap()), json!(within));
+    assert_eq!(told, [(&other, &source), (&within, &source)]);
     session.write_json(&user("read it"));
     session.wait_for_json(is_result);
     session.close_stdin();
     session.finish();
     assert!(!world.last_request().tool_results().remove(0).is_error);
-    assert_eq!(kept(&world, "kept.jsonl").len(), 1);
+    assert_eq!(kept(&world, "kept.jsonl").len(), 2);
 }

@@ -98,6 +98,35 @@ async fn terminal_sequence_of_a_hook_reaches_the_terminal_and_one_with_more_in_i
 }
 
 #[tokio::test]
+async fn hook_that_fails_or_objects_is_told_once_at_the_terminal() {
+    // The command itself is named beside what it says.
+    let fails = "printf 'oh %s' dear >&2; exit 1";
+    let objects = "[ -e gone-on ] || { touch gone-on; printf 'not %s' yet >&2; exit 2; }";
+    let failing = |event: &str| json!({event: command("", fails)});
+    let objecting = |event: &str| json!({event: command("", objects)});
+    let beside = json!({"Stop": [{"hooks": [{"type": "command", "async": true, "command": fails}]}]});
+    for (hooks, told) in [
+        (failing("Stop"), "oh dear"),
+        (failing("UserPromptSubmit"), "oh dear"),
+        (failing("PostToolUse"), "oh dear"),
+        (objecting("Stop"), "not yet"),
+        (objecting("PostToolUse"), "not yet"),
+        (beside, "oh dear"),
+    ] {
+        let read = Step::call("Read", json!({"file_path": "README.md"}));
+        let world = World::new([read, Step::text("Done."), Step::text("Done again.")]).await;
+        world.home.write("README.md", "# Hello\n");
+        configure(&world, hooks.clone());
+        let mut screen = world.start_interface(["go"], SIZE);
+        screen.wait_for("Done");
+        screen.wait_for(told);
+        screen.wait_for("tokens");
+        let end = leave(screen);
+        assert_eq!(end.contents.matches(told).count(), 1, "{hooks}: {}", end.contents);
+    }
+}
+
+#[tokio::test]
 async fn display_content_is_what_the_screen_shows() {
     let world = World::new(Step::text("The key is sk-1234.")).await;
     let shown = specific("MessageDisplay", json!({"displayContent": "The key is [redacted]."}));
