@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use loci_stdx::{Signal, kill_group, own_group};
 
+use crate::helper_command::{HelperEnd, HelperShell};
+
 /// How much a program may take.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLimits {
@@ -49,10 +51,41 @@ pub fn run(
 ) -> Result<CommandOutput, CommandFailure> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     own_group(&mut command);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
+    let mut child = command.spawn().map_err(not_started)?;
+    let answer = ask(&mut child, input, limits);
+    let status = end(&mut child);
+    answer.map(|bytes| CommandOutput { bytes, status })
+}
+
+/// The same for a command of a front end, which a sandbox may hold.
+pub(crate) fn run_helper(
+    mut shell: HelperShell,
+    input: &[u8],
+    limits: CommandLimits,
+) -> Result<CommandOutput, CommandFailure> {
+    shell.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut started = shell.start().map_err(not_started)?;
+    let answer = ask(&mut started.child, input, limits);
+    if answer.is_err() {
+        started.stop().stop();
+    }
+    let HelperEnd { status, why_not_run } = started.end();
+    let bytes = answer?;
+    match why_not_run {
+        Some(why) => Err(CommandFailure::Start(std::io::Error::other(why))),
+        None => Ok(CommandOutput { bytes, status }),
+    }
+}
+
+fn not_started(error: std::io::Error) -> CommandFailure {
+    match error.kind() {
         ErrorKind::NotFound => CommandFailure::NotFound,
         _ => CommandFailure::Start(error),
-    })?;
+    }
+}
+
+/// Gives a program its input and waits for all that it prints.
+fn ask(child: &mut Child, input: &[u8], limits: CommandLimits) -> Result<Vec<u8>, CommandFailure> {
     if let Some(mut stdin) = child.stdin.take() {
         // A program that does not read its input may still answer.
         stdin.write_all(input).ok();
@@ -65,10 +98,8 @@ pub fn run(
         // Nobody listens any more once the time is over.
         sender.send(read.map(|read| read.map(|_| bytes))).ok();
     });
-    let answer = receiver.recv_timeout(limits.patience);
-    let status = end(&mut child);
-    match answer {
-        Ok(Some(Ok(bytes))) => Ok(CommandOutput { bytes, status }),
+    match receiver.recv_timeout(limits.patience) {
+        Ok(Some(Ok(bytes))) => Ok(bytes),
         Ok(_) => Err(CommandFailure::Read),
         Err(_) => Err(CommandFailure::TimedOut),
     }

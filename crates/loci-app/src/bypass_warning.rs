@@ -1,4 +1,5 @@
-//! The warning before everything runs unasked: when it is due, and that it was accepted.
+//! The warning before everything runs unasked: when it is due, and that it was accepted. Who may not run so is refused, and
+//! not warned before.
 //!
 //! It is due once a person: who accepts it has it noted in their own settings (`skipDangerousModePermissionPrompt`). No file
 //! that a repository brings says so for them.
@@ -18,9 +19,33 @@ use crate::user_error::UserError;
 /// The key that notes it.
 const ACCEPTED: &str = "skipDangerousModePermissionPrompt";
 
-/// Tells whether a run that everything is allowed to, by its flags or by settings, is to be warned of first.
+/// The key that forbids it.
+const FORBIDDEN: &str = "permissions.disableBypassPermissionsMode";
+
+/// Refuses to root to run everything unasked, now or later, unless a sandbox says it is one.
+pub(crate) fn refuse_root(env: &Env) -> Result<(), UserError> {
+    match loci_stdx::is_root() && !env.vars.is_truthy("IS_SANDBOX") {
+        true => Err(UserError::new("Permissions cannot be bypassed as root")
+            .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away.")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses to root a run whose flags ask for it, before anything else is asked.
+pub(crate) fn refuse_flags_of_root(env: &Env, options: &RunOptions) -> Result<(), UserError> {
+    let asked = &options.permissions;
+    match asked.may_bypass || asked.mode == Some(Mode::BypassPermissions) {
+        true => refuse_root(env),
+        false => Ok(()),
+    }
+}
+
+/// Tells whether a run that everything is allowed to, by its flags or by settings, is to be warned of first. One that will
+/// be refused, or that settings keep from it, is not.
 pub(crate) fn is_warning_due(env: &Env, options: &RunOptions) -> bool {
-    if options.permissions.mode.is_some_and(|mode| mode != Mode::BypassPermissions) {
+    let asked = &options.permissions;
+    let is_other = asked.mode.is_some_and(|mode| mode != Mode::BypassPermissions);
+    if is_other || asked.is_confined || refuse_root(env).is_err() {
         return false;
     }
     let home = ConfigHome::from_env(env);
@@ -29,7 +54,8 @@ pub(crate) fn is_warning_due(env: &Env, options: &RunOptions) -> bool {
     let loaded = load_settings(&places, options.flag_settings.over(given).as_ref());
     let by_settings = loaded.merged.value("permissions.defaultMode").and_then(Value::as_str);
     let is_bypass = options.permissions.mode.is_some() || by_settings == Some("bypassPermissions");
-    is_bypass && loaded.merged.value(ACCEPTED) != Some(&Value::Bool(true))
+    let is_forbidden = loaded.merged.value(FORBIDDEN).is_some_and(Value::is_string);
+    is_bypass && !is_forbidden && loaded.merged.value(ACCEPTED) != Some(&Value::Bool(true))
 }
 
 /// Notes that the warning was accepted, for later runs.
@@ -50,7 +76,9 @@ mod tests {
     #[test]
     fn bypass_warning_is_due_until_the_person_has_accepted_it() {
         let home = TestHome::new();
-        let env = Env::for_test(home.home(), home.project());
+        let mut env = Env::for_test(home.home(), home.project());
+        // Root is warned only where it is not refused.
+        env.vars = [("IS_SANDBOX", "1")].into_iter().collect();
         let with_mode = |mode: Option<Mode>| {
             let mut options = RunOptions::default();
             options.permissions.mode = mode;
@@ -63,6 +91,11 @@ mod tests {
         assert!(!due(Some(Mode::Plan)), "a flag wins over them");
         home.write(".claude/settings.json", r#"{"skipDangerousModePermissionPrompt": true}"#);
         assert!(due(None), "a repository does not accept it for anybody");
+        let forbidden = r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#;
+        home.write(".claude/settings.local.json", forbidden);
+        assert!(!due(Some(Mode::BypassPermissions)), "it is refused");
+        std::fs::remove_file(home.project().join(".claude/settings.local.json")).unwrap();
+        assert!(due(Some(Mode::BypassPermissions)));
         accept_warning(&env).unwrap();
         assert!(!due(None) && !due(Some(Mode::BypassPermissions)));
         let written = std::fs::read_to_string(home.config_home().join("settings.json")).unwrap();

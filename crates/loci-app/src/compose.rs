@@ -27,6 +27,7 @@ use loci_tools::{SKILL_TOOL, real_path};
 use crate::agents::{SessionAgents, add_client_agents};
 use crate::choose_model::{self, ModelSources};
 use crate::commands::PluginReload;
+use crate::gateway_models::start_discovery;
 use crate::ineffective_vars::ineffective_vars;
 use crate::memory::{Memory, open_memory};
 use crate::options::RunOptions;
@@ -114,6 +115,9 @@ pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
     let mut warnings = std::mem::take(&mut resume.warnings);
     let mut provider = provider(options, &run, client);
+    if !provider.is_scripted {
+        start_discovery(options, &run);
+    }
     let mut bounds = session_bounds(options, &mut run, &resume, &provider)?;
     let mut agents = session_agents(options, &run, &mut bounds.access, &mut resume)?;
     let mut model = session_model(options, &run, &resume, &agents, &mut provider, &mut warnings)?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::ReloadPoint;
-use loci_llm::{Auth, AuthFuture, AuthSource, Secret};
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, Secret};
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{StoredLoginError, stored_api_key, stored_login};
@@ -32,6 +32,8 @@ pub(crate) struct Credentials {
     state: Mutex<State>,
     /// Held while the command runs, so that requests at once run it once.
     helper: tokio::sync::Mutex<()>,
+    /// Who hears that the command takes long.
+    announcer: Announcer,
 }
 
 /// Guarded for a few lines at a time, never while waiting.
@@ -85,7 +87,17 @@ impl Credentials {
             waiting: None,
             generation: 0,
         };
-        Self { home: home.clone(), state: Mutex::new(state), helper: tokio::sync::Mutex::default() }
+        Self {
+            home: home.clone(),
+            state: Mutex::new(state),
+            helper: tokio::sync::Mutex::default(),
+            announcer: Announcer::default(),
+        }
+    }
+
+    /// Has somebody hear that the command takes long.
+    pub(crate) fn announced_by(self, announcer: Announcer) -> Self {
+        Self { announcer, ..self }
     }
 
     /// Takes what environment and settings say now, and forgets keys got before. Between prompts a new command
@@ -167,7 +179,7 @@ impl Credentials {
         {
             return Ok(key.secret.clone());
         }
-        let secret = helper::key(command, &configured.env).await?;
+        let secret = helper::key(command, &configured.env, &self.announcer).await?;
         let mut state = self.state();
         if state.generation == generation {
             state.key = Some(Key { secret: secret.clone(), since: configured.env.clock.monotonic() });

@@ -30,7 +30,9 @@ pub fn to_markdown(session: &SessionSummary, parts: &[Part]) -> String {
                 text.push_str(&format!("\n---\n\n*The conversation was {words}.*\n"));
             }
             PartKind::Summary(words) => text.push_str(&format!("\n{}\n", quoted(words))),
-            PartKind::Note(words) => text.push_str(&format!("\n{}\n", quoted(words))),
+            PartKind::Command(words) | PartKind::CommandOutput(words) | PartKind::Note(words) => {
+                text.push_str(&format!("\n{}\n", quoted(words)));
+            }
             PartKind::Failure(words) => text.push_str(&format!("\n**The API failed:** {words}\n")),
         }
     }

@@ -15,6 +15,7 @@ pub use file_index::{FileIndex, IgnoredFiles};
 pub use suggestion_command::suggest;
 
 use crate::child_env::child_env;
+use crate::helper_command::{HelperCommand, HelperSandboxes};
 
 /// How many are offered.
 pub const OFFERED: usize = 15;
@@ -25,15 +26,14 @@ pub enum FileSource {
     /// The files of the project.
     Project(IgnoredFiles),
     /// A command that suggests them (`fileSuggestion`).
-    Command(String),
+    Command(HelperCommand),
 }
 
 impl FileSource {
     /// Reads the settings in force.
     pub fn from_settings(settings: &Value) -> Self {
-        let suggestion = settings.get("fileSuggestion").filter(|it| it["type"] == "command");
-        match suggestion.and_then(|it| it["command"].as_str()) {
-            Some(command) => Self::Command(command.to_owned()),
+        match settings.get("fileSuggestion").and_then(HelperCommand::from_setting) {
+            Some(command) => Self::Command(command),
             None if settings["respectGitignore"] == false => Self::Project(IgnoredFiles::Offered),
             None => Self::Project(IgnoredFiles::LeftOut),
         }
@@ -41,10 +41,16 @@ impl FileSource {
 }
 
 /// Returns the files that fit, the best first; the error says why none can be found. Reads the whole project.
-pub fn suggest_files(env: &Env, cwd: &Path, source: &FileSource, query: &str) -> Result<Vec<String>, String> {
+pub fn suggest_files(
+    env: &Env,
+    sandboxes: &HelperSandboxes,
+    cwd: &Path,
+    source: &FileSource,
+    query: &str,
+) -> Result<Vec<String>, String> {
     match source {
         _ if paths::is_explicit(query) => Ok(paths::list(query, cwd, &env.home, OFFERED)),
-        FileSource::Command(command) => suggest(command, cwd, &child_env(env), query),
+        FileSource::Command(command) => suggest(command, sandboxes, cwd, &child_env(env), query),
         FileSource::Project(ignored) => {
             let index = FileIndex::build(cwd, *ignored);
             Ok(index.search(query, OFFERED).into_iter().map(str::to_owned).collect())

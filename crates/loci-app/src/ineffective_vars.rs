@@ -15,10 +15,6 @@ const SWITCHES: &[(&str, &str)] = &[
         "name the window of the model with CLAUDE_CODE_MAX_CONTEXT_TOKENS",
     ),
     (
-        "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY",
-        "/model does not ask the gateway; name its models with ANTHROPIC_CUSTOM_MODEL_OPTION or `availableModels`",
-    ),
-    (
         "CLAUDE_CODE_ENABLE_BACKGROUND_PLUGIN_REFRESH",
         "plugins are not installed beside a session; see /reload-plugins",
     ),
@@ -66,13 +62,33 @@ type HasForm = fn(&str) -> bool;
 
 /// Variables whose values must have a form, and which; any other value counts as none.
 const FORMS: &[(&str, HasForm, &str)] = &[
-    ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, "a number of milliseconds"),
+    ("BASH_DEFAULT_TIMEOUT_MS", is_number, MILLISECONDS),
+    ("BASH_MAX_OUTPUT_LENGTH", is_number, "a number of characters"),
+    ("BASH_MAX_TIMEOUT_MS", is_number, MILLISECONDS),
+    ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", is_count, MILLISECONDS),
+    ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, MILLISECONDS),
     ("CLAUDE_CODE_EFFORT_LEVEL", is_effort, "one of low, medium, high, xhigh, max and auto"),
+    ("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", is_number, "a number of agents above 0"),
     ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", is_number, "a number of tokens"),
+    ("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", is_number, "a number of levels above 0"),
+    ("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", is_count, MILLISECONDS),
+    ("CLAUDE_CODE_TASK_LIST_ID", is_list_name, "a name of at most 64 letters, digits, `-` and `_`"),
+    ("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS", is_count, MILLISECONDS),
+    ("TASK_MAX_OUTPUT_LENGTH", is_number, "a number of characters"),
 ];
+
+const MILLISECONDS: &str = "a number of milliseconds";
 
 fn is_number(text: &str) -> bool {
     text.parse::<u64>().is_ok_and(|number| number > 0)
+}
+
+fn is_count(text: &str) -> bool {
+    text.parse::<u64>().is_ok()
+}
+
+fn is_list_name(text: &str) -> bool {
+    loci_storage::sessions::is_task_list_name(text)
 }
 
 fn is_effort(text: &str) -> bool {
@@ -123,14 +139,22 @@ mod tests {
             ("CLAUDE_CODE_EFFORT_LEVEL", "hihg"),
             ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32k"),
             ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", "120000"),
+            ("BASH_DEFAULT_TIMEOUT_MS", "2m"),
+            ("BASH_MAX_TIMEOUT_MS", "600000"),
+            ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", "0"),
+            ("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "0"),
+            ("CLAUDE_CODE_TASK_LIST_ID", "../team"),
         ];
         expect![[r#"
             CLAUDE_CODE_ENABLE_TELEMETRY has no effect in loci: nothing is exported; `loci stats` has the figures
             CLAUDE_CODE_SCRIPT_CAPS has no effect in loci: calls of scripts are not counted; deny them with a permission rule
             CLAUDE_CODE_SYNTAX_HIGHLIGHT has no effect in loci: set `syntaxHighlightingDisabled` in the settings
             CLAUDE_CODE_SHELL has no effect in loci: commands run in bash
+            BASH_DEFAULT_TIMEOUT_MS has no effect: `2m` is not a number of milliseconds
             CLAUDE_CODE_EFFORT_LEVEL has no effect: `hihg` is not one of low, medium, high, xhigh, max and auto
-            CLAUDE_CODE_MAX_CONTEXT_TOKENS has no effect: `32k` is not a number of tokens"#]]
+            CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS has no effect: `0` is not a number of agents above 0
+            CLAUDE_CODE_MAX_CONTEXT_TOKENS has no effect: `32k` is not a number of tokens
+            CLAUDE_CODE_TASK_LIST_ID has no effect: `../team` is not a name of at most 64 letters, digits, `-` and `_`"#]]
         .assert_eq(&ineffective_vars(&vars.into_iter().collect()).join("\n"));
         let bash = [("CLAUDE_CODE_SHELL", "/opt/homebrew/bin/bash")];
         assert_eq!(ineffective_vars(&bash.into_iter().collect()), [""; 0]);

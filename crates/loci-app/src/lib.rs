@@ -24,6 +24,8 @@ pub mod doctor;
 pub mod export;
 pub mod file_suggestions;
 mod flag_settings;
+mod gateway_models;
+pub mod helper_command;
 mod ineffective_settings;
 mod ineffective_vars;
 mod managed_policy;

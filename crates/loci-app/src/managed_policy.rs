@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::COMPATIBLE_VERSION;
 use crate::bounded_command::{self, CommandFailure, CommandLimits};
-use crate::child_env::child_env;
+use crate::child_env::helper_env;
 use crate::user_error::UserError;
 
 /// How long the program has where its entry does not say, and the least that an entry may say, in milliseconds.
@@ -61,7 +61,7 @@ pub(crate) fn helper_policy(merged: &MergedSettings, env: &Env) -> Result<Option
     command
         .current_dir(&env.cwd)
         .env_clear()
-        .envs(child_env(env))
+        .envs(helper_env(env))
         .env("CLAUDE_CODE_VERSION", COMPATIBLE_VERSION);
     let output = bounded_command::run(command, &[], limits).map_err(|failure| match failure {
         CommandFailure::NotFound => refused("is not there"),

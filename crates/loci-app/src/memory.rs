@@ -25,11 +25,12 @@ impl Memory {
     /// Lets the session read memories, and write them unless they are reviewed first.
     pub fn admit(&self, rulebook: &mut Rulebook) {
         let spellings = |dir: &Path| [dir.to_owned(), real_path(dir)];
-        rulebook.read_dirs.extend(spellings(&self.place.dir));
-        rulebook.read_dirs.extend(spellings(&self.journal.pending_dir()));
+        let own = spellings(&self.place.dir);
         if !self.is_reviewed {
-            rulebook.memory_dirs.extend(spellings(&self.place.dir));
+            rulebook.memory_dirs.extend(own.clone());
         }
+        rulebook.read_dirs.extend(own);
+        rulebook.read_dirs.extend(spellings(&self.journal.pending_dir()));
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loci_core::stream::{Failure, FailureKind};
-use loci_llm::{Auth, AuthSource, Client, NamedProvider, ProviderConfig, Router, WireProtocol};
+use loci_llm::{Announcer, Auth, AuthSource, Client, NamedProvider, ProviderConfig, Router, WireProtocol};
 use loci_stdx::{Env, Vars};
 use serde_json::{Map, Value, json};
 
@@ -63,11 +63,18 @@ impl ProviderTable {
     }
 
     /// Adds all of them to the first provider.
-    pub(crate) fn router(self: &Arc<Self>, first: Result<Client, Failure>, env: &Env) -> Router {
-        self.entries.keys().fold(Router::new(first), |router, name| {
+    pub(crate) fn router(
+        self: &Arc<Self>,
+        first: Result<Client, Failure>,
+        env: &Env,
+        announcer: &Announcer,
+    ) -> Router {
+        let router = Router::new(first).announced_by(announcer.clone());
+        self.entries.keys().fold(router, |router, name| {
             let (table, env, key) = (Arc::clone(self), env.clone(), name.clone());
+            let announcer = announcer.clone();
             router.with(name, move || match table.entries.get(&key) {
-                Some(entry) => connect(entry, &env),
+                Some(entry) => connect(entry, &env, &announcer),
                 None => Err(Failure::new(FailureKind::NotFound, format!("No provider is called `{key}`"))),
             })
         })
@@ -75,7 +82,7 @@ impl ProviderTable {
 }
 
 /// Puts a provider together; a key that is missing is a failure that names it.
-pub(crate) fn connect(entry: &ProviderEntry, env: &Env) -> Result<Client, Failure> {
+pub(crate) fn connect(entry: &ProviderEntry, env: &Env, announcer: &Announcer) -> Result<Client, Failure> {
     let name = &entry.name;
     if let Some(problem) = &entry.problem {
         return Err(Failure::new(FailureKind::InvalidRequest, problem.clone())
@@ -95,10 +102,14 @@ pub(crate) fn connect(entry: &ProviderEntry, env: &Env) -> Result<Client, Failur
         key_setting: entry.key.describe(name),
     };
     let config = ProviderConfig::named(env, named, &entry.base_url, headers.collect::<Result<_, _>>()?)?;
-    Client::with_auth_source(config, key_source(entry, env)?)
+    Client::with_auth_source(config, key_source(entry, env, announcer)?)
 }
 
-fn key_source(entry: &ProviderEntry, env: &Env) -> Result<Arc<dyn AuthSource>, Failure> {
+fn key_source(
+    entry: &ProviderEntry,
+    env: &Env,
+    announcer: &Announcer,
+) -> Result<Arc<dyn AuthSource>, Failure> {
     let name = &entry.name;
     match &entry.key {
         KeySource::None => Ok(Arc::new(Auth::None)),
@@ -111,7 +122,8 @@ fn key_source(entry: &ProviderEntry, env: &Env) -> Result<Arc<dyn AuthSource>, F
             .with_hint(format!("Set {variable}, or name another variable in `providers.{name}.apiKeyEnv`."))),
         },
         KeySource::Helper(command) => {
-            Ok(Arc::new(HelperKey::new(command.clone(), env.clone(), entry.protocol)))
+            let (command, announcer) = (command.clone(), announcer.clone());
+            Ok(Arc::new(HelperKey::new(command, env.clone(), entry.protocol, announcer)))
         }
     }
 }

@@ -15,6 +15,7 @@ use loci_sandbox::{Level, LevelCheck, Sandbox};
 use loci_settings::{SandboxSettings, Scope, Settings};
 use loci_stdx::Env;
 
+use crate::child_env::is_scrubbed;
 use crate::rules::anchor;
 use crate::user_error::UserError;
 use network::SessionNetwork;
@@ -51,7 +52,7 @@ impl SessionSandbox {
     pub fn new(world: &SandboxWorld<'_>, settings: &Settings) -> Result<Self, UserError> {
         if !settings.sandbox.enabled {
             let notes = loosened(&settings.sandbox).chain(left_unused(&settings.sandbox));
-            return Ok(Self { warnings: notes.collect(), ..Self::default() });
+            return Ok(Self { warnings: notes.chain(scrub_note(world.env)).collect(), ..Self::default() });
         }
         let found = check_level(&settings.sandbox);
         let problem = found.problem().unwrap_or_else(|| "its layers do not work together".to_owned());
@@ -67,6 +68,7 @@ impl SessionSandbox {
                     "Sandbox: settings ask for it and it cannot be had here: {problem}. Commands run without it and are \
                      asked about as usual; see `loci sandbox check`"
                 ));
+                warnings.extend(scrub_note(world.env));
                 return Ok(Self { warnings, ..Self::default() });
             }
             Level::Weak => warnings.push(format!(
@@ -81,6 +83,15 @@ impl SessionSandbox {
         warnings.extend(more);
         Ok(Self { sandbox: Some(Arc::new(sandbox)), rules: Some(rules), warnings })
     }
+}
+
+/// Says what is left open where commands go without credentials and run without a sandbox.
+fn scrub_note(env: &Env) -> Option<String> {
+    is_scrubbed(&env.vars).then(|| {
+        "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB keeps credentials from the environment of commands; without the sandbox \
+         (`sandbox.enabled`) a command can still read what other processes have in theirs"
+            .to_owned()
+    })
 }
 
 /// What is said where two settings contradict each other; the stricter counts.
@@ -103,7 +114,7 @@ pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck
     let network = SessionNetwork::new(world.env, &settings.sandbox.network, &settings.permissions);
     warnings.extend(network.warnings);
     let wanted = &settings.sandbox;
-    let scrubs = world.env.vars.is_truthy("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB");
+    let scrubs = is_scrubbed(&world.env.vars);
     let has_files = !wanted.is_files_disabled || scrubs;
     if wanted.is_files_disabled && scrubs {
         warnings.push(FILES_STAY.to_owned());

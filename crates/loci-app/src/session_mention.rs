@@ -54,7 +54,9 @@ fn shortened(part: Part) -> Option<Part> {
         PartKind::Answer(text) => PartKind::Answer(cut(text)),
         PartKind::Summary(text) => PartKind::Summary(cut(text)),
         PartKind::Compaction(text) => PartKind::Compaction(text),
-        PartKind::Note(text) => PartKind::Note(cut(text)),
+        PartKind::Command(text) | PartKind::CommandOutput(text) | PartKind::Note(text) => {
+            PartKind::Note(cut(text))
+        }
         PartKind::Call(call) => {
             let input = single_line(&call.input.to_string(), MOST_INPUT);
             PartKind::Note(format!("{} {input}", call.name))
@@ -74,6 +76,8 @@ fn first_that_fits(parts: &[Part]) -> usize {
             | PartKind::Thinking(text)
             | PartKind::Compaction(text)
             | PartKind::Summary(text)
+            | PartKind::Command(text)
+            | PartKind::CommandOutput(text)
             | PartKind::Note(text)
             | PartKind::Failure(text) => text.chars().count(),
             PartKind::Call(_) | PartKind::Image { .. } => 0,

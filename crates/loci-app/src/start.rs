@@ -25,10 +25,12 @@ use crate::approvals::{
     UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
     unapproved_key, unapproved_servers,
 };
-use crate::bypass_warning::{accept_warning, is_warning_due};
+use crate::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
+use crate::helper_command::HelperSandboxes;
 use crate::mcp_approvals::ServerDecision;
 use crate::options::{RunOptions, SessionSource};
+use crate::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
 use crate::trace::{TraceOptions, start_trace};
 use crate::trust::{
@@ -141,6 +143,8 @@ pub struct StartedSession {
     pub initial_prompt: Option<String>,
     /// The colour themes of its plugins.
     pub themes: Vec<PluginTheme>,
+    /// Makes the sandboxes that commands of the front end ask for.
+    pub helper_sandboxes: HelperSandboxes,
 }
 
 /// A start under way.
@@ -215,6 +219,9 @@ impl SessionStart {
 
     /// Goes on as far as possible. Blocks: reads settings, files and the past.
     pub fn proceed(&mut self) -> StartStep {
+        if let Err(error) = refuse_flags_of_root(&self.inherited, &self.options) {
+            return StartStep::Failed(error);
+        }
         self.show_tail_of_session();
         match self.next_question() {
             Some(question) => StartStep::Ask(question),
@@ -357,6 +364,7 @@ impl SessionStart {
         }
         let cleanup_period_days = run.settings.cleanup_period_days.filter(|_| self.options.is_persistent);
         let settings = run.in_force.clone();
+        let helper_sandboxes = HelperSandboxes::new(sandbox_maker(&run, resume.place.id().as_str()));
         let client = self.client.clone();
         let started = self.started;
         let composed =
@@ -381,6 +389,7 @@ impl SessionStart {
             home,
             cleanup_period_days,
             settings,
+            helper_sandboxes,
         })))
     }
 }
@@ -405,16 +414,44 @@ mod tests {
         }
     }
 
+    /// Options that ask for everything to run unasked.
+    fn bypassing() -> RunOptions {
+        let mut options = RunOptions { is_interactive: true, ..RunOptions::default() };
+        options.permissions.mode = Some(Mode::BypassPermissions);
+        options.permissions.may_bypass = true;
+        options
+    }
+
+    #[test]
+    fn root_is_refused_to_bypass_permissions_before_anything_is_asked() {
+        if !loci_stdx::is_root() {
+            return;
+        }
+        let refusal = "Permissions cannot be bypassed as root";
+        let home = TestHome::new();
+        let env = Env::for_test(home.home(), home.project());
+        let mut start = SessionStart::new(env.clone(), bypassing(), None, Instant::now());
+        assert!(step(&mut start).starts_with(refusal));
+        home.write_config("settings.json", r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#);
+        let options = RunOptions { is_interactive: true, ..RunOptions::default() };
+        let mut start = SessionStart::new(env, options, None, Instant::now());
+        assert_eq!(step(&mut start), "Trust(TrustQues");
+        start.answer(StartAnswer::Trust).unwrap();
+        assert_ne!(
+            step(&mut start),
+            "Bypass",
+            "settings that ask for it are no reason to warn who is refused"
+        );
+    }
+
     #[test]
     fn start_asks_for_trust_imports_and_bypass_in_turn() {
         let home = TestHome::new();
         home.write("CLAUDE.md", "@~/outside.md");
         home.write_home("outside.md", "x");
-        let env = Env::for_test(home.home(), home.project());
-        let mut options = RunOptions { is_interactive: true, ..RunOptions::default() };
-        options.permissions.mode = Some(Mode::BypassPermissions);
-        options.permissions.may_bypass = true;
-        let mut start = SessionStart::new(env, options, None, Instant::now());
+        let mut env = Env::for_test(home.home(), home.project());
+        env.vars = [("IS_SANDBOX", "1")].into_iter().collect();
+        let mut start = SessionStart::new(env, bypassing(), None, Instant::now());
         for (expected, answer) in [
             ("Trust(TrustQues", StartAnswer::Trust),
             ("ExternalImports", StartAnswer::ExternalImports(true)),

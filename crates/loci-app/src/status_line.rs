@@ -16,9 +16,10 @@ use loci_core::hooks::HookSwitches;
 use loci_core::sandbox_profile::SandboxProfile;
 use loci_settings::{MergedSettings, Role, Scope};
 use loci_stdx::Env;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::child_env::child_env;
+use crate::helper_command::HelperCommand;
 
 pub use input::{StatusViewer, status_input};
 pub use pull_request::PullRequests;
@@ -33,7 +34,7 @@ const COMMANDS: [&str; 3] = ["statusLine", "subagentStatusLine", "fileSuggestion
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusLineConfig {
     /// The command.
-    pub command: String,
+    pub command: HelperCommand,
     /// Spaces before each line.
     pub padding: u16,
     /// After how long it is run again, if nothing else happens.
@@ -45,11 +46,11 @@ pub struct StatusLineConfig {
 impl StatusLineConfig {
     /// Reads the settings in force; none where they name no command.
     pub fn from_settings(settings: &Value) -> Option<Self> {
-        let said = settings.get("statusLine").filter(|it| it["type"] == "command")?;
-        let command = said["command"].as_str().filter(|text| !text.trim().is_empty())?;
+        let said = settings.get("statusLine")?;
+        let command = HelperCommand::from_setting(said)?;
         let refresh = said["refreshInterval"].as_f64().filter(|seconds| *seconds > 0.0);
         Some(Self {
-            command: command.to_owned(),
+            command,
             padding: said["padding"].as_u64().and_then(|n| u16::try_from(n.min(40)).ok()).unwrap_or(0),
             refresh: refresh.map(|seconds| Duration::from_secs_f64(seconds.clamp(1.0, 86_400.0))),
             hides_vim_mode: said["hideVimModeIndicator"] == true,
@@ -65,14 +66,8 @@ pub fn script_vars(env: &Env, columns: u16, lines: u16) -> Vec<(String, String)>
     vars
 }
 
-/// Takes commands out of the settings in force that must not run because hooks are off, or are the administrator's alone, or
-/// because they ask for a sandbox of their own, which they cannot have ([`refused_commands`] says so).
+/// Takes commands out of the settings in force that must not run because hooks are off, or are the administrator's alone.
 pub(crate) fn gate_commands(settings: &mut Value, merged: &MergedSettings) {
-    for key in COMMANDS {
-        if let Some(written) = settings.get_mut(key).filter(|it| !matches!(profile(it), Ok(None))) {
-            *written = json!({"type": REFUSED});
-        }
-    }
     let switches = HookSwitches::new(merged);
     if !switches.is_off && !switches.managed_only {
         return;
@@ -88,38 +83,31 @@ pub(crate) fn gate_commands(settings: &mut Value, merged: &MergedSettings) {
     }
 }
 
-/// What stands in the place of a command that is not run.
-const REFUSED: &str = "refused";
-
-fn profile(written: &Value) -> Result<Option<SandboxProfile>, String> {
-    SandboxProfile::parse(written.get("sandbox"))
-}
-
-/// Says which commands are not run although settings have them: whoever asks for a sandbox is never run without one.
+/// Says which commands are not run although settings have them: whoever asks for a sandbox is never run without one. One
+/// that can be understood and cannot be had here is told of when the command would run.
 pub(crate) fn refused_commands(in_force: &Value) -> Vec<String> {
-    let refused = COMMANDS.iter().filter(|key| in_force[**key]["type"] == REFUSED);
-    refused
-        .map(|key| {
-            format!("Settings: the command of `{key}` is not run: it asks for a sandbox, which only hooks and MCP servers have")
-        })
-        .collect()
+    let problem = |key: &str| SandboxProfile::parse(in_force[key].get("sandbox")).err();
+    let refused = COMMANDS.iter().filter_map(|key| Some((key, problem(key)?)));
+    refused.map(|(key, why)| format!("Settings: the command of `{key}` is not run: {why}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn command_that_asks_for_a_sandbox_is_left_out_and_that_is_said() {
+    fn command_whose_sandbox_cannot_be_understood_is_left_out_and_that_is_said() {
         for (sandbox, runs) in [
-            (json!({"enabled": true}), false),
+            (json!({"enabled": true}), true),
+            (json!({"network": "a.com"}), false),
             (json!("yes"), false),
             (json!({"enabled": false}), true),
             (json!(null), true),
         ] {
             let line = json!({"type": "command", "command": "date", "sandbox": sandbox});
-            let mut settings = json!({"statusLine": line});
-            gate_commands(&mut settings, &MergedSettings::default());
+            let settings = json!({"statusLine": line});
             assert_eq!(StatusLineConfig::from_settings(&settings).is_some(), runs, "{settings}");
             assert_eq!(refused_commands(&settings).len(), usize::from(!runs), "{settings}");
         }

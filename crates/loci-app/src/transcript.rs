@@ -43,7 +43,11 @@ pub enum PartKind {
     Compaction(String),
     /// The summary that stands for what was compacted.
     Summary(String),
-    /// A note of the program: a local command, an interruption.
+    /// A command, as it was typed.
+    Command(String),
+    /// What a command said.
+    CommandOutput(String),
+    /// A note of the program, such as an interruption.
     Note(String),
     /// The API failed.
     Failure(String),
@@ -67,6 +71,8 @@ pub struct CallResult {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
+    /// What it did to a file, where it changed one: the structured result of the tool.
+    pub change: Option<Value>,
 }
 
 /// Tells what happened, in order.
@@ -76,6 +82,14 @@ pub fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
         builder.take(entry);
     }
     builder.parts
+}
+
+/// Returns the structured result of a tool that changed a file.
+fn file_change(entry: &Entry) -> Option<Value> {
+    if !entry.line().contains("\"structuredPatch\"") {
+        return None;
+    }
+    serde_json::from_str(entry.message_parts().tool_use_result?.get()).ok()
 }
 
 /// Returns true for a message that the official SDK shows.
@@ -160,7 +174,11 @@ impl PartBuilder {
 
     fn take_result(&mut self, entry: &Entry, block: &Block) {
         let Some(result) = block.tool_result() else { return };
-        let said = CallResult { text: result_text(&result.content), is_error: result.is_error == Some(true) };
+        let said = CallResult {
+            text: result_text(&result.content),
+            is_error: result.is_error == Some(true),
+            change: file_change(entry),
+        };
         match self.calls.get(result.tool_use_id.as_str()).and_then(|idx| self.parts.get_mut(*idx)) {
             Some(Part { kind: PartKind::Call(call), .. }) => call.result = Some(said),
             Some(_) | None => self.push(entry, PartKind::Note(said.text)),
@@ -191,7 +209,7 @@ impl PartBuilder {
         }
         if entry.head().subtype.as_deref() == Some("local_command") {
             let content: Option<String> = entry.fields().read("content");
-            self.push(entry, PartKind::Note(without_tags(&content.unwrap_or_default())));
+            self.push(entry, note(&content.unwrap_or_default()));
         }
     }
 }
@@ -206,9 +224,32 @@ pub fn is_note(text: &str) -> bool {
 fn user_text(entry: &Entry, text: String) -> PartKind {
     match (entry.head().is_compact_summary, is_note(&text)) {
         (true, _) => PartKind::Summary(text),
-        (false, true) => PartKind::Note(without_tags(&text)),
+        (false, true) => note(&text),
         (false, false) => PartKind::Prompt(text),
     }
+}
+
+/// Tells what the words of the program stand for: a command, what it said, or something else.
+fn note(text: &str) -> PartKind {
+    let outputs = ["local-command-stdout", "local-command-stderr"].map(|tag| within(text, tag));
+    if outputs.iter().any(Option::is_some) {
+        let said: Vec<&str> = outputs.into_iter().flatten().map(str::trim).collect();
+        return PartKind::CommandOutput(said.join("\n").trim().to_owned());
+    }
+    match within(text, "command-name").map(str::trim).filter(|name| !name.is_empty()) {
+        Some(name) => {
+            let slash = if name.starts_with('/') { "" } else { "/" };
+            let arguments = within(text, "command-args").unwrap_or_default();
+            PartKind::Command(format!("{slash}{name} {}", arguments.trim()).trim_end().to_owned())
+        }
+        None => PartKind::Note(without_tags(text)),
+    }
+}
+
+/// Returns what stands between the marks of a name.
+fn within<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+    rest.split_once(&format!("</{tag}>")).map(|(inner, _)| inner)
 }
 
 /// Says how a compaction came about, and how much it saved where that is known.
@@ -306,8 +347,11 @@ mod tests {
         else {
             panic!("{what:?}")
         };
-        assert_eq!(first.result, Some(CallResult { text: "yes".into(), is_error: false }));
-        assert_eq!(second.result, Some(CallResult { text: "no\n[image]".into(), is_error: true }));
+        assert_eq!(first.result, Some(CallResult { text: "yes".into(), is_error: false, change: None }));
+        assert_eq!(
+            second.result,
+            Some(CallResult { text: "no\n[image]".into(), is_error: true, change: None })
+        );
     }
 
     #[test]
@@ -326,7 +370,7 @@ mod tests {
             ),
             (
                 user(json!("<command-name>/x</command-name> <command-args>y</command-args>")),
-                vec![PartKind::Note("/x y".into())],
+                vec![PartKind::Command("/x y".into())],
             ),
             (user(json!("is 1 < 2 > 0 ?")), vec![PartKind::Prompt("is 1 < 2 > 0 ?".into())]),
             (json!({"type": "system", "subtype": "turn_duration"}), vec![]),

@@ -109,6 +109,8 @@ fn window_of_ollama(shown: &Value) -> Option<u64> {
 pub struct ListedModel {
     /// The full name, with the provider's where it has one.
     pub name: String,
+    /// What the server calls it, for people.
+    pub label: Option<String>,
     /// What the server says of it.
     pub facts: ServerFacts,
 }
@@ -146,7 +148,8 @@ fn listed(list: &Value, provider: Option<&str>) -> Vec<ListedModel> {
     let named = models.into_iter().flatten().filter_map(|model| {
         let id = ["id", "name", "model"].iter().find_map(|key| model[*key].as_str())?;
         let name = provider.map_or_else(|| id.to_owned(), |provider| format!("{provider}/{id}"));
-        Some(ListedModel { name, facts: facts_in(model) })
+        let label = model["display_name"].as_str().map(str::to_owned);
+        Some(ListedModel { name, label, facts: facts_in(model) })
     });
     named.collect()
 }

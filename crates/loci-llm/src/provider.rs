@@ -281,7 +281,12 @@ impl Provider {
             headers.insert(name, value.clone());
         }
         let path = if self.named.is_some() { "/models" } else { "/v1/models" };
-        Ok((list_url(self.endpoint.base(), path), headers))
+        let mut url = list_url(self.endpoint.base(), path);
+        if self.named.is_none() {
+            // Otherwise it is the first twenty.
+            url.query_pairs_mut().append_pair("limit", "1000");
+        }
+        Ok((url, headers))
     }
 
     /// Returns the provider's name, if it has one.

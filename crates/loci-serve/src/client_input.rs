@@ -77,6 +77,14 @@ impl ClientInput {
             signal = self.signals.next() => Incoming::Signal(signal),
         }
     }
+
+    /// Waits for the next signal, once lines no longer count.
+    pub(crate) async fn next_signal(&mut self) -> Signal {
+        match self.signal.take() {
+            Some(signal) => signal,
+            None => self.signals.next().await,
+        }
+    }
 }
 
 /// What came in.

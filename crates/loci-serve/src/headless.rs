@@ -232,6 +232,7 @@ impl Headless {
             compaction: CompactionFrames::default(),
             goal: None,
             answers: JoinSet::new(),
+            ending: event_loop::Ending::None,
         };
         let (exit, has_failed) = event_loop.run().await;
         // What was said is written in any case.

@@ -9,6 +9,8 @@ use loci_app::commands::hooks::{self, HookRow};
 use loci_app::commands::permissions::{PermissionReport, RuleRow};
 use loci_app::commands::{SessionCommands, model, short_tokens};
 use loci_app::file_suggestions::{FileSource, suggest_files};
+use loci_app::helper_command::HelperSandboxes;
+use loci_app::sandbox::sandbox_maker_in;
 use loci_app::settings_editor::SettingsContext;
 use loci_app::{FlagSettings, api_provider};
 use loci_core::model::{ThinkingStyle, facts};
@@ -128,7 +130,15 @@ fn file_suggestions(
     query: &str,
 ) -> Result<Value, String> {
     let source = FileSource::from_settings(&session.settings);
-    let found = suggest_files(&commands.env, &session.cwd, &source, query)?;
+    let sandboxes = match &source {
+        FileSource::Command(command) if command.sandbox.is_some() => {
+            let settings = SettingsContext::with_inputs(&commands.env, &commands.settings).loaded.settings();
+            let make = sandbox_maker_in(&commands.env, &commands.home, &settings, session.session.as_str());
+            HelperSandboxes::new(make)
+        }
+        FileSource::Command(_) | FileSource::Project(_) => HelperSandboxes::default(),
+    };
+    let found = suggest_files(&commands.env, &sandboxes, &session.cwd, &source, query)?;
     let paths: Vec<Value> = found.iter().map(|path| json!({"path": path})).collect();
     Ok(json!({"suggestions": paths, "cwd": session.cwd}))
 }

@@ -37,6 +37,7 @@ mod start;
 mod submission;
 mod suggestion;
 mod switching;
+mod task_view;
 #[cfg(test)]
 mod tests;
 mod theming;
@@ -65,6 +66,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_app::helper_command::HelperSandboxes;
 use loci_app::status_line::StatusViewer;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
@@ -95,6 +97,7 @@ use prompt_box::PromptBox;
 use recall::Recall;
 use recap::RecapClock;
 use switching::Switching;
+use task_view::TaskView;
 use theming::Theming;
 use transcript::Transcript;
 
@@ -205,7 +208,7 @@ pub struct App {
     is_clearing: bool,
     /// The task list, and whether it is shown.
     tasks: Vec<Task>,
-    are_tasks_shown: bool,
+    task_view: TaskView,
     /// Whether the keys are explained below the prompt.
     is_help_shown: bool,
     /// The panel that stands in the place of the prompt.
@@ -238,6 +241,8 @@ pub struct App {
     pull_request: Option<PullRequest>,
     /// The agents at work.
     agent_rows: AgentRows,
+    /// Makes the sandboxes that commands of the interface ask for.
+    helper_sandboxes: HelperSandboxes,
     /// The last entries of the session that were shown before it was there.
     tail: Option<Vec<EntryId>>,
     /// Whether it is time to say what the session is about.
@@ -329,7 +334,7 @@ impl App {
             is_exiting: false,
             is_clearing: false,
             tasks: Vec::new(),
-            are_tasks_shown: true,
+            task_view: TaskView::default(),
             is_help_shown: false,
             panel: None,
             panel_space: Cell::new(Size { width: 80, height: 24 }),
@@ -346,6 +351,7 @@ impl App {
             status_line: StatusLine::default(),
             pull_request: None,
             agent_rows: AgentRows::default(),
+            helper_sandboxes: HelperSandboxes::default(),
             tail: None,
             recap: RecapClock::default(),
             model_wanted: None,
@@ -436,6 +442,11 @@ impl App {
             self.front_deadline(),
         ];
         [spinner, armed, flash].into_iter().chain(others).flatten().min()
+    }
+
+    /// Returns what makes the sandboxes that commands of the interface ask for.
+    pub(crate) fn helper_sandboxes(&self) -> HelperSandboxes {
+        self.helper_sandboxes.clone()
     }
 
     /// Returns what the command of the status line may know beside the session.

@@ -23,7 +23,8 @@ pub use command::{EditCommand, edit_command};
 pub(crate) use completion::MENU_MARK;
 pub use completion::{
     CommandItem, CommandMatches, FileAnswer, FileCompleter, FileSource, IgnoredFiles, Mention, Menu,
-    MenuItem, MenuStyles, SESSION_MENTION, Token, TokenKind, match_commands, match_emoji, whole_name,
+    MenuItem, MenuStyles, SESSION_MENTION, SuggestionHelper, Token, TokenKind, match_commands, match_emoji,
+    whole_name,
 };
 pub use editor::{EditOutcome, Editor, EnterOutcome, InputStyles, InputView};
 #[cfg(unix)]

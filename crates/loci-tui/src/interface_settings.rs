@@ -4,6 +4,7 @@ mod spinner_words;
 
 use std::time::Duration;
 
+use loci_app::helper_command::HelperCommand;
 use loci_app::status_line::StatusLineConfig;
 use loci_core::user_question::answer_timeout;
 use serde_json::Value;
@@ -65,7 +66,7 @@ pub struct InterfaceSettings {
     /// Whether the model answers to what a command of the shell printed (`respondToBashCommands`).
     pub responds_to_shell: bool,
     /// The command that suggests files (`fileSuggestion`).
-    pub file_suggestion: Option<String>,
+    pub file_suggestion: Option<HelperCommand>,
     /// Whether files that git ignores are suggested (`respectGitignore`).
     pub ignored_files: IgnoredFiles,
     /// How people are called (`preferredNotifChannel`).
@@ -121,6 +122,8 @@ pub struct InterfaceSettings {
     pub offers_clear_with_plan: bool,
     /// Whether the last answer stands above the prompt in the person's editor (`externalEditorContext`).
     pub shows_answer_in_editor: bool,
+    /// Whether the task list is shown, as it was left (`showExpandedTodos`).
+    pub shows_tasks: bool,
     /// Rows for a step of the wheel, in hundredths (`CLAUDE_CODE_SCROLL_SPEED` of `env`).
     pub scroll_speed: Option<u32>,
 }
@@ -131,10 +134,9 @@ impl InterfaceSettings {
         let flag =
             |key: &str, otherwise: bool| settings.get(key).and_then(Value::as_bool).unwrap_or(otherwise);
         let text = |key: &str| settings.get(key).and_then(Value::as_str);
-        let suggestion = settings.get("fileSuggestion").filter(|it| it["type"] == "command");
         Self {
             responds_to_shell: flag("respondToBashCommands", true),
-            file_suggestion: suggestion.and_then(|it| it["command"].as_str()).map(str::to_owned),
+            file_suggestion: settings.get("fileSuggestion").and_then(HelperCommand::from_setting),
             ignored_files: match flag("respectGitignore", true) {
                 true => IgnoredFiles::LeftOut,
                 false => IgnoredFiles::Offered,
@@ -178,6 +180,7 @@ impl InterfaceSettings {
             explains_commands: flag("permissionExplainerEnabled", true),
             offers_clear_with_plan: flag("showClearContextOnPlanAccept", false),
             shows_answer_in_editor: flag("externalEditorContext", false),
+            shows_tasks: flag("showExpandedTodos", true),
             scroll_speed: settings["env"]["CLAUDE_CODE_SCROLL_SPEED"].as_str().and_then(parse_scroll_speed),
         }
     }
@@ -255,7 +258,7 @@ mod tests {
             "askUserQuestionTimeout": "5m",
             "tui": "fullscreen", "viewMode": "focus", "verbose": true, "autoScrollEnabled": false,
             "disableAgentView": true, "permissionExplainerEnabled": false, "externalEditorContext": true,
-            "showClearContextOnPlanAccept": true,
+            "showClearContextOnPlanAccept": true, "showExpandedTodos": false,
             "wheelScrollAccelerationEnabled": false, "env": {"CLAUDE_CODE_SCROLL_SPEED": "2.5"},
         }));
         let expected = InterfaceSettings {
@@ -293,6 +296,7 @@ mod tests {
             explains_commands: false,
             offers_clear_with_plan: true,
             shows_answer_in_editor: true,
+            shows_tasks: false,
             scroll_speed: Some(250),
         };
         assert_eq!(settings, expected);

@@ -252,6 +252,7 @@ async fn drive(
             .map(Duration::from_millis),
         initial_prompt: started.initial_prompt,
         themes: started.themes,
+        helper_sandboxes: started.helper_sandboxes,
     })));
     waiting.into_iter().for_each(|command| runner.send(command));
     tokio::spawn(sweep_later(ctx.env.clone(), ctx.home.clone(), started.cleanup_period_days));

@@ -8,6 +8,7 @@ mod sanitize;
 mod width;
 mod wrap;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::theme::ThemeToken;
@@ -77,6 +78,14 @@ impl Span {
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style, link: None }
     }
+
+    /// Whether it ends in a blank that looks like a cell nobody wrote to.
+    fn has_unseen_end(&self) -> bool {
+        let Style { bg, is_underlined, is_struck, is_reversed, .. } = self.style;
+        let is_seen =
+            bg != Color::Default || is_underlined || is_struck || is_reversed || self.link.is_some();
+        !is_seen && self.text.ends_with(' ')
+    }
 }
 
 /// One row. It is not padded to the width: people copy it.
@@ -102,5 +111,23 @@ impl Row {
     /// Returns its text without the looks.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Returns the row without the blanks at its end that nobody sees.
+    pub(crate) fn without_end_blanks(&self) -> Cow<'_, Self> {
+        let ends_blank =
+            |row: &Self| row.spans.last().is_some_and(|span| span.text.is_empty() || span.has_unseen_end());
+        if !ends_blank(self) {
+            return Cow::Borrowed(self);
+        }
+        let mut row = self.clone();
+        while ends_blank(&row) {
+            let Some(span) = row.spans.last_mut() else { break };
+            span.text.truncate(span.text.trim_end_matches(' ').len());
+            if span.text.is_empty() {
+                row.spans.pop();
+            }
+        }
+        Cow::Owned(row)
     }
 }

@@ -3,6 +3,7 @@
 mod client;
 mod foreign;
 mod foreign_verbs;
+mod mistyped_verb;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use loci_core::permission::Mode;
 pub(crate) use client::{ClientFlags, PermissionPrompts, ThinkingMode};
 pub(crate) use foreign::ForeignFlags;
 pub(crate) use foreign_verbs::refuse_foreign_verb;
+pub(crate) use mistyped_verb::refuse_mistyped_verb;
 
 /// A terminal coding agent.
 #[derive(Debug, Parser)]

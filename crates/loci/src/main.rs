@@ -57,7 +57,8 @@ fn main() -> ExitCode {
     {
         return say_version();
     }
-    if let Err(error) = args::refuse_foreign_verb(line.get(1).and_then(|word| word.to_str())) {
+    let first = line.get(1).and_then(|word| word.to_str());
+    if let Err(error) = args::refuse_foreign_verb(first).and_then(|()| args::refuse_mistyped_verb(&line)) {
         return fail(&error);
     }
     let (mut args, subcommand) = match CommandLine::read(&line) {

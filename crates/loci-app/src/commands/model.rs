@@ -5,6 +5,7 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, available_model, r
 use loci_settings::Scope;
 
 use super::{SessionCommands, cell, refused, short_tokens};
+use crate::gateway_models::gateway_models;
 use crate::pinned_models::pinned_models;
 use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
@@ -85,10 +86,31 @@ pub fn rows(commands: &SessionCommands, session: &SessionSnapshot) -> Vec<ModelR
             rows.push(ModelRow::new(commands, session, name));
         }
     }
+    add_gateway_models(commands, session, &mut rows);
     if !rows.iter().any(|row| row.is_current) {
         rows.push(ModelRow { is_available: true, ..ModelRow::new(commands, session, &session.model) });
     }
     rows
+}
+
+/// Adds what the gateway told of: models that settings let be chosen, and that no other row means already.
+fn add_gateway_models(commands: &SessionCommands, session: &SessionSnapshot, rows: &mut Vec<ModelRow>) {
+    let is_fable = |id: &str| id.to_ascii_lowercase().contains("fable");
+    for model in gateway_models(&commands.env.vars, &commands.home) {
+        let means_it = |row: &ModelRow| {
+            row.name.eq_ignore_ascii_case(&model.id)
+                || row.id.trim_end_matches("[1m]") == model.id
+                || (is_fable(&row.id) && is_fable(&model.id))
+        };
+        let row = ModelRow {
+            label: model.display_name.clone(),
+            description: Some("From gateway".to_owned()),
+            ..ModelRow::new(commands, session, &model.id)
+        };
+        if row.is_available && !rows.iter().any(means_it) {
+            rows.push(row);
+        }
+    }
 }
 
 /// Carries the command out.

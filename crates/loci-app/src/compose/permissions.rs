@@ -6,6 +6,7 @@ use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_settings::PermissionSettings;
 use loci_stdx::Env;
 
+use crate::bypass_warning::refuse_root;
 use crate::options::PermissionOptions;
 use crate::rules::{add_flag_rules, rulebook_from_settings};
 use crate::user_error::UserError;
@@ -53,7 +54,7 @@ impl Permissions {
                 .hint("Leave out --restricted, or choose another permission mode."));
         }
         if book.mode == Mode::BypassPermissions || asked.may_bypass {
-            check_bypass(env)?;
+            refuse_root(env)?;
         }
         Ok(Self { base, rulebook: book, warnings })
     }
@@ -79,13 +80,4 @@ fn directories(env: &Env, added: &[PathBuf]) -> Result<Vec<PathBuf>, UserError> 
         dirs.push(real);
     }
     Ok(dirs)
-}
-
-/// Running everything unasked, now or later, is refused to root, unless a sandbox says it is one.
-fn check_bypass(env: &Env) -> Result<(), UserError> {
-    if loci_stdx::is_root() && !env.vars.is_truthy("IS_SANDBOX") {
-        return Err(UserError::new("Permissions cannot be bypassed as root")
-            .hint("Run as an ordinary user, or set IS_SANDBOX=1 inside a sandbox that you can throw away."));
-    }
-    Ok(())
 }

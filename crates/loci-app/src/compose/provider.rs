@@ -45,7 +45,9 @@ pub(super) struct Provider {
 
 /// Makes the providers of a run, unless there is a client already, which plays a script.
 pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option<Client>) -> Provider {
-    let credentials = Arc::new(Credentials::new(&run.home, &run.env, &run.settings));
+    let announcer = Announcer::default();
+    let credentials = Credentials::new(&run.home, &run.env, &run.settings).announced_by(announcer.clone());
+    let credentials = Arc::new(credentials);
     if let Some(client) = scripted {
         return Provider {
             client,
@@ -59,12 +61,11 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
         };
     }
     let table = Arc::new(ProviderTable::new(&run.settings.providers, &run.env.vars));
-    let announcer = Announcer::default();
     let (first, api_key_source, first_problem) = match connect(run, &credentials, &announcer) {
         Ok((client, source)) => (Ok(client), source, None),
         Err(error) => (Err(as_failure(&error)), "none", Some(error)),
     };
-    let client = Client::routed(table.router(first, &run.env).announced_by(announcer));
+    let client = Client::routed(table.router(first, &run.env, &announcer));
     let asked = options.model.model.as_deref().or_else(|| run.env.vars.non_empty("ANTHROPIC_MODEL"));
     if asked.or(run.settings.model.as_deref()).is_none_or(|model| table.find(model).is_none()) {
         client.warm_up();
@@ -139,7 +140,7 @@ impl Provider {
         }
         let named = self.table.find(&model.main);
         if let Some((entry, _)) = named {
-            providers::connect(entry, &run.env)?;
+            providers::connect(entry, &run.env, &Announcer::default())?;
             self.api_key_source = match &entry.key {
                 KeySource::None => "none".to_owned(),
                 KeySource::Variable(variable) => variable.clone(),

@@ -14,6 +14,7 @@ use loci_tools::{
 use crate::background_agents::switch;
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
+use crate::skills::NO_SCHEDULE;
 use crate::user_error::UserError;
 
 /// The tools of a list that is written whole.
@@ -71,7 +72,7 @@ pub fn toolbox(
     if options.is_restricted {
         toolbox.retain(|tool| !tool.facts.runs_code);
     }
-    if run.env.vars.is_truthy("CLAUDE_CODE_DISABLE_CRON") {
+    if run.env.vars.is_truthy(NO_SCHEDULE) {
         toolbox.retain(|tool| !SCHEDULE_TOOLS.contains(&tool.name.as_str()));
     }
     // Without a record there is nothing to look up.

@@ -3,17 +3,16 @@
 //! What it prints is a secret and goes nowhere but into requests. What it says on standard error is thrown
 //! away, since commands that trace themselves say secrets there. Commands that renew a login speak to people: see [`run_aloud`].
 
-use std::io::Write;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
-use loci_llm::Secret;
+use loci_llm::{Announcer, Secret};
 use loci_stdx::{Env, Signal, kill_group, own_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::child_env::child_env;
+use crate::child_env::helper_env;
 
 /// How often a command that fails is run before that is said.
 const ATTEMPTS: u32 = 3;
@@ -28,11 +27,11 @@ const LONGEST_LINE: usize = 500;
 /// The most a key can be long.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Returns the key that the command prints.
-pub(crate) async fn key(command: &str, env: &Env) -> Result<Secret, Failure> {
+/// Returns the key that the command prints; whoever listens hears when it takes long.
+pub(crate) async fn key(command: &str, env: &Env, announcer: &Announcer) -> Result<Secret, Failure> {
     let mut problem = String::new();
     for attempt in 1..=ATTEMPTS {
-        match patiently(command, env).await {
+        match patiently(command, env, PATIENCE, announcer).await {
             Ok(secret) => return Ok(secret),
             Err(what) => problem = what,
         }
@@ -45,13 +44,17 @@ pub(crate) async fn key(command: &str, env: &Env) -> Result<Secret, Failure> {
 }
 
 /// Runs the command, says so when it takes long, and gives it up when it takes too long.
-async fn patiently(command: &str, env: &Env) -> Result<Secret, String> {
+pub(super) async fn patiently(
+    command: &str,
+    env: &Env,
+    patience: Duration,
+    announcer: &Announcer,
+) -> Result<Secret, String> {
     let mut run = Box::pin(tokio::time::timeout(LIMIT, once(command, env)));
-    let outcome = match tokio::time::timeout(PATIENCE, &mut run).await {
+    let outcome = match tokio::time::timeout(patience, &mut run).await {
         Ok(outcome) => outcome,
         Err(_) => {
-            // Nobody is left to tell when stderr is gone.
-            drop(writeln!(std::io::stderr(), "Still waiting for the command of `apiKeyHelper`"));
+            announcer.say("Still waiting for the command of `apiKeyHelper`");
             run.await
         }
     };
@@ -113,7 +116,7 @@ async fn once(command: &str, env: &Env) -> Result<Secret, String> {
 /// Starts a command; what it prints can be read, what it says on standard error is thrown away.
 fn spawn(command: &str, env: &Env) -> Result<(Child, Group), String> {
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(child_env(env));
+    shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(helper_env(env));
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     own_group(shell.as_std_mut());
     let child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;

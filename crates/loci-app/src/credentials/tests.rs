@@ -143,6 +143,18 @@ async fn a_helper_that_gives_no_key_is_named_after_three_runs() {
 }
 
 #[tokio::test]
+async fn helper_that_takes_long_is_told_to_whoever_listens() {
+    let world = World::new(&[]);
+    let announcer = loci_llm::Announcer::default();
+    let heard = world.home.project().join("heard");
+    announcer.listen(move |text| fs::write(&heard, text).unwrap());
+    // It ends once somebody has heard of it.
+    let command = "until [ -s heard ]; do sleep 0.01; done; cat heard";
+    let key = helper::patiently(command, &world.env, Duration::ZERO, &announcer).await;
+    assert_eq!(key.unwrap().expose(), "Still waiting for the command of `apiKeyHelper`");
+}
+
+#[tokio::test]
 async fn a_helper_that_works_the_third_time_has_worked() {
     let world = World::new(&[]);
     let command = "echo x >> runs; [ $(wc -l < runs) -ge 3 ] && echo late";

@@ -4,10 +4,10 @@
 //! and is ended with all that it started when they are over. Its environment is that of commands: without keys.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::bounded_command::{self, CommandFailure, CommandLimits};
+use crate::helper_command::{HelperCommand, HelperSandboxes};
 
 /// How long the command has.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -18,19 +18,21 @@ const OUTPUT_LIMIT: u64 = 64 * 1024;
 
 /// Asks the command, and returns its paths, or a sentence that says why there are none.
 pub fn suggest(
-    command: &str,
+    command: &HelperCommand,
+    sandboxes: &HelperSandboxes,
     cwd: &Path,
     vars: &[(String, String)],
     query: &str,
 ) -> Result<Vec<String>, String> {
-    let failed = |why: String| format!("The command of `fileSuggestion` {why}: `{command}`");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(cwd).env_clear().envs(vars.iter().cloned());
-    shell.env("CLAUDE_PROJECT_DIR", cwd);
+    let failed = |why: String| format!("The command of `fileSuggestion` {why}: `{}`", command.line);
+    let mut shell = sandboxes
+        .shell(command, &command.line, cwd, vars)
+        .map_err(|why| failed(format!("could not be started ({why})")))?;
+    shell.command.env("CLAUDE_PROJECT_DIR", cwd);
     let question = serde_json::json!({ "query": query }).to_string();
     let limits = CommandLimits { patience: PATIENCE, output: OUTPUT_LIMIT };
     let output =
-        bounded_command::run(shell, question.as_bytes(), limits).map_err(|failure| match failure {
+        bounded_command::run_helper(shell, question.as_bytes(), limits).map_err(|failure| match failure {
             CommandFailure::NotFound => failed("could not be started (there is no `sh`)".to_owned()),
             CommandFailure::Start(error) => failed(format!("could not be started ({error})")),
             CommandFailure::Read => failed("could not be read".to_owned()),

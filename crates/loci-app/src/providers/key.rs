@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, Secret, WireProtocol};
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, Secret, WireProtocol};
 use loci_stdx::Env;
 
 use super::auth;
@@ -19,6 +19,8 @@ pub(super) struct HelperKey {
     command: String,
     env: Env,
     protocol: WireProtocol,
+    /// Who hears that the command takes long.
+    announcer: Announcer,
     /// The key and when it came; held to look or to change.
     kept: Mutex<Option<(Secret, Duration)>>,
     /// Held while the command runs, so that requests at once run it once.
@@ -26,8 +28,9 @@ pub(super) struct HelperKey {
 }
 
 impl HelperKey {
-    pub(super) fn new(command: String, env: Env, protocol: WireProtocol) -> Self {
-        Self { command, env, protocol, kept: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    pub(super) fn new(command: String, env: Env, protocol: WireProtocol, announcer: Announcer) -> Self {
+        let (kept, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { command, env, protocol, announcer, kept, turn }
     }
 
     async fn find(&self) -> Result<Auth, Failure> {
@@ -36,7 +39,7 @@ impl HelperKey {
         let fresh = self.cached_token().clone().filter(|(_, since)| now.saturating_sub(*since) < TTL);
         let key = match fresh {
             Some((key, _)) => key,
-            None => helper::key(&self.command, &self.env).await?,
+            None => helper::key(&self.command, &self.env, &self.announcer).await?,
         };
         *self.cached_token() = Some((key.clone(), now));
         Ok(auth(self.protocol, key))

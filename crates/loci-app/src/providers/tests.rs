@@ -87,7 +87,7 @@ fn entries_that_cannot_be_used_say_why() {
         let entry = ProviderEntry::parse(name, &entry);
         let problem = entry.problem.clone().unwrap_or_default();
         assert!(problem.contains(words) && problem.contains(&format!("`{name}`")), "{problem}");
-        let failure = connect(&entry, &env(&[])).unwrap_err();
+        let failure = connect(&entry, &env(&[]), &Announcer::default()).unwrap_err();
         assert_eq!(failure.message, problem);
     }
     let entry = ProviderEntry::parse("x", &with("unknown", json!(1)));
@@ -99,7 +99,9 @@ fn missing_variables_are_named_before_anything_is_sent() {
     let entry = json!({"protocol": "chat", "baseUrl": "http://h/v1", "apiKeyEnv": "MY_KEY", "headers": {"X-Team": "a ${TEAM}"}});
     let entry = ProviderEntry::parse("x", &entry);
     assert_eq!(entry.secret_variables(), ["MY_KEY", "TEAM"]);
-    let failed = |vars: &[(&str, &str)]| connect(&entry, &env(vars)).map(drop).map_err(|it| it.message);
+    let failed = |vars: &[(&str, &str)]| {
+        connect(&entry, &env(vars), &Announcer::default()).map(drop).map_err(|it| it.message)
+    };
     assert!(failed(&[("TEAM", "t")]).unwrap_err().contains("`MY_KEY`"));
     assert!(failed(&[("TEAM", "t"), ("MY_KEY", " ")]).unwrap_err().contains("`MY_KEY`"));
     assert!(failed(&[("MY_KEY", "k")]).unwrap_err().contains("`TEAM`"));

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::repository::{branch, origin};
 use super::script::{ScriptRun, StatusScript};
 use crate::child_env::child_env;
+use crate::helper_command::HelperSandboxes;
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_secs(60);
@@ -121,7 +122,13 @@ impl Forge {
                 .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         let command = format!("exec '{quoted}' {arguments}");
-        Some(ScriptRun { label: "The question for a pull request", command, cwd: dir.to_owned(), vars })
+        Some(ScriptRun {
+            label: "The question for a pull request",
+            command: command.as_str().into(),
+            sandboxes: HelperSandboxes::default(),
+            cwd: dir.to_owned(),
+            vars,
+        })
     }
 
     /// Reads an answer; none where there is no open request.

@@ -2,11 +2,13 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use loci_stdx::{Signal, kill_group, own_group, prefixed_command};
+use loci_stdx::prefixed_command;
+
+use crate::helper_command::{HelperCommand, HelperSandboxes, HelperStop, StartedHelper};
 
 /// What people call the command of the status line.
 pub const STATUS_LINE: &str = "`statusLine`";
@@ -18,12 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_OUTPUT: u64 = 64 * 1024;
 
 /// One run of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ScriptRun {
     /// What people call it, at the beginning of a sentence.
     pub label: &'static str,
-    /// The command, for the shell.
-    pub command: String,
+    /// The command.
+    pub command: HelperCommand,
+    /// Makes the sandbox that it asks for.
+    pub sandboxes: HelperSandboxes,
     /// Where it runs.
     pub cwd: PathBuf,
     /// Its whole environment.
@@ -39,15 +43,15 @@ pub struct StatusScript {
 /// A run, until it has ended or was cancelled.
 #[derive(Debug, Default)]
 struct Running {
-    /// The process group; held to end it, so that its number is not another's by then.
-    group: Mutex<GroupState>,
+    /// How far it is; held to end it, so that the number of its process group is not another's by then.
+    state: Mutex<RunState>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-enum GroupState {
+#[derive(Debug, Default)]
+enum RunState {
     #[default]
     NotStarted,
-    Started(u32),
+    Started(HelperStop),
     Cancelled,
     Over,
 }
@@ -88,12 +92,13 @@ impl Drop for StatusScript {
 impl Running {
     /// Runs the command; none when it was cancelled.
     fn run(&self, run: &ScriptRun, text: String) -> Option<Result<String, String>> {
-        let mut child = match self.spawn(run)? {
-            Ok(child) => child,
-            Err(error) => return Some(Err(format!("{} could not be run: {error}", run.label))),
+        let not_run = |why: String| Some(Err(format!("{} could not be run: {why}", run.label)));
+        let mut started = match self.start(run)? {
+            Ok(started) => started,
+            Err(why) => return not_run(why),
         };
-        let input = child.stdin.take();
-        let output = child.stdout.take();
+        let input = started.child.stdin.take();
+        let output = started.child.stdout.take();
         // One that prints before it reads must not wait for us.
         std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -103,54 +108,51 @@ impl Running {
             drop(sender.send(read.map(|_| bytes).unwrap_or_default()));
         });
         let said = receiver.recv_timeout(PATIENCE);
-        let was_cancelled = self.end(&mut child);
-        match (was_cancelled, said) {
-            (true, _) => None,
-            (false, Ok(bytes)) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
-            (false, Err(_)) => {
+        if said.is_err() {
+            started.stop().stop();
+        }
+        let (was_cancelled, why) = self.end(started);
+        match (was_cancelled, said, why) {
+            (true, ..) => None,
+            (false, Ok(_), Some(why)) => not_run(why),
+            (false, Ok(bytes), None) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
+            (false, Err(_), _) => {
                 Some(Err(format!("{} took longer than {} seconds", run.label, PATIENCE.as_secs())))
             }
         }
     }
 
-    fn spawn(&self, run: &ScriptRun) -> Option<std::io::Result<Child>> {
-        let mut group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        if *group == GroupState::Cancelled {
+    fn start(&self, run: &ScriptRun) -> Option<Result<StartedHelper, String>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, RunState::Cancelled) {
             return None;
         }
-        let mut command = Command::new("sh");
-        let line = prefixed_command(&run.vars, &run.command);
-        command
-            .args(["-c", line.as_ref().unwrap_or(&run.command)])
-            .current_dir(&run.cwd)
-            .env_clear()
-            .envs(run.vars.iter().cloned());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        own_group(&mut command);
-        let child = command.spawn();
-        if let Ok(child) = &child {
-            *group = GroupState::Started(child.id());
+        let line = prefixed_command(&run.vars, &run.command.line);
+        let line = line.as_ref().unwrap_or(&run.command.line);
+        let started = run.sandboxes.shell(&run.command, line, &run.cwd, &run.vars).and_then(|mut shell| {
+            shell.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            shell.start().map_err(|error| error.to_string())
+        });
+        if let Ok(started) = &started {
+            *state = RunState::Started(started.stop());
         }
-        Some(child)
+        Some(started)
     }
 
-    /// Ends whatever is left of it; true when it was cancelled.
-    fn end(&self, child: &mut Child) -> bool {
-        let mut group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may have ended already; what it started may not.
-        drop(kill_group(child.id(), Signal::Kill));
-        drop(child.wait());
-        std::mem::replace(&mut *group, GroupState::Over) == GroupState::Cancelled
+    /// Ends whatever is left of it; tells whether it was cancelled, and why it was never run, where its sandbox says so.
+    fn end(&self, started: StartedHelper) -> (bool, Option<String>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = started.end().why_not_run;
+        (matches!(std::mem::replace(&mut *state, RunState::Over), RunState::Cancelled), why)
     }
 
     fn cancel(&self) {
-        let mut group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        if let GroupState::Started(id) = *group {
-            // One that has ended by itself this very moment is no loss.
-            drop(kill_group(id, Signal::Kill));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let RunState::Started(stop) = &*state {
+            stop.stop();
         }
-        if *group != GroupState::Over {
-            *group = GroupState::Cancelled;
+        if !matches!(*state, RunState::Over) {
+            *state = RunState::Cancelled;
         }
     }
 }
@@ -164,7 +166,8 @@ mod tests {
     fn run(command: &str) -> ScriptRun {
         let vars =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("COLUMNS".to_owned(), "80".to_owned())];
-        ScriptRun { label: STATUS_LINE, command: command.to_owned(), cwd: "/".into(), vars }
+        let sandboxes = HelperSandboxes::default();
+        ScriptRun { label: STATUS_LINE, command: command.into(), sandboxes, cwd: "/".into(), vars }
     }
 
     fn said(command: &str) -> Result<String, String> {

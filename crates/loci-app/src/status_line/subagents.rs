@@ -6,6 +6,7 @@ use loci_engine::{AgentAtWork, SessionSnapshot};
 use loci_settings::MergedSettings;
 use serde_json::{Map, Value, json};
 
+use crate::helper_command::HelperCommand;
 use crate::plugins::RunPlugins;
 
 /// The setting.
@@ -19,7 +20,7 @@ const MOST_LETTERS: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRowsConfig {
     /// The command.
-    pub command: String,
+    pub command: HelperCommand,
     /// Further variables of its environment: where the plugin lies that brought it.
     pub vars: Vec<(String, String)>,
 }
@@ -27,11 +28,11 @@ pub struct AgentRowsConfig {
 impl AgentRowsConfig {
     /// Reads the settings in force; none where they name no command.
     pub fn from_settings(settings: &Value) -> Option<Self> {
-        let said = settings.get(KEY).filter(|it| it["type"] == "command")?;
-        let command = said["command"].as_str().filter(|text| !text.trim().is_empty())?;
+        let said = settings.get(KEY)?;
+        let command = HelperCommand::from_setting(said)?;
         let vars = said[VARIABLES].as_object().into_iter().flatten();
         let vars = vars.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-        Some(Self { command: command.to_owned(), vars: vars.collect() })
+        Some(Self { command, vars: vars.collect() })
     }
 }
 
@@ -195,6 +196,6 @@ mod tests {
         assert_eq!(read(json!({"command": "x"})), None);
         let whole = json!({"type": "command", "command": "x", "variables": {"CLAUDE_PLUGIN_ROOT": "/p"}});
         let vars = vec![("CLAUDE_PLUGIN_ROOT".to_owned(), "/p".to_owned())];
-        assert_eq!(read(whole), Some(AgentRowsConfig { command: "x".to_owned(), vars }));
+        assert_eq!(read(whole), Some(AgentRowsConfig { command: "x".into(), vars }));
     }
 }

@@ -17,6 +17,7 @@ use loci_stdx::printable;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::compaction_frames::CompactionFrames;
 use super::permission_tool::{ask_tool, question_of, tool_verdict};
@@ -98,7 +99,24 @@ pub(super) struct EventLoop<'a> {
     pub(super) goal: Option<(String, u64)>,
     /// Answers that take their time: the id of the request, and what it is told.
     pub(super) answers: JoinSet<(String, Result<Value, String>)>,
+    /// Whether a signal has asked for the end, and until when that is waited for.
+    pub(super) ending: Ending,
 }
+
+/// What signals have asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Nothing.
+    None,
+    /// The end, which comes by itself.
+    Asked,
+    /// The end, by this time, whatever is left to do.
+    Until(Instant),
+}
+
+/// How long a session that was told to end may take for what it has to do before, and how long once it is told again.
+const ENDING_WAIT: Duration = Duration::from_secs(5);
+const SHORT_ENDING_WAIT: Duration = Duration::from_secs(1);
 
 impl EventLoop<'_> {
     /// Runs until the session is over, or until a terminated one has stopped its turn.
@@ -132,21 +150,28 @@ impl EventLoop<'_> {
                 Some(Ok((request, answer))) = self.answers.join_next() => self.respond(&request, answer.map(Some)),
                 () = sleep_for(next_beat) => self.tell_beats(),
                 () = reader_gone.notified() => self.stop(Exit::BrokenPipe),
+                () = time_is_over(self.ending) => return self.give_up().await,
             }
         }
-        let exit = self.exit;
-        if matches!(exit, Exit::Terminated | Exit::HungUp) {
-            return (exit, false);
+        if matches!(self.exit, Exit::Terminated | Exit::HungUp) {
+            return (self.exit, false);
         }
-        while let Some(Ok((request, answer))) = self.answers.join_next().await {
-            self.respond(&request, answer.map(Some));
+        self.finish().await
+    }
+
+    /// Waits for what is left to answer and for the sessions to end. Signals are still heard.
+    async fn finish(&mut self) -> (Exit, bool) {
+        loop {
+            tokio::select! {
+                Some(Ok((request, answer))) = self.answers.join_next() => self.respond(&request, answer.map(Some)),
+                (troubles, has_failed) = self.session.finish(), if self.answers.is_empty() => {
+                    troubles.iter().for_each(|trouble| self.warn(trouble));
+                    return (self.exit, has_failed);
+                }
+                signal = self.input.next_signal() => self.handle_signal(signal),
+                () = time_is_over(self.ending) => return self.give_up().await,
+            }
         }
-        let (troubles, has_failed) = self.session.finish().await;
-        for trouble in troubles {
-            // Nobody is left to tell when stderr is gone too.
-            drop(writeln!(self.stderr, "{trouble}"));
-        }
-        (exit, has_failed)
     }
 
     /// Speaks of another session from now on.
@@ -460,6 +485,7 @@ impl EventLoop<'_> {
 
     fn handle_signal(&mut self, signal: Signal) {
         tracing::debug!(target: "loci::control", "signal {signal:?}");
+        self.ending = self.ending.after(signal);
         match signal {
             Signal::Interrupt => self.session.send(Command::Quit),
             Signal::Terminate => self.end_now(Exit::Terminated),
@@ -467,10 +493,19 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Stops without waiting for what runs: it is killed, and its transcript is complete.
+    /// Stops without waiting for what runs, which the second command asks for: it is killed, and its transcript is complete.
     fn end_now(&mut self, exit: Exit) {
         self.stop(exit);
         self.session.send(Command::Quit);
+    }
+
+    /// Gives up a session that does not end.
+    async fn give_up(&mut self) -> (Exit, bool) {
+        self.session.abort().await;
+        match self.exit {
+            Exit::Success => (Exit::Failure, false),
+            exit => (exit, false),
+        }
     }
 
     /// Stops the session for good; nothing more is written.
@@ -483,6 +518,26 @@ impl EventLoop<'_> {
     pub(super) fn warn(&mut self, text: &str) {
         // Nobody is left to tell when stderr is gone too.
         drop(writeln!(self.stderr, "{text}"));
+    }
+}
+
+impl Ending {
+    /// Returns what is asked for once a signal has come: whoever asks again has waited enough.
+    fn after(self, signal: Signal) -> Self {
+        match (self, signal) {
+            (Self::None, Signal::Interrupt) => Self::Asked,
+            (Self::None, Signal::Terminate | Signal::HangUp) => Self::Until(Instant::now() + ENDING_WAIT),
+            (Self::Asked, _) => Self::Until(Instant::now() + SHORT_ENDING_WAIT),
+            (Self::Until(time), _) => Self::Until(time.min(Instant::now() + SHORT_ENDING_WAIT)),
+        }
+    }
+}
+
+/// Waits until a session that was told to end is waited for no longer.
+async fn time_is_over(ending: Ending) {
+    match ending {
+        Ending::None | Ending::Asked => std::future::pending().await,
+        Ending::Until(time) => tokio::time::sleep_until(time).await,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_app::helper_command::{HelperCommand, HelperSandboxes};
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::{StartAnswer, StartQuestion};
@@ -169,6 +170,8 @@ pub struct SessionFacts {
     pub initial_prompt: Option<String>,
     /// The colour themes of its plugins.
     pub themes: Vec<PluginTheme>,
+    /// Makes the sandboxes that commands of the interface ask for.
+    pub helper_sandboxes: HelperSandboxes,
 }
 
 /// What the application wants done.
@@ -318,7 +321,7 @@ pub enum Action {
     /// Run the command of the status line for a session that stands like this.
     RunStatusLine {
         /// The command.
-        command: String,
+        command: HelperCommand,
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },

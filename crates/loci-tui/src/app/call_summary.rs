@@ -52,8 +52,11 @@ fn first_text(input: &Value) -> Option<String> {
 
 /// Returns a path as people read it: relative to the working directory where it lies below it.
 pub(crate) fn short_path(path: &str, cwd: &Path) -> String {
-    let short = Path::new(path).strip_prefix(cwd).ok().filter(|rest| !rest.as_os_str().is_empty());
-    short.map_or_else(|| path.to_owned(), |rest| rest.display().to_string())
+    match Path::new(path).strip_prefix(cwd) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => rest.display().to_string(),
+        Err(_) => path.to_owned(),
+    }
 }
 
 /// Returns what a call asks to change, as far as its input alone says.
@@ -136,6 +139,7 @@ mod tests {
             ("Read", json!({"file_path": "/p/src/main.rs"}), "src/main.rs"),
             ("Read", json!({"file_path": "/elsewhere/x"}), "/elsewhere/x"),
             ("Grep", json!({"pattern": "fn main", "path": "/p/src"}), "fn main in src"),
+            ("Grep", json!({"pattern": "fn main", "path": "/p"}), "fn main in ."),
             ("Glob", json!({"pattern": "**/*.rs"}), "**/*.rs"),
             ("Task", json!({"prompt": "long", "description": "Look around"}), "Look around"),
             ("mcp__x__y", json!({"n": 1, "title": "t"}), "t"),

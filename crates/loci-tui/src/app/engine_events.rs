@@ -28,6 +28,8 @@ use crate::status::{AGENTS_REQUEST, Activity, STATUS_REQUEST, Work, mode_name, s
 
 /// The most letters of what a hook wants shown.
 const MOST_STATUS: usize = 80;
+/// The most of a hook's objection that is shown.
+const MOST_OBJECTION: usize = 300;
 
 /// Whoever listens is told of the end of a call that took longer.
 const LONG_CALL: Duration = Duration::from_secs(5);
@@ -134,7 +136,7 @@ impl App {
             EngineEvent::Progress { call, progress } => self.conversation.progress(&call, &progress),
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
             EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
-            EngineEvent::TasksChanged(tasks) => self.tasks = tasks,
+            EngineEvent::TasksChanged(tasks) => return self.take_tasks(tasks),
             EngineEvent::CommandsChanged(commands) => return self.take_commands(commands),
             EngineEvent::ElicitationCompleted { server, .. } => {
                 let text =
@@ -152,12 +154,6 @@ impl App {
             }
             EngineEvent::HookStarted(HookRunStarted { status: Some(status), .. }) => {
                 self.set_activity(Activity::Running(loci_stdx::single_line(&status, MOST_STATUS)));
-            }
-            EngineEvent::HookEnded(ended) if ended.outcome == "error" => {
-                self.hook_status_over(&ended.run);
-                let why = if ended.stderr.is_empty() { &ended.stdout } else { &ended.stderr };
-                let text = format!("Hook {} failed: {}", ended.run.name, loci_stdx::single_line(why, 300));
-                self.notice(NoticeLevel::Warning, text);
             }
             EngineEvent::Task(news) => return self.task_news(news),
             EngineEvent::SideAnswered { request, outcome } => {
@@ -198,7 +194,13 @@ impl App {
             EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
             EngineEvent::ModelAnswered { outcome, .. } => self.model_answered(outcome),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
-            EngineEvent::HookEnded(ended) => self.hook_status_over(&ended.run),
+            EngineEvent::HookEnded(ended) => {
+                self.hook_status_over(&ended.run);
+                if let Some(why) = ended.objection {
+                    let why = loci_stdx::single_line(&why, MOST_OBJECTION);
+                    self.notice(NoticeLevel::Warning, format!("{} hook: {why}", ended.run.name));
+                }
+            }
             EngineEvent::HookStarted(_)
             | EngineEvent::HookProgress(_)
             | EngineEvent::PermissionDenied { .. }

@@ -10,7 +10,7 @@ use loci_core::entry::Entry;
 use loci_core::tool::ToolKind;
 use loci_storage::sessions::ConversationTail;
 
-use super::call_summary::{asked_diff, call_summary};
+use super::call_summary::{asked_diff, call_summary, done_diff};
 use super::conversation::untagged;
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
@@ -89,6 +89,9 @@ fn block(part: Part, cwd: &Path) -> Option<Block> {
         }
         PartKind::Compaction(text) => Block::Compaction { text },
         PartKind::Summary(_) => return None,
+        PartKind::Command(text) => Block::Prompt { text, attachments: Vec::new() },
+        PartKind::CommandOutput(markdown) if markdown.is_empty() => return None,
+        PartKind::CommandOutput(markdown) => Block::Output { markdown },
         PartKind::Note(text) if text.is_empty() => return None,
         PartKind::Note(text) => Block::Notice { level: NoticeLevel::Info, text },
         PartKind::Failure(text) => Block::Notice { level: NoticeLevel::Error, text },
@@ -96,14 +99,17 @@ fn block(part: Part, cwd: &Path) -> Option<Block> {
 }
 
 fn call_block(call: Call, cwd: &Path) -> CallBlock {
-    let (state, output) = match call.result {
-        Some(result) if result.is_error => (CallState::Failed, untagged(result.text)),
-        Some(result) => (CallState::Done, result.text),
-        None => (CallState::Refused, String::new()),
+    let (state, output, change) = match call.result {
+        Some(result) if result.is_error => (CallState::Failed, untagged(result.text), None),
+        Some(result) => (CallState::Done, result.text, result.change),
+        None => (CallState::Refused, String::new(), None),
     };
+    // What was done has the lines around it and their numbers; files of others may say only what was asked for.
+    let done = change.and_then(|change| done_diff(&change, cwd));
+    let diff = done.or_else(|| asked_diff(&call.name, &call.input, cwd));
     CallBlock {
         summary: call_summary(&call.name, &call.input, cwd),
-        diff: asked_diff(&call.name, &call.input, cwd).filter(|_| state == CallState::Done),
+        diff: diff.filter(|_| state == CallState::Done),
         is_read_only: ToolKind::of_tool(&call.name).only_looks(),
         tool: call.name,
         agent: None,
@@ -161,5 +167,53 @@ mod tests {
             ("ls", "a\nb", CallState::Done)
         );
         assert_eq!((failed.output.as_str(), failed.state), ("no x", CallState::Failed));
+    }
+
+    #[test]
+    fn resumed_change_is_shown_as_it_was_when_it_was_made() {
+        let call = |id: &str| {
+            let input = json!({"file_path": "/p/a.rs", "old_string": "two", "new_string": "deux"});
+            json!({"type": "assistant", "message": {"content": [
+                {"type": "tool_use", "id": id, "name": "Edit", "input": input}]}})
+        };
+        let result = |id: &str| {
+            json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": id, "content": "done"}]}})
+        };
+        let mut told = result("t1");
+        told["toolUseResult"] = json!({"filePath": "/p/a.rs", "originalFile": "", "structuredPatch": [
+            {"oldStart": 7, "oldLines": 3, "newStart": 7, "newLines": 3, "lines": [" one", "-two", "+deux", " three"]}]});
+        let lines = [call("t1"), told, call("t2"), result("t2")];
+        let entries: Vec<Arc<Entry>> =
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
+        let blocks = history_blocks(&entries, Path::new("/p"));
+        let [Block::Call(told), Block::Call(asked)] = blocks.as_slice() else { panic!("{blocks:?}") };
+        let told = told.diff.as_ref().unwrap();
+        assert_eq!((told.path.as_str(), told.first_line), ("a.rs", 7));
+        assert_eq!((told.before.as_str(), told.after.as_str()), ("one\ntwo\nthree\n", "one\ndeux\nthree\n"));
+        assert_eq!(asked.diff.as_ref().unwrap().first_line, 1, "only what was asked for is known");
+    }
+
+    #[test]
+    fn command_of_a_resumed_session_is_shown_as_it_was_typed_with_what_it_said() {
+        let local = |content: &str| json!({"type": "system", "subtype": "local_command", "content": content});
+        let lines = [
+            local(
+                "<command-name>/autocompact</command-name>\n            <command-message>autocompact</command-message>\n            <command-args>auto</command-args>",
+            ),
+            local("<local-command-stdout>By **itself**\n- from now on</local-command-stdout>"),
+            local(
+                "<command-name>/clear</command-name><command-message>clear</command-message><command-args></command-args>",
+            ),
+            local("<local-command-stdout></local-command-stdout>"),
+        ];
+        let entries: Vec<Arc<Entry>> =
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
+        let prompt = |text: &str| Block::Prompt { text: text.into(), attachments: Vec::new() };
+        let said = Block::Output { markdown: "By **itself**\n- from now on".into() };
+        assert_eq!(
+            history_blocks(&entries, Path::new("/p")),
+            [prompt("/autocompact auto"), said, prompt("/clear")]
+        );
     }
 }

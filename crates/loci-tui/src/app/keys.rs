@@ -133,10 +133,7 @@ impl App {
                 self.flash("There is no fast mode; `/effort low` makes answers quicker");
                 Vec::new()
             }
-            KeyAction::AppToggleTodos => {
-                self.are_tasks_shown = !self.are_tasks_shown;
-                Vec::new()
-            }
+            KeyAction::AppToggleTodos => self.toggle_tasks(),
             KeyAction::AppToggleTranscript => {
                 self.open_transcript();
                 Vec::new()

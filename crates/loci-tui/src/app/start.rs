@@ -110,6 +110,7 @@ impl App {
         self.session.commands = facts.commands;
         self.away.set_prompt_patience(facts.idle_notice);
         self.take_plugin_themes(facts.themes);
+        self.helper_sandboxes = facts.helper_sandboxes;
         self.answer_timeout = facts.answer_timeout;
         self.dialogs.countdown = facts.answer_countdown;
         self.take_interface_settings(facts.interface);
@@ -146,6 +147,8 @@ impl App {
             if before.view_mode != self.interface.view_mode {
                 self.chosen_view = None;
             }
+        } else {
+            self.task_view.begin(self.interface.shows_tasks);
         }
         if before.view_mode != self.view_mode() {
             self.view_changed();

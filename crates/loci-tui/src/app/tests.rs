@@ -410,6 +410,7 @@ fn facts() -> SessionFacts {
         interface: InterfaceSettings::default(),
         initial_prompt: None,
         themes: Vec::new(),
+        helper_sandboxes: Default::default(),
     }
 }
 

@@ -288,7 +288,7 @@ impl App {
     /// Puts the task list, as long as something is to be done: what is being done first, at most five.
     fn push_tasks(&self, live: &mut Vec<Row>, width: u16) {
         let is_open = self.tasks.iter().any(|task| task.status != TaskStatus::Completed);
-        if !self.are_tasks_shown || !is_open {
+        if !self.task_view.is_shown() || !is_open {
             return;
         }
         live.push(Row::default());

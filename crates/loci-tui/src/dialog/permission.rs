@@ -105,7 +105,8 @@ impl PermissionDialog {
 
     /// Lets a plan be accepted so that only the plan is left of the conversation.
     pub(crate) fn offering_clear(mut self) -> Self {
-        if self.is_plan() && self.plan_text().is_some() {
+        // An agent's plan goes to the conversation that sent it out.
+        if self.is_plan() && self.question.agent.is_none() && self.plan_text().is_some() {
             let at = self.answers.len() - 1;
             self.answers.insert(at, Answered::Anew);
             self.choices.insert(at, "Yes, and begin a new conversation with the plan alone".to_owned());

@@ -65,7 +65,7 @@ impl Chips {
     /// Adds pasted text and returns the character that stands for it; none when there are too many.
     pub(super) fn add_text(&mut self, text: &str) -> Option<char> {
         let number = self.next_number();
-        let n_breaks = text.matches('\n').count();
+        let n_breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let label = if n_breaks == 0 {
             format!("[Pasted text #{number}]")
         } else {

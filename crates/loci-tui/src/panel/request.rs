@@ -148,6 +148,11 @@ pub enum PanelRequest {
         /// To what.
         value: String,
     },
+    /// Keep whether the task list is shown, for later sessions.
+    KeepTaskView {
+        /// Whether it is.
+        is_shown: bool,
+    },
     /// Say what there is of skills.
     Skills {
         /// How the session stands.
@@ -442,6 +447,10 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let changed = config::change(&ctx.settings(), &key, &value, None);
             Ok(settings_data(ctx, Some(changed.unwrap_or_else(|error| error.to_string()))))
         }
+        PanelRequest::KeepTaskView { is_shown } => {
+            let kept = config::keep_task_view(&ctx.settings(), is_shown);
+            Ok(settings_data(ctx, kept.err().map(|error| error.to_string())))
+        }
         PanelRequest::Skills { snapshot } => Ok(PanelData::Skills(skills::rows(&snapshot))),
         PanelRequest::SetSkillVisibility { name, visibility } => {
             let changed = skills::set_visibility(&ctx.settings(), &name, visibility);
@@ -536,6 +545,7 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::MoveTarget { .. }
         | PanelRequest::Settings
         | PanelRequest::ChangeSetting { .. }
+        | PanelRequest::KeepTaskView { .. }
         | PanelRequest::Skills { .. }
         | PanelRequest::SetSkillVisibility { .. }
         | PanelRequest::Hooks { .. }

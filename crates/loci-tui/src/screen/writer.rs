@@ -3,6 +3,11 @@
 //! Final rows and the live region are one list of rows that begins where the live region began; it is compared with what
 //! the terminal shows there. So a row that becomes final where it already stands costs nothing. Rows that are new are
 //! fed at the bottom, where the terminal scrolls, in order: nothing leaves the screen before it is what it shall stay.
+//!
+//! Blanks at the end of a row are not written: some terminals wrap them with their row when the window gets narrower, some
+//! drop them, and how many rows there are above the cursor then could not be known.
+
+use std::borrow::Cow;
 
 use loci_stdx::Vars;
 
@@ -110,11 +115,11 @@ impl Writer {
         }
         self.report = None;
         let width = self.width();
-        let committed: Vec<Vec<Row>> =
-            frame.committed.iter().map(|row| row_diff::split(row, width)).collect();
+        let final_rows: Vec<Cow<'_, Row>> = frame.committed.iter().map(Row::without_end_blanks).collect();
+        let committed: Vec<Vec<Row>> = final_rows.iter().map(|row| row_diff::split(row, width)).collect();
         let n_committed: usize = committed.iter().map(Vec::len).sum();
         let (live, caret) = self.live_rows(frame, n_committed);
-        let target = Target { final_rows: &frame.committed, parts: &committed, live: &live };
+        let target = Target { final_rows: &final_rows, parts: &committed, live: &live };
         self.insert_rows(&mut pen, &target);
         self.write_rows(&mut pen, &target);
         let n_rows = n_committed + live.len();
@@ -294,7 +299,9 @@ pub(crate) fn split_live(frame: &Frame, width: usize) -> (Vec<Row>, Option<(usiz
             let part = (column / width).min(last);
             caret = Some((live.len() + part, (column - part * width).min(width - 1)));
         }
-        live.extend(row_diff::split(row, width));
+        let has_caret = frame.caret.is_some_and(|(caret_row, _)| caret_row == idx);
+        let row = if has_caret { Cow::Borrowed(row) } else { row.without_end_blanks() };
+        live.extend(row_diff::split(&row, width));
     }
     if live.is_empty() {
         live.push(Row::default());
@@ -329,7 +336,7 @@ fn go_to(pen: &mut Pen, at: usize, n_existing: &mut usize) {
 
 /// What is to be shown from the top of the old live region on.
 struct Target<'a> {
-    final_rows: &'a [Row],
+    final_rows: &'a [Cow<'a, Row>],
     /// The rows that the terminal makes of each final row.
     parts: &'a [Vec<Row>],
     live: &'a [Row],

@@ -165,7 +165,7 @@ mod tests {
     fn command_changes_and_hides_rows_and_runs_once_at_a_time() {
         let mut rows = AgentRows::default();
         let action = rows.take(snapshot(&["a", "b", "c"], Some("mine")), MS(0));
-        assert!(matches!(action, Some(Action::RunAgentRows { config, .. }) if config.command == "mine"));
+        assert!(matches!(action, Some(Action::RunAgentRows { config, .. }) if config.command.line == "mine"));
         assert_eq!(rows.take(snapshot(&["a", "b", "c"], Some("mine")), MS(1)), None, "it runs still");
         let printed = "{\"id\":\"a\",\"content\":\"\\u001b[31mred\\u001b[0m\\nsecond\"}\n{\"id\":\"b\",\"content\":\"\"}";
         assert_eq!(rows.printed(Ok(printed.to_owned())), None);

@@ -113,7 +113,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn config(refresh: Option<Duration>) -> Option<StatusLineConfig> {
-        Some(StatusLineConfig { command: "x".to_owned(), padding: 1, refresh, hides_vim_mode: false })
+        Some(StatusLineConfig { command: "x".into(), padding: 1, refresh, hides_vim_mode: false })
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         );
         snapshot.settings = json!({"statusLine": {"type": "command", "command": "y"}});
         let action = line.run(Arc::new(snapshot.clone()));
-        assert!(matches!(action, Some(Action::RunStatusLine { command, .. }) if command == "y"));
+        assert!(matches!(action, Some(Action::RunStatusLine { command, .. }) if command.line == "y"));
         snapshot.settings = json!({});
         assert!(line.run(Arc::new(snapshot)).is_none() && line.rows(40).count() == 0);
     }

@@ -268,6 +268,24 @@ proptest! {
     }
 }
 
+#[test]
+fn resize_of_a_row_with_blanks_at_its_end_loses_no_row_above() {
+    let size = Size { width: 60, height: 30 };
+    let mut stage = ConversationScreen::new(size, WriterOptions::default());
+    let mut terminal = <avt::Terminal as VirtualTerminal>::of(size);
+    let above = (0..60).map(|n| format!("line {n}\n\n")).collect::<String>();
+    stage.push_block(Block::Output { markdown: above });
+    terminal.write(&stage.draw());
+    // As wide as the window becomes, and a blank.
+    stage.push_delta("first\n```\n");
+    stage.push_delta(&format!("{} ", "x".repeat(39)));
+    terminal.write(&stage.draw());
+    stage.step(&Step::Resize(Size { width: 41, height: 37 }), &mut terminal);
+    terminal.write(&stage.draw());
+    terminal.write(&stage.finish());
+    assert_eq!(terminal.lines(), stage.expected());
+}
+
 /// An answer of about 100 kB, of the kinds of text that models write.
 fn long_answer() -> String {
     let mut out = String::new();

@@ -30,6 +30,11 @@ const VERBS: [(&str, &str); 17] = [
     ("upgrade", BUILT_HERE),
 ];
 
+/// Returns the verbs.
+pub(super) fn foreign_verbs() -> impl Iterator<Item = &'static str> {
+    VERBS.iter().map(|(verb, _)| *verb)
+}
+
 /// Refuses a command line whose first word is such a verb.
 pub(crate) fn refuse_foreign_verb(first: Option<&str>) -> Result<(), UserError> {
     let Some((verb, instead)) = VERBS.iter().find(|(verb, _)| first == Some(*verb)) else { return Ok(()) };

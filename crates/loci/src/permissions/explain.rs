@@ -2,8 +2,8 @@
 
 use loci_app::UserError;
 use loci_core::permission::{
-    Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, containment, decide,
-    drop_refused_sandbox_exit, explain, fits, suggest,
+    BadMode, Call, Decision, DecisionStep, Mode, Rule, RuleFit, Rulebook, Update, Verdict, containment,
+    decide, drop_refused_sandbox_exit, explain, fits, suggest,
 };
 use loci_core::tool::{CallEffects, Containment, PathEffect, Unclear};
 use serde_json::{Value, json};
@@ -12,9 +12,10 @@ use super::call::Written;
 use super::{origin, rule_json};
 use crate::config::{SettingsContext, pretty};
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct ExplainArgs {
-    /// The call: a tool and its input, as JSON or the argument that matters most, such as `Bash git push`.
+    /// The call: a tool and its input, as JSON or the argument that matters most, such as `Bash git push`. Options come
+    /// before it, or behind a call in quotes; what comes behind a call without quotes, or behind `--`, is part of it.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     call: Vec<String>,
     /// Explain for this mode instead of the one a session would start in.
@@ -25,9 +26,53 @@ pub(super) struct ExplainArgs {
     json: bool,
 }
 
+impl ExplainArgs {
+    /// Returns the arguments with those options taken out that stand behind a call in quotes.
+    fn with_options_behind(&self) -> Result<Self, UserError> {
+        let mut args = self.clone();
+        let Some((call, behind)) = self.call.split_first().filter(|(call, _)| is_quoted(call)) else {
+            return Ok(args);
+        };
+        let mut words = behind.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match (word, word.strip_prefix("--permission-mode=")) {
+                ("--json", _) => args.json = true,
+                ("--permission-mode", _) => {
+                    args.permission_mode = Some(mode(words.next().unwrap_or_default())?);
+                }
+                (_, Some(name)) => args.permission_mode = Some(mode(name)?),
+                // Something else: all of it is the call's.
+                _ => return Ok(self.clone()),
+            }
+        }
+        args.call = vec![call.clone()];
+        Ok(args)
+    }
+
+    /// Tells that what looks like an option was taken for a part of the call.
+    fn note(&self) -> Option<String> {
+        let is_option = |word: &String| word.split('=').next() == Some("--permission-mode");
+        self.call.iter().any(is_option).then(|| {
+            "`--permission-mode` was taken for a part of the call: write it before the call, or the call in quotes"
+                .to_owned()
+        })
+    }
+}
+
+/// Tells whether a call came as one argument, with its input.
+fn is_quoted(call: &str) -> bool {
+    call.trim().contains(char::is_whitespace)
+}
+
+fn mode(name: &str) -> Result<Mode, UserError> {
+    name.parse().map_err(|error: BadMode| UserError::new(error.to_string()))
+}
+
 pub(super) fn run(ctx: &SettingsContext, args: &ExplainArgs) -> Result<String, UserError> {
+    let args = args.with_options_behind()?;
     let written = Written::parse(&args.call.join(" "))?;
-    let (book, notes) = super::rulebook(ctx, args.permission_mode);
+    let (book, mut notes) = super::rulebook(ctx, args.permission_mode);
+    notes.extend(args.note());
     let mut effects = written.effects(&book);
     let containment = containment(
         &Call {

@@ -135,7 +135,9 @@ fn conversation(history: &[Arc<Entry>]) -> String {
             PartKind::Summary(words) => {
                 text.push_str(&format!("\n{}\n", format::indented(&format::plain(words), "  | ")));
             }
-            PartKind::Note(words) => text.push_str(&format!("\n  ({})\n", single_line(words, INPUT_CHARS))),
+            PartKind::Command(words) | PartKind::CommandOutput(words) | PartKind::Note(words) => {
+                text.push_str(&format!("\n  ({})\n", single_line(words, INPUT_CHARS)));
+            }
             PartKind::Failure(words) => {
                 text.push_str(&format!("\n  ! {}\n", single_line(words, INPUT_CHARS)));
             }

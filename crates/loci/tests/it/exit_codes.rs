@@ -71,3 +71,15 @@ async fn result_of_each_turn_tells_its_own_share_of_the_usage() {
     assert!((shares - total).abs() < 1e-9 && (cost(&results[1], "modelUsage") - total).abs() < 1e-9);
     assert_eq!(results.iter().map(|it| it["result_index"].clone()).collect::<Vec<_>>(), [0, 1]);
 }
+
+/// A mistyped verb is no prompt: nobody is asked.
+#[tokio::test]
+async fn mistyped_verb_names_the_one_that_was_meant() {
+    let world = World::new([Step::text("never")]).await;
+    for line in [&["sesions"][..], &["sesions", "list"]] {
+        let output = world.run(&loci().args(line.iter().copied()));
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output:?}");
+        assert!(output.stderr.contains("Did you mean `loci sessions`?"), "{output:?}");
+    }
+    assert!(world.requests().is_empty());
+}

@@ -281,6 +281,32 @@ async fn second_interrupt_leaves_a_resumable_session() {
     world.requests();
 }
 
+/// The result is there, and a hook of the session's end goes on for ever: signals end the run, and the hook with it.
+#[tokio::test]
+async fn signals_end_a_run_that_hangs_after_its_result() {
+    let signals = [
+        &[Signal::TERM][..],
+        &[Signal::TERM, Signal::INT],
+        &[Signal::INT, Signal::TERM],
+        &[Signal::INT, Signal::HUP],
+    ];
+    for (signals, code) in signals.into_iter().zip([143, 143, 143, 129]) {
+        let world = World::new(Step::text("Done.")).await;
+        let alive = Pipe::new(&world.home, "alive.pipe");
+        let command = "trap '' INT TERM HUP; exec > alive.pipe; while :; do sleep 600; done";
+        let hook = json!({"hooks": [{"type": "command", "command": command, "timeout": 3_600}]});
+        world.home.write_config("settings.json", json!({"hooks": {"SessionEnd": [hook]}}).to_string());
+        let mut session = world.start_closed(&watched(["hi"]));
+        session.wait_for_json(is_result);
+        let alive = alive.writer_came();
+        signals.iter().for_each(|signal| session.signal(*signal));
+        let output = session.finish();
+        assert_ended(alive);
+        assert_eq!((output.code, output.signal), (Some(code), None), "{signals:?} {output:?}");
+        assert!(world.sketch().contains("assistant Done."), "{}", world.sketch());
+    }
+}
+
 #[tokio::test]
 async fn signal_with_queued_prompts_starts_no_further_turn() {
     for signal in [Signal::INT, Signal::TERM] {

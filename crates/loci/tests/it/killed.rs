@@ -125,8 +125,12 @@ async fn waiting_helper_of_the_sandbox_ends_when_loci_is_killed() {
     let [pid] = sandbox_helpers(session.id())[..] else { panic!("one helper waits") };
     assert_eq!(fs::read(format!("/proc/{pid}/environ")).unwrap(), b"", "it has no variables");
     assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).unwrap(), Path::new("/"));
+    let inside = format!("/proc/{pid}/task/{pid}/children");
+    wait_until(|| fs::read_to_string(&inside).is_ok_and(|it| !it.is_empty()), "namespaces are prepared");
+    let inside: u32 = fs::read_to_string(&inside).unwrap().trim().parse().unwrap();
     session.crash();
     wait_until(|| !loci_stdx::is_alive(pid), "the helper is left");
+    wait_until(|| !loci_stdx::is_alive(inside), "what it had prepared is left");
 }
 
 /// A process that was left on purpose, by a command that has ended, is not the session's any more.

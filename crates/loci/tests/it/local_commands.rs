@@ -189,6 +189,38 @@ async fn model_that_settings_do_not_offer_is_refused() {
     assert!(!settings.contains("opus"), "{settings}");
 }
 
+/// `CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY`: what the gateway lists can be chosen, within what settings allow.
+#[tokio::test]
+async fn models_that_a_gateway_tells_of_are_listed() {
+    let world = World::new([]).await;
+    let file = world.home.config_home().join("loci/gateway-models.json");
+    let on = ("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", "1");
+    assert!(!say(&world, "/model").contains("From gateway") && !file.exists(), "nobody asks unless told to");
+    let mut session = world.start(&stream([]).env(on.0, on.1));
+    // It is asked beside the session, which does not wait for it.
+    let is_there = (0..3_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        file.exists()
+    });
+    assert!(is_there, "{:?}", session.finish());
+    session.write_json(&user("/model"));
+    let listed = session.wait_for_json(is_result)["result"].as_str().unwrap().to_owned();
+    assert_fine(&session.finish());
+    for row in [
+        "claude-opus-4-8 | Claude Opus 4.8; From gateway",
+        "claude-haiku-4-5-20251001 | Claude Haiku 4.5; From gateway",
+    ] {
+        assert!(listed.contains(row), "{listed}");
+    }
+    assert!(!listed.contains("local-7b"), "{listed}");
+    world.home.write_config("settings.json", r#"{"availableModels": ["haiku"]}"#);
+    let output = world.run(&print(["/model"]).env(on.0, on.1));
+    assert!(
+        output.stdout.contains("claude-haiku-4-5-20251001") && !output.stdout.contains("claude-opus-4-8"),
+        "{output:?}"
+    );
+}
+
 #[tokio::test]
 async fn effort_command_changes_the_next_request_and_is_kept() {
     let world = World::new([Step::text("one"), Step::text("two")]).await;

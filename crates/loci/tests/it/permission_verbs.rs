@@ -555,3 +555,40 @@ async fn untrusted_rules_are_explained_as_waiting() {
     let added = run(&world, &["add", "--user", "Bash(make *)"]);
     assert!(!added.stdout.contains("It counts once"), "{added:?}");
 }
+
+/// Options may stand before a call, and behind one in quotes; elsewhere they are the call's, which is told.
+#[tokio::test]
+async fn options_of_explain_stand_before_a_call_or_behind_one_in_quotes() {
+    let world = world().await;
+    let explained = |args: &[&str]| {
+        let output = run(&world, &[&["explain", "--json"], args].concat());
+        assert_eq!(output.code, Some(0), "{args:?} {output:?}");
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        let notes = json["notes"].as_array().unwrap().len();
+        (
+            json["mode"].as_str().unwrap().to_owned(),
+            json["input"]["command"].as_str().unwrap().to_owned(),
+            notes,
+        )
+    };
+    let (plan, usual) = ("plan".to_owned(), "default".to_owned());
+    for (args, expected) in [
+        (&["--permission-mode", "plan", "Bash git push"][..], (&plan, "git push", 0)),
+        (&["Bash git push", "--permission-mode", "plan"], (&plan, "git push", 0)),
+        (&["Bash git push", "--permission-mode=plan", "--json"], (&plan, "git push", 0)),
+        (&["Bash npm ls", "--all", "--json"], (&usual, "npm ls --all --json", 0)),
+        (&["Bash", "npm", "ls", "--json"], (&usual, "npm ls --json", 0)),
+        (&["Bash", "ls", "--permission-mode", "plan"], (&usual, "ls --permission-mode plan", 1)),
+        (
+            &["Bash git push", "--", "--permission-mode", "plan"],
+            (&usual, "git push -- --permission-mode plan", 1),
+        ),
+        (&["--", "Bash", "git", "checkout", "--", "file"], (&usual, "git checkout -- file", 0)),
+    ] {
+        let (mode, command, notes) = explained(args);
+        assert_eq!((&mode, command.as_str(), notes), expected, "{args:?}");
+    }
+    let output = run(&world, &["explain", "Bash git push", "--permission-mode", "bold"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stderr.contains("Unknown permission mode: `bold`"), "{output:?}");
+}

@@ -233,6 +233,27 @@ async fn file_suggestions_are_those_of_the_terminal() {
 }
 
 #[tokio::test]
+async fn command_that_suggests_files_runs_in_the_sandbox_that_it_asks_for() {
+    let world = World::new([]).await;
+    if !crate::sandbox::has_full(&world) {
+        return;
+    }
+    let script = "cat > /dev/null; touch planted 2> /dev/null; echo chosen-$SANDBOX_RUNTIME.txt";
+    let command = |sandbox: Value| {
+        json!({"fileSuggestion": {"type": "command", "command": script, "sandbox": sandbox}}).to_string()
+    };
+    for (sandbox, suggestions) in
+        [(json!({}), json!([{"path": "chosen-1.txt"}])), (json!({"network": "everywhere"}), json!([]))]
+    {
+        let mut session = world.start(&stream(["--settings", &command(sandbox)]));
+        let answer = ask(&mut session, "a", json!({"subtype": "file_suggestions", "query": "q"}));
+        assert_eq!(answer["response"]["suggestions"], suggestions, "{answer}");
+        assert_eq!(session.finish().code, Some(0));
+    }
+    assert!(!world.home.project().join("planted").exists());
+}
+
+#[tokio::test]
 async fn get_task_output_reads_what_a_task_has_printed() {
     let call = Step::call("Bash", json!({"command": "echo so far; sleep 60", "run_in_background": true}));
     let world = World::new([call, Step::text("Started.")]).await;

@@ -86,10 +86,19 @@ async fn rename_and_branch_go_on_under_a_name() {
     screen.wait_for("is called “the port”");
     screen.type_text("/branch another way\r");
     screen.wait_for("This is a branch");
+    let list = || world.run(&loci().args(["sessions", "list"])).stdout;
+    assert!(list().contains("another way"), "it is there before anything is said in it: {}", list());
+    screen.type_text("/rewind\r");
+    screen.wait_for("Rewind: go back");
+    screen.wait_until("the prompt in the branch", |contents| {
+        contents.rsplit("Rewind: go back").next().is_some_and(|panel| panel.contains("first"))
+    });
+    screen.type_text("\x1b");
+    screen.wait_gone("Rewind: go back");
     ask(&mut screen, "second", "Two.");
     leave(screen);
     assert_eq!(world.last_request().json["messages"].as_array().unwrap().len(), 3, "the branch has the past");
-    let list = world.run(&loci().args(["sessions", "list"])).stdout;
+    let list = list();
     assert!(list.contains("the port") && list.contains("another way"), "{list}");
 }
 

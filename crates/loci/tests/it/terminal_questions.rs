@@ -1,9 +1,11 @@
 //! Questions, plans, agents' questions and background work at a real terminal.
 
+use std::time::{Duration, Instant};
+
 use loci_testkit::{Recorded, Screen, Script, Step};
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, loci};
 
 const SIZE: (u16, u16) = (110, 40);
 
@@ -149,5 +151,31 @@ async fn task_list_and_background_commands_are_seen_at_the_terminal() {
     screen.wait_for("Background tasks");
     screen.type_text("\x1b");
     screen.wait_gone("Background tasks");
+    leave(screen);
+}
+
+#[tokio::test]
+async fn task_list_is_hidden_in_the_next_session_where_it_was_left_so() {
+    let create = json!({"subject": "Build the house", "description": "d"});
+    let script = [Step::call("TaskCreate", create), Step::text("Under way.")];
+    let world = World::new(script).await;
+    let mut screen = world.start_interface(["go"], SIZE);
+    screen.wait_for("Under way.");
+    screen.wait_for("◻ Build the house");
+    screen.type_text("\x14");
+    screen.wait_gone("◻ Build the house");
+    let state = || std::fs::read_to_string(world.home.home().join(".claude.json")).unwrap();
+    let last = Instant::now() + Duration::from_secs(60);
+    while !state().contains("\"showExpandedTodos\": false") && Instant::now() < last {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(state().contains("\"showExpandedTodos\": false"), "{}", state());
+    leave(screen);
+    let mut screen = loci().args(["-c"]).start_screen(&world.home, world.model.base_url(), SIZE);
+    screen.wait_for("for shortcuts");
+    let contents = screen.wait_for("Under way.");
+    assert!(!contents.contains("◻ Build the house"), "{contents}");
+    screen.type_text("\x14");
+    screen.wait_for("◻ Build the house");
     leave(screen);
 }

@@ -125,6 +125,38 @@ async fn pull_request_is_not_asked_for_where_only_needed_traffic_is_wanted() {
 }
 
 #[tokio::test]
+async fn status_line_runs_in_the_sandbox_that_it_asks_for() {
+    let world = World::new([Step::text("Hello to you.")]).await;
+    if !crate::sandbox::has_full(&world) {
+        return;
+    }
+    std::fs::create_dir(world.home.project().join("allowed")).unwrap();
+    let command = "cat > /dev/null; touch in-project 2> /dev/null; touch allowed/file && echo LINE $SANDBOX_RUNTIME $COLUMNS";
+    let sandbox = json!({"allowWrite": ["allowed"]});
+    let line = json!({"type": "command", "command": command, "sandbox": sandbox});
+    world.home.write_config("settings.json", json!({"statusLine": line}).to_string());
+    let mut screen = world.start_interface(["hi"], SIZE);
+    screen.wait_for("Hello to you.");
+    screen.wait_for("LINE 1 100");
+    leave(screen);
+    let project = world.home.project();
+    assert!(project.join("allowed/file").exists() && !project.join("in-project").exists());
+}
+
+#[tokio::test]
+async fn status_line_whose_sandbox_cannot_be_understood_is_not_run_and_that_is_said() {
+    let world = World::new([Step::text("Hello to you.")]).await;
+    let sandbox = json!({"network": "everywhere"});
+    let line = json!({"type": "command", "command": "touch planted", "sandbox": sandbox});
+    world.home.write_config("settings.json", json!({"statusLine": line}).to_string());
+    let mut screen = world.start_interface(["hi"], SIZE);
+    screen.wait_for("the command of `statusLine` is not run");
+    screen.wait_for("Hello to you.");
+    leave(screen);
+    assert!(!world.home.project().join("planted").exists());
+}
+
+#[tokio::test]
 async fn status_line_is_off_where_hooks_are() {
     let world = World::new([Step::text("Hello to you.")]).await;
     configure(&world, &json!({"disableAllHooks": true}));

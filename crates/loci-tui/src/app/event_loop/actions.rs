@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use loci_app::UserError;
 use loci_app::child_env::child_env;
+use loci_app::helper_command::HelperCommand;
 use loci_app::mcp_logins::{has_browser, open_browser};
 use loci_app::status_line::{
     AgentRowsConfig, STATUS_LINE, SUBAGENT_STATUS_LINE, ScriptRun, agent_rows_input, script_vars,
@@ -23,7 +24,7 @@ use crate::block::{Block, NoticeLevel};
 use crate::clipboard;
 use crate::input::{
     Draft, FileAnswer, FileCompleter, FileSource, HistoryFile, HistoryNews, PastPrompt, PictureSource,
-    TokenKind, edit_draft, edit_file, edit_text, read_picture, show_text,
+    SuggestionHelper, TokenKind, edit_draft, edit_file, edit_text, read_picture, show_text,
 };
 use crate::notification::tmux_passes;
 use crate::panel::PanelData;
@@ -156,9 +157,10 @@ impl EventLoop {
     }
 
     /// Runs the command of the status line; what it prints comes back as news.
-    fn run_status_line(&mut self, command: String, snapshot: Arc<SessionSnapshot>) {
+    fn run_status_line(&mut self, command: HelperCommand, snapshot: Arc<SessionSnapshot>) {
         let vars = script_vars(&self.env, self.size.width, self.size.height);
-        let run = ScriptRun { label: STATUS_LINE, command, cwd: snapshot.current_dir.clone(), vars };
+        let (sandboxes, cwd) = (self.app.helper_sandboxes(), snapshot.current_dir.clone());
+        let run = ScriptRun { label: STATUS_LINE, command, sandboxes, cwd, vars };
         let (mailbox, mut viewer) = (self.mailbox.clone(), self.app.status_viewer());
         let (env, pull_requests, changed) = (self.env.clone(), self.pull_requests.clone(), mailbox.clone());
         let input = move || {
@@ -195,7 +197,8 @@ impl EventLoop {
         let mut vars = script_vars(&self.env, columns, self.size.height);
         vars.extend(config.vars);
         let (label, cwd) = (SUBAGENT_STATUS_LINE, snapshot.current_dir.clone());
-        let run = ScriptRun { label, command: config.command, cwd, vars };
+        let sandboxes = self.app.helper_sandboxes();
+        let run = ScriptRun { label, command: config.command, sandboxes, cwd, vars };
         let mailbox = self.mailbox.clone();
         let input = move || agent_rows_input(&snapshot, columns).to_string();
         self.agent_rows_script.start(run, input, move |said| mailbox.put(News::AgentRows(said)));
@@ -339,7 +342,8 @@ impl EventLoop {
             let (mailbox, env) = (self.mailbox.clone(), &self.env);
             let tell = move |answer| mailbox.put(News::Files(answer));
             let (cwd, home, vars) = (env.cwd.clone(), env.home.clone(), child_env(env));
-            let started = FileCompleter::start(cwd, home, vars, source.clone(), tell);
+            let helper = SuggestionHelper { vars, sandboxes: self.app.helper_sandboxes() };
+            let started = FileCompleter::start(cwd, home, helper, source.clone(), tell);
             self.completer = started.ok().map(|completer| (source, completer));
         }
         match &self.completer {

@@ -5,7 +5,9 @@ use crate::app::{Action, Event, News};
 use crate::input::{Draft, InputMode, past_prompt};
 use crate::key::InputEvent;
 use crate::keymap::parse_chord;
-use loci_engine::Command;
+use crate::panel::PanelRequest;
+use loci_core::task_list::{TaskStatus, Todo};
+use loci_engine::{Command, EngineEvent};
 
 /// What is there before the keys are pressed.
 #[derive(Clone, Copy, PartialEq)]
@@ -143,9 +145,40 @@ fn help_and_tasks_are_shown_and_hidden_by_their_keys() {
     it.text("?");
     assert!(!it.seen().contains("Shift+Enter newline"), "{}", it.seen());
     it.ctrl('t');
-    assert!(!it.app.are_tasks_shown);
+    assert!(!it.app.task_view.is_shown());
     it.ctrl('t');
-    assert!(it.app.are_tasks_shown);
+    assert!(it.app.task_view.is_shown());
+}
+
+#[test]
+fn task_list_is_shown_as_it_was_left_until_the_model_begins_a_task() {
+    let todo = Todo { content: "mend it".into(), active_form: String::new(), status: TaskStatus::Pending };
+    let tasks = |n: usize| (1..=n).map(|number| todo.to_task(number)).collect();
+    let keep = |is_shown| Action::AskPanel(PanelRequest::KeepTaskView { is_shown });
+    let mut it = Playing::new(80, 24);
+    let mut facts = super::facts();
+    facts.interface.shows_tasks = false;
+    it.event(Event::News(News::Started(Box::new(facts))));
+    it.news(EngineEvent::TasksChanged(tasks(1)));
+    assert!(!it.seen().contains("mend it"), "{}", it.seen());
+    it.begin_turn();
+    it.news(EngineEvent::TasksChanged(tasks(1)));
+    assert!(!it.seen().contains("mend it"), "no task is new: {}", it.seen());
+    it.news(EngineEvent::TasksChanged(tasks(2)));
+    assert!(it.seen().contains("mend it"), "{}", it.seen());
+    assert_eq!(it.actions, [keep(true)]);
+    it.ctrl('t');
+    assert_eq!(it.actions, [keep(false)]);
+    it.news(EngineEvent::TasksChanged(tasks(3)));
+    assert!(!it.seen().contains("mend it"), "whoever hid it is not contradicted: {}", it.seen());
+    it.news(EngineEvent::SettingsChanged(serde_json::json!({"showExpandedTodos": true})));
+    assert!(!it.seen().contains("mend it"), "{}", it.seen());
+    let mut early = Playing::new(80, 24);
+    let mut facts = super::facts();
+    facts.interface.shows_tasks = false;
+    early.ctrl('t').event(Event::News(News::Started(Box::new(facts))));
+    early.news(EngineEvent::TasksChanged(tasks(1)));
+    assert!(early.seen().contains("mend it"), "the key came before the session: {}", early.seen());
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn press(it: &mut Playing, keys: &str) {
 /// What is to be seen of the application, and what it wants done.
 fn state(it: &Playing) -> String {
     let actions: Vec<String> = it.actions.iter().map(|action| format!("{action:?}")).collect();
-    let tasks = it.app.are_tasks_shown;
+    let tasks = it.app.task_view.is_shown();
     let (armed, pager) = (it.app.armed.is_some(), it.app.transcript.is_some());
     format!("{actions:?} {tasks} {armed} {pager} {}\n{}", it.app.prompt.marked_text(), it.seen())
 }

@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use loci_app::file_suggestions::{FileIndex, FileSource, IgnoredFiles, OFFERED, paths, suggest};
+use loci_app::helper_command::HelperSandboxes;
 
 use super::TokenKind;
 
@@ -92,6 +93,15 @@ impl FileAnswer {
     }
 }
 
+/// What a command that suggests files is given.
+#[derive(Debug, Clone, Default)]
+pub struct SuggestionHelper {
+    /// Its whole environment.
+    pub vars: Vec<(String, String)>,
+    /// Makes the sandbox that it asks for.
+    pub sandboxes: HelperSandboxes,
+}
+
 enum Job {
     Ask(TokenKind, String),
     Mentions(Vec<Mention>),
@@ -106,11 +116,11 @@ pub struct FileCompleter {
 }
 
 impl FileCompleter {
-    /// Starts the thread that answers; `tell` is called on it. `vars` is the whole environment of a command.
+    /// Starts the thread that answers; `tell` is called on it.
     pub fn start(
         cwd: PathBuf,
         home: PathBuf,
-        vars: Vec<(String, String)>,
+        helper: SuggestionHelper,
         source: FileSource,
         tell: impl Fn(FileAnswer) + Send + 'static,
     ) -> io::Result<Self> {
@@ -120,7 +130,7 @@ impl FileCompleter {
         let finder = Finder {
             cwd,
             home,
-            vars,
+            helper,
             source,
             mentions: Vec::new(),
             index: None,
@@ -158,7 +168,7 @@ impl Drop for FileCompleter {
 struct Finder {
     cwd: PathBuf,
     home: PathBuf,
-    vars: Vec<(String, String)>,
+    helper: SuggestionHelper,
     source: FileSource,
     mentions: Vec<Mention>,
     index: Option<FileIndex>,
@@ -226,7 +236,8 @@ impl Finder {
             _ if kind == TokenKind::Directory => paths::directories(query, &self.cwd, &self.home, OFFERED),
             _ if is_explicit => paths::list(query, &self.cwd, &self.home, OFFERED),
             FileSource::Command(command) => {
-                suggest(command, &self.cwd, &self.vars, query).unwrap_or_else(|why| {
+                let SuggestionHelper { vars, sandboxes } = &self.helper;
+                suggest(command, sandboxes, &self.cwd, vars, query).unwrap_or_else(|why| {
                     failure = Some(why);
                     Vec::new()
                 })

@@ -199,7 +199,8 @@ fn completer(root: &Path, source: FileSource) -> (FileCompleter, mpsc::Receiver<
         sender.send(answer).ok();
     };
     let vars = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("OWN".to_owned(), "mine".to_owned())];
-    (FileCompleter::start(root.to_owned(), root.join("home"), vars, source, tell).unwrap(), answers)
+    let helper = SuggestionHelper { vars, ..SuggestionHelper::default() };
+    (FileCompleter::start(root.to_owned(), root.join("home"), helper, source, tell).unwrap(), answers)
 }
 
 /// Waits for an answer to this query that has this first path.
@@ -299,7 +300,7 @@ fn file_comes_before_sessions_whose_titles_have_its_letters() {
 fn command_of_the_person_suggests_files() {
     let root = tempfile::tempdir().unwrap();
     let ask = |command: &str| {
-        let (completer, answers) = completer(root.path(), FileSource::Command(command.to_owned()));
+        let (completer, answers) = completer(root.path(), FileSource::Command(command.into()));
         completer.ask(TokenKind::Mention, "que\"ry");
         answers.recv_timeout(Duration::from_secs(60)).unwrap()
     };

@@ -34,7 +34,10 @@ pub(super) fn render(document: &Document<'_>) -> String {
                 format!("<p class=\"compaction\">{} <time>{time}</time></p>\n", escaped(words))
             }
             PartKind::Summary(words) => folded("summary", "Summary of what came before", &text(words)),
-            PartKind::Note(words) => format!("<p class=\"note\">{}</p>\n", escaped(words)),
+            PartKind::CommandOutput(words) => format!("<section class=\"note\">{}</section>\n", text(words)),
+            PartKind::Command(words) | PartKind::Note(words) => {
+                format!("<p class=\"note\">{}</p>\n", escaped(words))
+            }
             PartKind::Failure(words) => format!("<p class=\"failure\">{}</p>\n", escaped(words)),
         });
     }
