@@ -21,14 +21,23 @@ fn main() {
     if let Some(script) = startup_order() {
         println!("cargo:rustc-link-arg-bins=-Wl,-T,{script}");
     }
-    if loads_packed_relocations() {
-        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    println!("cargo:rerun-if-env-changed=LOCI_PIE");
+    match env::var("LOCI_PIE").is_ok_and(|asked| asked == "1") {
+        true if loads_packed_relocations() => {
+            println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+        }
+        true => {}
+        // The loader of a program that may lie anywhere writes 54,000 addresses into 1 MB of it at every start: a
+        // millisecond of nine, and pages that no other process shares. Code lies at fixed addresses instead, as that of
+        // Node and Claude Code does; heap, stacks and libraries lie anywhere all the same.
+        false => println!("cargo:rustc-link-arg-bins=-no-pie"),
     }
 }
 
-/// Tells whether the C library here can load a program whose relative relocations are packed: 54,000 of them take 1.3 MB of
-/// a file, all read at every start, and 10 kB packed. A library that can says so by a version name (glibc since 2.36); the
-/// one that this script runs with is asked, which is the program's own where nothing is built for elsewhere.
+/// Tells whether the C library here can load a program whose relative relocations are packed: the 54,000 of one that may
+/// lie anywhere take 1.3 MB of a file, all read at every start, and 10 kB packed. A library that can says so by a version
+/// name (glibc since 2.36); the one that this script runs with is asked, which is the program's own where nothing is built
+/// for elsewhere.
 fn loads_packed_relocations() -> bool {
     if env::var_os("HOST") != env::var_os("TARGET") {
         return false;

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who runs them")]
 
 mod bench;
+mod pictures;
 mod startup_order;
 mod tidy;
 mod torture;
@@ -25,6 +26,7 @@ Usage: cargo xtask <chore>
                           measures searching a gigabyte of sessions, beside ripgrep
   bench context [--write]
                           measures the steps before a request
+  pictures [--show]       takes the pictures of docs/terminal.md anew, in tmux
   startup-order           writes which functions run at every start, for the linker
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let result = match chore.as_str() {
         "tidy" => tidy::run(&workspace_root()),
         "bench" => bench::run(&workspace_root(), args.collect()),
+        "pictures" => pictures::run(&workspace_root(), &args.collect::<Vec<_>>()),
         "startup-order" => startup_order::run(&workspace_root(), &args.collect::<Vec<_>>()),
         "torture" => torture::run(&workspace_root(), &args.collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!("{USAGE}")),

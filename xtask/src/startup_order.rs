@@ -19,8 +19,13 @@ Usage: cargo xtask startup-order [--loci BIN]
   --loci BIN   a release build that has its symbols; without it, one is built";
 /// How much of a name tells it from all others, but for a few; some have thousands of characters. All of it is ASCII.
 const NAME_LIMIT: usize = 300;
-/// How long the interface is looked at; callgrind makes it some fifty times slower.
-const TERMINAL_SECONDS: u32 = 30;
+/// The key that requests are sent with, and that the person has agreed to.
+const KEY: &str = "sk-ant-test";
+/// What a person does at the terminal, who looks, types and takes something back; callgrind makes it all some fifty times
+/// slower. What is typed comes through a pipe whose end would have the interface leave.
+const PERSON: &str = "(sleep 20; printf 'hi there'; sleep 4; printf '\\177'; sleep 4; sleep 10)";
+/// How long the interface is looked at.
+const TERMINAL_SECONDS: u32 = 32;
 
 /// Runs the program and writes the list.
 pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
@@ -34,17 +39,29 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let place = std::env::temp_dir().join(format!("loci-startup-order-{}", std::process::id()));
     let profiles = ["turn.out", "terminal.out", "resumed.out"].map(|name| place.join(name));
     let measured = measure(&loci, &place, &profiles);
-    let texts = profiles.iter().map(|profile| std::fs::read_to_string(profile).unwrap_or_default());
-    let names: BTreeSet<String> = texts.flat_map(|text| ran(&text, &loci.display().to_string())).collect();
+    let program = loci.display().to_string();
+    let [turn, terminal, resumed] =
+        profiles.map(|profile| ran(&std::fs::read_to_string(profile).unwrap_or_default(), &program));
+    let terminal: BTreeSet<String> = terminal.union(&resumed).cloned().collect();
     std::fs::remove_dir_all(&place).context("Failed to remove the scratch directory")?;
     measured?;
-    if names.is_empty() {
-        bail!("callgrind saw no function of `{}`; is it stripped?", loci.display());
+    if turn.is_empty() || terminal.is_empty() {
+        bail!("callgrind saw no function of `{program}`; is it stripped?");
     }
-    let patterns: BTreeSet<String> = names.iter().filter_map(|name| pattern(name)).collect();
-    std::fs::write(root.join(LIST), list(&patterns)).with_context(|| format!("Failed to write `{LIST}`"))?;
-    println!("wrote {LIST}: {} patterns for {} functions", patterns.len(), names.len());
+    let patterns = grouped(&turn, &terminal);
+    let text: String = patterns.iter().map(|pattern| format!("{pattern}\n")).collect();
+    std::fs::write(root.join(LIST), text).with_context(|| format!("Failed to write `{LIST}`"))?;
+    println!("wrote {LIST}: {} patterns for {} functions", patterns.len(), turn.union(&terminal).count());
     Ok(())
+}
+
+/// Returns the patterns in the order that the linker keeps: what only a turn without a terminal runs, what both run, what
+/// only a terminal runs. So each of the two has what it runs in one piece.
+fn grouped(turn: &BTreeSet<String>, terminal: &BTreeSet<String>) -> Vec<String> {
+    let [turn, terminal] = [turn, terminal].map(|names| names.iter().filter_map(|name| pattern(name)));
+    let (turn, terminal): (BTreeSet<String>, BTreeSet<String>) = (turn.collect(), terminal.collect());
+    let (alone, both) = (turn.difference(&terminal), turn.intersection(&terminal));
+    alone.chain(both).chain(terminal.difference(&turn)).cloned().collect()
 }
 
 /// Builds a release that keeps its symbols, beside the ordinary one.
@@ -65,6 +82,12 @@ fn measure(loci: &Path, place: &Path, profiles: &[PathBuf; 3]) -> anyhow::Result
     std::fs::create_dir_all(&home).context("Failed to make a home")?;
     std::fs::create_dir_all(&project).context("Failed to make a project")?;
     std::fs::write(project.join("README.md"), "# Hello\n").context("Failed to write a file")?;
+    // A person who has been here before: there is nothing to ask about before the prompt.
+    let known = format!(
+        r#"{{"hasCompletedOnboarding":true,"customApiKeyResponses":{{"approved":["{KEY}"]}},"projects":{{"{}":{{"hasTrustDialogAccepted":true}}}}}}"#,
+        project.display()
+    );
+    std::fs::write(home.join(".claude.json"), known).context("Failed to write the state")?;
     for words in [
         &["init", "-q"][..],
         &["add", "."],
@@ -93,17 +116,20 @@ fn measure(loci: &Path, place: &Path, profiles: &[PathBuf; 3]) -> anyhow::Result
         let mut command = Command::new("sh");
         command.args(["-c", &line]).current_dir(&project).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &home);
-        command.env("TERM", "xterm-256color").env("ANTHROPIC_API_KEY", "sk-ant-test");
+        command.env("TERM", "xterm-256color").env("ANTHROPIC_API_KEY", KEY);
         command.env("ANTHROPIC_BASE_URL", model.base_url());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     let [turn, terminal, resumed] = profiles;
     let loci = loci.display();
     run(format!("{} {loci} -p hi", callgrind(turn))).context("Failed to run valgrind")?;
-    // `script` has a terminal for it; the signal has it leave as it does when it is told to.
+    // `script` has a terminal for it, where it must be in the foreground; the signal has it leave as it does when it is told
+    // to.
     for (profile, words) in [(terminal, ""), (resumed, " -c")] {
-        let inner = format!("timeout -s TERM {TERMINAL_SECONDS} {} {loci}{words}", callgrind(profile));
-        run(format!("script -qec '{inner}' /dev/null")).context("Failed to run `script`")?;
+        let limit = format!("timeout --foreground -s TERM {TERMINAL_SECONDS}");
+        let inner = format!("stty rows 40 cols 120; {limit} {} {loci}{words}", callgrind(profile));
+        run(format!("{PERSON} | timeout -k 5 120 script -qec '{inner}' /dev/null"))
+            .context("Failed to run `script`")?;
     }
     Ok(())
 }
@@ -179,10 +205,6 @@ fn without_crate_hashes(name: &str) -> String {
     out + rest
 }
 
-fn list(patterns: &BTreeSet<String>) -> String {
-    patterns.iter().map(|pattern| format!("{pattern}\n")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +222,13 @@ mod tests {
         let profile = "ob=(1) ???\nfn=(1) _ZN4main17h0123456789abcdefE\nob=(2) /lib/libc.so\nfn=(2) malloc\n";
         let found: Vec<String> = ran(profile, "/bin/loci").into_iter().collect();
         assert_eq!(found, ["_ZN4main17h0123456789abcdefE"]);
+    }
+
+    #[test]
+    fn each_kind_of_start_has_its_functions_in_one_piece() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect();
+        let (turn, terminal) = (names("a b c d"), names("a c e z"));
+        assert_eq!(grouped(&turn, &terminal), ["b", "d", "a", "c", "e", "z"]);
     }
 
     #[test]

@@ -308,15 +308,19 @@ class Screen:
         return found
 
     def cpu(self):
-        """Returns the CPU time of the program and all it started, in seconds."""
-        ticks = 0
+        """Returns the CPU time of the program and all it started, in seconds.
+
+        Processes that live are asked by their clock, which has no steps; /proc has steps of 10 ms, as much as some rows are.
+        """
+        seconds = 0.0
         for pid in self.family():
             try:
                 fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+                own = time.clock_gettime((~pid << 3) | 2)
             except OSError:
                 continue
-            ticks += sum(int(field) for field in fields[11:15])
-        return ticks / os.sysconf("SC_CLK_TCK")
+            seconds += own + sum(int(field) for field in fields[13:15]) / os.sysconf("SC_CLK_TCK")
+        return seconds
 
     def memory(self):
         """Returns the resident memory of the largest process, in megabytes."""
@@ -469,6 +473,7 @@ def measure_session(program, report):
     report("CPU a key", (screen.cpu() - cpu) * 1000 / 120)
     report("key echo idle, median", percentile(idle, 0.5))
     report("key echo idle, p95", percentile(idle, 0.95))
+    report("memory after 120 keys", screen.memory())
 
     screen.quiet(1.0, 10)
     cpu, since = screen.cpu(), screen.mark()
@@ -560,6 +565,29 @@ def crowded(home, project):
     json.dump(state, open(home + "/.claude.json", "w"))
 
 
+#: Every other panel; what can be done in one ends with how it is closed.
+OTHER_PANELS = (
+    "/agents /config /context /debug /diff /effort /export /fewer-permission-prompts /help /hooks /memory /model /permissions /plugin "
+    "/rename /rewind /sandbox /search /status /tasks /theme /usage"
+).split()
+
+
+def open_panel(screen, command):
+    """Types a command, and sends it; returns since when."""
+    screen.send(command.encode())
+    screen.quiet(0.5, 5)
+    since, pressed = screen.mark(), time.perf_counter()
+    screen.send(b"\r")
+    return since, pressed
+
+
+def close_panel(screen):
+    screen.quiet(0.5, 10)
+    for _ in range(2):
+        screen.send(b"\x1b")
+        screen.quiet(0.5, 5)
+
+
 def measure_panels(program, report):
     """How long a panel takes to be there, and to show what it lists, where there is a lot of it."""
     if program.name != "loci":
@@ -576,17 +604,18 @@ def measure_panels(program, report):
         ("/mcp", rb"MCP", rb"server-00", "50 servers"),
     ]
     for command, title, row, name in panels:
-        screen.send(command.encode())
-        screen.quiet(0.5, 5)
-        since, pressed = screen.mark(), time.perf_counter()
-        screen.send(b"\r")
+        since, pressed = open_panel(screen, command)
         report(f"panel there, {name}", (screen.wait_for(title, since, 30) - pressed) * 1000)
         report(f"panel filled, {name}", (screen.wait_for(row, since, 30) - pressed) * 1000)
-        screen.quiet(0.5, 10)
-        screen.send(b"\x1b")
-        screen.quiet(0.5, 5)
-        screen.send(b"\x1b")
-        screen.quiet(0.5, 5)
+        close_panel(screen)
+    there = {}
+    for command in OTHER_PANELS:
+        since, pressed = open_panel(screen, command)
+        there[command] = (screen.wait_for(b"Esc", since, 10) - pressed) * 1000
+        close_panel(screen)
+    slowest = sorted(there, key=there.get, reverse=True)[:3]
+    print("slowest of the others: " + ", ".join(f"{command} {there[command]:.1f} ms" for command in slowest), file=sys.stderr)
+    report("panel there, slowest of the others", there[slowest[0]])
     screen.close()
     shutil.rmtree(root, ignore_errors=True)
 

@@ -44,6 +44,7 @@ const MEASURES: &[Measure] = &[
     measure("bytes idle 10 s", "", None, None, Some(0.0)),
     measure("CPU a key", "ms", None, Some(5.0), None),
     measure("memory after start", "MB", Some(15.0), Some(8.0), None),
+    measure("memory after 120 keys", "MB", Some(15.0), Some(8.0), None),
     measure("memory after 300 turns", "MB", Some(15.0), Some(7.0), None),
     measure("resume of 2,000 messages", "ms", Some(30.0), None, None),
     measure("paste of 1 MB to the next key", "ms", Some(6.0), Some(2.0), None),
@@ -56,4 +57,5 @@ const MEASURES: &[Measure] = &[
     measure("panel filled, 500 skills", "ms", None, None, Some(33.0)),
     measure("panel there, 50 servers", "ms", None, None, Some(33.0)),
     measure("panel filled, 50 servers", "ms", None, None, Some(33.0)),
+    measure("panel there, slowest of the others", "ms", None, None, Some(33.0)),
 ];
