@@ -29,6 +29,7 @@ pub fn compaction_config(env: &Env, settings: &Settings, model: &str) -> Compact
             && settings.auto_compact_enabled != Some(false)
             && !env.vars.is_truthy("DISABLE_AUTO_COMPACT"),
         window: window.filter(|window| *window >= LEAST_WINDOW),
+        window_cap: None,
         percent: percent.and_then(|percent| u8::try_from(percent).ok()),
         is_reactive: wanted(steps.reactive),
         budgets_results: wanted(steps.result_budget),

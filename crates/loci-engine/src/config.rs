@@ -411,6 +411,8 @@ pub struct CompactionConfig {
     pub is_automatic: bool,
     /// Takes the place of the model's window.
     pub window: Option<u64>,
+    /// What the window is at most, whatever it would be: an agent may ask for less.
+    pub window_cap: Option<u64>,
     /// Compacts at this share of what can be used, in percent, where that is earlier.
     pub percent: Option<u8>,
     /// Whether it is when the server has refused a request for its length.
@@ -450,7 +452,8 @@ impl CompactionConfig {
     pub fn window(&self, facts: &ModelFacts, max_output: u64) -> Window {
         let percent =
             self.percent.or_else(|| (facts.is_named && facts.window < SMALL_WINDOW).then_some(SMALL_PERCENT));
-        Window { tokens: self.window.unwrap_or(facts.window), max_output, percent }
+        let tokens = self.window.unwrap_or(facts.window).min(self.window_cap.unwrap_or(u64::MAX));
+        Window { tokens, max_output, percent }
     }
 }
 
@@ -460,6 +463,7 @@ impl Default for CompactionConfig {
             is_on: true,
             is_automatic: true,
             window: None,
+            window_cap: None,
             percent: None,
             is_reactive: true,
             budgets_results: true,

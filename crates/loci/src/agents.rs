@@ -60,6 +60,8 @@ fn agent_json(agent: &AgentDefinition) -> Value {
         "memory": agent.memory.map(|scope| format!("{scope:?}").to_lowercase()),
         "isolation": agent.is_isolated.then_some("worktree"),
         "initialPrompt": agent.initial_prompt,
+        "omitClaudeMd": agent.omits_instructions,
+        "autoCompactWindow": agent.compact_window,
         "notes": agent.notes,
     })
 }

@@ -50,6 +50,10 @@ pub struct AgentDefinition {
     pub initial_prompt: Option<String>,
     /// Whether it is told the instruction files and the state of the repository.
     pub has_project_context: bool,
+    /// Whether it is told only the administrator's instruction files when it is sent out.
+    pub omits_instructions: bool,
+    /// The window that it is compacted within when it is sent out, where its model's is larger.
+    pub compact_window: Option<u64>,
     /// Whether it can go on after it has answered.
     pub is_resumable: bool,
     /// Where it comes from.
@@ -143,7 +147,7 @@ impl fmt::Display for Problem {
 }
 
 /// The fields that have a meaning, in a file and in JSON.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 22] = [
     "name",
     "description",
     "prompt",
@@ -161,6 +165,8 @@ const FIELDS: [&str; 20] = [
     "memory",
     "isolation",
     "initialPrompt",
+    "omitClaudeMd",
+    "autoCompactWindow",
     "metadata",
     "license",
     REMINDER,
@@ -170,7 +176,7 @@ const FIELDS: [&str; 20] = [
 const REMINDER: &str = "criticalSystemReminder_EXPERIMENTAL";
 
 /// Those that are one text, and those that are several.
-const TEXT_FIELDS: [&str; 9] = [
+const TEXT_FIELDS: [&str; 11] = [
     "model",
     "permissionMode",
     "maxTurns",
@@ -180,8 +186,12 @@ const TEXT_FIELDS: [&str; 9] = [
     "memory",
     "isolation",
     "initialPrompt",
+    "omitClaudeMd",
+    "autoCompactWindow",
 ];
 const LIST_FIELDS: [&str; 3] = ["tools", "disallowedTools", "skills"];
+/// The smallest window that an agent may be compacted within, as for the setting of that name.
+const LEAST_COMPACT_WINDOW: u64 = 100_000;
 /// The colours that there are.
 const COLORS: [&str; 8] = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
 
@@ -299,6 +309,8 @@ impl AgentDefinition {
             is_isolated: false,
             initial_prompt: None,
             has_project_context: true,
+            omits_instructions: false,
+            compact_window: None,
             is_resumable: true,
             source,
             notes: Vec::new(),
@@ -354,6 +366,10 @@ impl AgentDefinition {
             }),
             is_isolated: reader.parsed("isolation", |text| (text == "worktree").then_some(())).is_some(),
             initial_prompt: reader.text("initialPrompt"),
+            omits_instructions: reader.switch("omitClaudeMd").unwrap_or(false),
+            compact_window: reader.parsed("autoCompactWindow", |text| {
+                text.parse().ok().filter(|tokens| *tokens >= LEAST_COMPACT_WINDOW)
+            }),
             ..agent
         };
         agent.notes = reader.into_notes();
@@ -450,7 +466,8 @@ mod tests {
              disallowedTools: [Write, mcp__*]\nmodel: opus\npermissionMode: plan\nmaxTurns: 7\neffort: low\ncolor: blue\n\
              background: yes\nskills:\n  - pdf\n  - xlsx\nmcpServers:\n  - github\n  - own:\n      command: x\n\
              hooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: \"true\"\nmemory: project\n\
-             isolation: worktree\ninitialPrompt: Begin.\nfuture: 1\n---\n\nYou review.\n",
+             isolation: worktree\ninitialPrompt: Begin.\nomitClaudeMd: true\nautoCompactWindow: 150000\n\
+             future: 1\n---\n\nYou review.\n",
         )
         .unwrap();
         let expected = AgentDefinition {
@@ -468,6 +485,8 @@ mod tests {
             memory: Some(MemoryScope::Project),
             is_isolated: true,
             initial_prompt: Some("Begin.".to_owned()),
+            omits_instructions: true,
+            compact_window: Some(150_000),
             notes: vec![
                 "`tools`: `Bash(git diff, git log)` gives the whole tool `Bash`; what it may do is for permission rules to say"
                     .to_owned(),
@@ -511,6 +530,7 @@ mod tests {
             ("tools:\n  - Read\n  - {a: b}", "`tools: {\"a\":\"b\"}` is not understood"),
             ("hooks: x", "`hooks: \"x\"` is not understood"),
             ("mcpServers: [1, s]", "`mcpServers: 1` is not understood"),
+            ("autoCompactWindow: 50000", "`autoCompactWindow: 50000` is not understood"),
             ("color: mauve", "`color: mauve` is not understood"),
             ("model: opus\nmodel: haiku", "`model` stands there twice"),
             ("model: *best", "`*best` is an alias"),

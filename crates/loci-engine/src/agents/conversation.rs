@@ -9,6 +9,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
 use loci_core::permission::Mode;
+use loci_storage::config::LazyInstructions;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
 use loci_tools::{BackgroundTasks, MAIN, Tool, Toolbox};
@@ -229,22 +230,21 @@ impl AgentService {
             is_small: false,
             appendix: joined(base.prompt.appendix.as_deref(), self.settings.appended_prompt.as_deref()),
         };
-        let compaction = CompactionConfig { collapses: false, ..base.compaction };
+        let window_cap = plan.definition.compact_window;
+        let compaction = CompactionConfig { collapses: false, window_cap, ..base.compaction };
         let session = ctx.identity.get().id().to_string();
         let model: &ModelConfig = &plan.model;
         let request = RequestBase::new(&prompt, &toolbox, model, compaction, &session)
             .for_agent(&plan.agent.id, plan.parent_agent.as_ref());
-        let instructions = match has_context {
-            true => InstructionState {
-                files: base.instructions.clone(),
-                lazy: base.lazy_instructions.clone(),
-                read: None,
-                excluded: Vec::new(),
-                servers: Vec::new(),
-                told_date: String::new(),
-            },
-            false => InstructionState::default(),
-        };
+        let mut instructions = InstructionState::default();
+        if has_context {
+            instructions.files = base.instructions.clone();
+            instructions.lazy = base.lazy_instructions.clone();
+        }
+        if plan.definition.omits_instructions {
+            instructions.files.keep_managed();
+            instructions.lazy.iter_mut().for_each(LazyInstructions::keep_managed);
+        }
         Ok(Basis {
             base: Arc::new(request),
             toolbox,

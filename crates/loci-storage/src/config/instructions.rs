@@ -125,6 +125,14 @@ pub struct Instructions {
     pub external: Vec<PathBuf>,
 }
 
+impl Instructions {
+    /// Leaves out all but the administrator's, for an agent that does without the others.
+    pub fn keep_managed(&mut self) {
+        self.files.retain(|file| file.scope == InstructionScope::Managed);
+        self.path_rules.retain(|rule| rule.file.scope == InstructionScope::Managed);
+    }
+}
+
 /// An instruction file that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {

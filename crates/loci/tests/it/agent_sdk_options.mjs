@@ -48,9 +48,9 @@ const scenarios = {
     const { result, told } = await run("hi", more);
     say(result.result);
     say(["agentProgressSummaries", "toolConfig"].map((name) => told.includes(name)));
-    const looker = { description: "Looks.", prompt: "You look.", omitClaudeMd: true, autoCompactWindow: 100000, observer: "x", observerMessage: "y" };
+    const looker = { description: "Looks.", prompt: "You look.", observer: "x", observerMessage: "y" };
     const unknown = (await run("hi", { agents: { looker } })).told;
-    say(["omitClaudeMd", "autoCompactWindow", "observer", "observerMessage"].map((name) => unknown.includes(`\`${name}\``)));
+    say(["observer", "observerMessage"].map((name) => unknown.includes(`\`${name}\``)));
   },
 
   async refused() {

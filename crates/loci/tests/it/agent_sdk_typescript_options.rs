@@ -39,7 +39,7 @@ async fn options_that_are_not_offered_are_told() {
         expect![[r#"
             "1"
             [true,true]
-            [true,true,true,true]
+            [true,true]
         "#]],
     )
     .await;

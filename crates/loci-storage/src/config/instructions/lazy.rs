@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::discovery::Discovery;
-use super::{Diagnostic, InstructionFile, InstructionPlaces, Instructions, PathRule, patterns};
+use super::{
+    Diagnostic, InstructionFile, InstructionPlaces, InstructionScope, Instructions, PathRule, patterns,
+};
 
 /// Instructions that wait until a file is read.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct LazyInstructions {
     met: Vec<PathBuf>,
     /// What could not be used and was said already.
     said: Vec<Diagnostic>,
+    /// Whether those of directories are left out.
+    is_managed_only: bool,
 }
 
 /// Instructions that were met on the way.
@@ -42,7 +46,14 @@ impl LazyInstructions {
             given: found.files.iter().filter_map(|file| file.real.clone()).collect(),
             met: Vec::new(),
             said: Vec::new(),
+            is_managed_only: false,
         }
+    }
+
+    /// Leaves out all but the administrator's, for an agent that does without the others.
+    pub fn keep_managed(&mut self) {
+        self.rules.retain(|rule| rule.file.scope == InstructionScope::Managed);
+        self.is_managed_only = true;
     }
 
     /// Notes that the conversation has a file already, as after a resume.
@@ -100,6 +111,7 @@ impl LazyInstructions {
     /// Returns the directories below one of ours on the way to a file, outermost first.
     fn dirs_between(&self, file: &Path) -> Vec<PathBuf> {
         let ours = std::iter::once(&self.places.cwd).chain(&self.places.extra_dirs);
+        let ours = ours.filter(|_| !self.is_managed_only);
         // Of two that lie in each other, the outer one has the inner one's way in it.
         let Some(top) = ours.filter(|dir| file.starts_with(dir)).min_by_key(|dir| dir.as_os_str().len())
         else {

@@ -140,3 +140,22 @@ fn unusable_lazy_instruction_is_reported_once() {
     assert_eq!(said, ["project/a/CLAUDE.md: Not a regular file, so it was not read"]);
     assert_eq!(read(&world, &mut lazy, "project/a/x"), [""; 0]);
 }
+
+#[test]
+fn agent_that_keeps_only_managed_instructions_meets_no_others() {
+    let world = World::new();
+    world.write("etc/CLAUDE.md", "managed");
+    world.write("project/CLAUDE.md", "top");
+    world.write("project/.claude/rules/rust.md", "---\npaths: '*.rs'\n---\nrust");
+    world.write("project/a/CLAUDE.md", "a");
+    world.write("project/a/code.rs", "");
+    let places = places(&world, world.cwd());
+    let mut found = discover_instructions(&places);
+    let mut lazy = LazyInstructions::new(places, &found);
+    assert_eq!(read(&world, &mut lazy.clone(), "project/a/code.rs").len(), 1, "an ordinary one does");
+    found.keep_managed();
+    lazy.keep_managed();
+    let kept: Vec<&str> = found.files.iter().map(|file| file.content.as_str()).collect();
+    assert_eq!((kept, found.path_rules.len()), (vec!["managed"], 0));
+    assert_eq!(read(&world, &mut lazy, "project/a/code.rs"), [""; 0]);
+}

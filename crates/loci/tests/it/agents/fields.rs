@@ -66,6 +66,48 @@ async fn effort_and_background_of_a_definition_hold() {
 }
 
 #[tokio::test]
+async fn agent_that_omits_instruction_files_is_told_none_of_them() {
+    for (fields, is_told) in [("", true), ("omitClaudeMd: true\n", false)] {
+        let read = Step::call("Read", json!({"file_path": "below/a.txt"}));
+        let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")])
+            .route([read, Step::text("Done.")], is_agents);
+        let world = World::new(script).await;
+        define(&world, "mine", fields, "You are mine.");
+        for place in ["CLAUDE.md", "CLAUDE.local.md", "below/CLAUDE.md"] {
+            world.home.write(place, format!("The word of {place}."));
+        }
+        world.home.write("below/a.txt", "a\n");
+        assert_fine(&world.run(&watched(["go"])));
+        let requests = world.requests();
+        let last = requests.iter().rfind(|it| is_agents(it)).unwrap();
+        for place in ["CLAUDE.md", "CLAUDE.local.md", "below/CLAUDE.md"] {
+            let words = format!("The word of {place}.");
+            assert_eq!(has(last, &words), is_told, "{fields} {words}");
+            let is_main = !place.starts_with("below");
+            assert_eq!(requests.iter().any(|it| !is_agents(it) && has(it, &words)), is_main, "{words}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn window_of_a_definition_has_an_agent_compacted_earlier() {
+    for (fields, is_compacted) in [("", false), ("autoCompactWindow: 100000\n", true)] {
+        let read =
+            |tokens: u64| Step::call("Read", json!({"file_path": "notes.txt"})).usage(10, 20, tokens - 30, 0);
+        let summary = "<analysis>x</analysis>\n<summary>The notes say 9000.</summary>";
+        let script = Script::new([Step::call("Agent", agent("mine", "Read a lot.")), Step::text("ok")])
+            .route([Step::text(summary)], |it| is_agents(it) && it.last_user_text().contains("<summary>"))
+            .route([read(30_000), read(90_000), Step::text("It is 9000.")], is_agents);
+        let world = World::new(script).await;
+        world.home.write("notes.txt", "port=9000\n");
+        define(&world, "mine", fields, "You are mine.");
+        assert_fine(&world.run(&watched(["go"])));
+        let side = world.home.read_session(&super::side_files(&world)[0]);
+        assert_eq!(side.iter().any(|it| it["subtype"] == "compact_boundary"), is_compacted, "{fields}");
+    }
+}
+
+#[tokio::test]
 async fn permission_mode_of_a_definition_only_restricts() {
     let edit = json!({"file_path": "made", "content": "x"});
     for (mode, session, is_made) in
