@@ -111,6 +111,11 @@ impl WorktreeService {
         }
     }
 
+    /// Returns the copy that its owner has entered.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        self.current.get().map(|it| it.worktree.path)
+    }
+
     /// Tells whether its owner has entered a copy.
     pub(crate) fn is_inside(&self) -> bool {
         self.current.get().is_some()

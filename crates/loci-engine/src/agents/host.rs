@@ -48,7 +48,7 @@ impl ConversationHost {
             context,
             depth: agent.map_or(0, |agent| agent.depth),
             agent: agent.map(|agent| agent.id.clone()),
-            isolation: self.isolation(live.and_then(|live| live.isolation())).filter(|_| agent.is_some()),
+            isolation: self.isolation(live.and_then(|live| live.isolation())),
             place: self.workspace(),
         })
     }

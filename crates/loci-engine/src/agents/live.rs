@@ -60,7 +60,7 @@ pub(crate) struct LiveAgent {
     is_stopped_by_person: AtomicBool,
     /// How it gets on; held to look or to add a sample.
     progress: Mutex<AgentAtWork>,
-    /// The worktree that keeps it apart, once it has one.
+    /// The worktree that it was sent into, or out from within; of its own, once it has that.
     isolation: OnceLock<Isolation>,
 }
 
@@ -79,7 +79,7 @@ impl LiveAgent {
             cwd: plan.place.cwd.clone(),
             samples: Vec::new(),
         };
-        Self {
+        let live = Self {
             id,
             name,
             messages: Mutex::new(Some(Vec::new())),
@@ -87,7 +87,10 @@ impl LiveAgent {
             is_stopped_by_person: AtomicBool::new(false),
             progress: Mutex::new(progress),
             isolation: OnceLock::new(),
-        }
+        };
+        // A worktree of its own is made when it begins.
+        live.set_isolation(plan.isolation.clone().filter(|_| !plan.is_isolated));
+        live
     }
 
     /// Notes the worktree that keeps it, and whom it sends out, apart.

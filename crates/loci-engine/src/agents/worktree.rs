@@ -15,8 +15,9 @@ use loci_storage::worktree::{
 };
 use loci_tools::{KeptWorktree, Workspace};
 
-use super::AgentService;
 use super::plan::AgentPlan;
+use super::{AgentService, LiveAgent};
+use crate::conversation::host::lock;
 use crate::extension::{HookMoment, TurnHooks as _};
 
 /// A worktree that an agent works in.
@@ -63,23 +64,32 @@ impl AgentService {
         let main = main
             .or_else(|| main_checkout(&worktree.moment.cwd))
             .unwrap_or_else(|| worktree.moment.cwd.clone());
-        plan.isolation = self.isolation_of(plan, &path, &main, &worktree.moment.cwd);
+        plan.isolation = Self::isolation_of(plan, &path, &main, &worktree.moment.cwd);
         plan.place = Workspace { cwd: path.clone(), project: path, ..plan.place.clone() };
         Ok(worktree)
     }
 
     /// Returns what keeps an agent apart that is sent out from `cwd`: from the main checkout, from the one around that
     /// directory, and from all that whoever sends it out is kept apart from.
-    fn isolation_of(&self, plan: &AgentPlan, path: &Path, main: &Path, cwd: &Path) -> Option<Isolation> {
+    fn isolation_of(plan: &AgentPlan, path: &Path, main: &Path, cwd: &Path) -> Option<Isolation> {
         let mut isolation = Isolation::new(path, main)?;
         if let Some(checkout) = checkout_root(cwd) {
             isolation = isolation.keeping_out_of(&checkout);
         }
-        let outer = plan.isolation.clone().or_else(|| self.deps.ctx.worktrees.isolation());
-        Some(match outer {
-            Some(outer) => isolation.within(&outer),
+        Some(match &plan.isolation {
+            Some(outer) => isolation.within(outer),
             None => isolation,
         })
+    }
+
+    /// Returns those that work in a worktree, as they are to be stopped: by their ids.
+    pub(crate) fn working_in(&self, worktree: &Path) -> Vec<AgentId> {
+        let works_there = |agent: &Arc<LiveAgent>| {
+            agent.isolation().is_some_and(|isolation| isolation.worktree == worktree)
+        };
+        let live = lock(&self.live);
+        let at_work = live.iter().filter(|agent| works_there(agent) && agent.at_work().is_some());
+        at_work.map(|agent| agent.id.clone()).collect()
     }
 
     /// Has the files of an agent say which worktree it has entered by itself, if any.

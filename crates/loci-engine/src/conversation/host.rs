@@ -195,6 +195,11 @@ impl ConversationHost {
         Some(PathEffect { requested, real })
     }
 
+    /// Tells whether the conversation has a place of its own: it is the session's, or that of an agent that was sent out.
+    pub(crate) fn has_worktrees(&self) -> bool {
+        self.worktrees.is_some()
+    }
+
     /// Returns what keeps the conversation apart: the worktree that it has entered, and what kept it apart before that.
     pub(crate) fn isolation(&self, before: Option<Isolation>) -> Option<Isolation> {
         let entered = self.worktrees.as_ref().and_then(|worktrees| worktrees.isolation());
@@ -202,6 +207,13 @@ impl ConversationHost {
             (Some(entered), Some(before)) => Some(entered.within(&before)),
             (entered, before) => entered.or(before),
         }
+    }
+
+    /// Names those who were sent out to work in a worktree and are not done; none where there are none.
+    fn agents_in(&self, worktree: &Path) -> Option<String> {
+        let agents = self.agents.as_ref()?.working_in(worktree);
+        let names: Vec<&str> = agents.iter().map(|id| id.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Has the files of an agent say where it works, so that it goes on there should the process be killed.
@@ -509,6 +521,12 @@ impl Host for ConversationHost {
     fn exit_worktree(&self, removes: bool, discards: bool) -> HostFuture<'_, Result<LeftWorktree, String>> {
         Box::pin(async move {
             let worktrees = self.worktrees.as_ref().ok_or(STAYS)?;
+            if let Some(agents) = worktrees.place().filter(|_| removes).and_then(|it| self.agents_in(&it)) {
+                return Err(format!(
+                    "Agents still work in this worktree: {agents}. Wait until they are done, stop them with TaskStop, or \
+                     leave it with the action `keep`."
+                ));
+            }
             let left = worktrees.exit(&self.place, removes, discards, self.moment()).await;
             self.note_agent_place();
             left

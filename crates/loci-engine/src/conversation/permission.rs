@@ -34,11 +34,13 @@ impl Conversation {
         // Settings that were read anew know nothing of a worktree that was entered.
         let project = self.host.workspace().project;
         book.dirs.iter_mut().take(1).filter(|_| self.is_main()).for_each(|dir| dir.clone_from(&project));
-        // The worktree that the conversation has entered, the agent's own, or the one that the session is in.
+        // The worktree that the conversation has entered, the agent's own, or the one that its session was in when it was
+        // sent out: where the session has gone since is not where the agent works.
         let sent_to = self.agent_limits.isolation.clone();
-        book.isolation = self.host.isolation(sent_to.or_else(|| self.ctx.worktrees.isolation()));
-        // Wherever it lies, an agent works in it.
-        if !self.is_main() && book.isolation.is_some() && !book.dirs.contains(&project) {
+        let of_session = || self.ctx.worktrees.isolation().filter(|_| !self.host.has_worktrees());
+        book.isolation = self.host.isolation(sent_to.or_else(of_session));
+        // Wherever that lies, an agent works in it.
+        if !self.is_main() && !book.dirs.contains(&project) {
             book.dirs.push(project);
         }
         book.may_bypass = lock(&self.ctx.grants).may_bypass;

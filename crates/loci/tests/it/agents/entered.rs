@@ -206,3 +206,64 @@ async fn isolated_agent_leaves_the_linked_worktree_of_its_session_alone() {
     assert_eq!((asked.len(), refused), (5, 3), "only its own is free");
     assert!(has(&world.last_request(), "worktreePath: "));
 }
+
+/// Agents work where they were sent out: the worktree is not taken away under them, and it keeps them apart, wherever the
+/// session goes meanwhile.
+#[tokio::test]
+async fn worktree_of_a_session_stays_while_its_agents_work_there_and_holds_them() {
+    let world = World::with_git([Step::text("x")]).await;
+    let main = world.home.project().canonicalize().unwrap();
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let exit = |action: &str| Step::call("ExitWorktree", json!({"action": action}));
+    let script = Script::new([
+        enter(json!({"name": "w1"})),
+        Step::call("Agent", in_background("general-purpose", "Work.")),
+        exit("remove"),
+        exit("keep"),
+        Step::dynamic(move |_| {
+            opened.release();
+            Step::text("Left.")
+        }),
+        Step::text("Heard."),
+    ])
+    .route(
+        [
+            write("made").wait_before_headers(gate.clone()),
+            write(main.join("README.md").display().to_string()),
+            Step::text("Done."),
+        ],
+        is_agents,
+    );
+    let before = world.home.read("README.md");
+    let world = world.then(script).await;
+    assert_fine(&world.run(&run(["go"])));
+    let own: Vec<_> = world.requests().into_iter().filter(|it| !is_agents(it)).collect();
+    assert!(results(&own[3]).contains(&format!("Agents still work in this worktree: {}", agent_id(&world))));
+    assert!(results(&own[4]).contains("works in"), "{}", results(&own[4]));
+    assert!(main.join(".claude/worktrees/w1/made").exists() && !main.join("made").exists());
+    let asked: Vec<_> = world.requests().into_iter().filter(is_agents).collect();
+    assert!(results(&asked[2]).contains("main checkout"), "{}", results(&asked[2]));
+    assert_eq!(world.home.read("README.md"), before);
+}
+
+#[tokio::test]
+async fn agent_stays_in_the_checkout_that_its_session_leaves_for_a_worktree() {
+    let world = World::with_git([Step::text("x")]).await;
+    let main = world.home.project().canonicalize().unwrap();
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let script = Script::new([
+        Step::call("Agent", in_background("general-purpose", "Work.")),
+        enter(json!({"name": "w1"})),
+        Step::dynamic(move |_| {
+            opened.release();
+            Step::text("Moved.")
+        }),
+        Step::text("Heard."),
+    ])
+    .route([write("made").wait_before_headers(gate.clone()), Step::text("Done.")], is_agents);
+    let world = world.then(script).await;
+    assert_fine(&world.run(&run(["go"])));
+    assert!(main.join("made").exists() && !main.join(".claude/worktrees/w1/made").exists());
+}
