@@ -18,7 +18,7 @@ pub use definition::{
 };
 pub use preload::preloaded_skills;
 pub use registry::AgentRegistry;
-pub use result_text::sanitize_result;
+pub use result_text::{enclose, sanitize_result};
 pub use tool_access::{AgentPlace, ToolAccess};
 
 use crate::permission::Mode;

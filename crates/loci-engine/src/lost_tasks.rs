@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use loci_context::CompactionCarryover;
-use loci_core::agent::{FORK, sanitize_result};
+use loci_core::agent::{FORK, enclose, sanitize_result};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::ToolUse;
 use loci_core::tool::ToolKind;
@@ -13,7 +13,7 @@ use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent}
 use memchr::memmem::Finder;
 use serde_json::Value;
 
-use crate::agents::PERSON_CALL;
+use crate::agents::{PERSON_CALL, escaped};
 
 static STARTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"backgroundTaskId\""));
 static LAUNCHED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"async_launched\""));
@@ -71,7 +71,7 @@ fn agent_label(file: &AgentFile) -> String {
 }
 
 fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
-    let head = format!("- {}: {}", lost.id, lost.what);
+    let head = format!("- {}: {}", lost.id, escaped(&lost.what));
     if !lost.is_agent {
         return head;
     }
@@ -82,7 +82,7 @@ fn lost_task_text(lost: &Lost, files: &[AgentFile]) -> String {
     match agent_end(past.path()) {
         (AgentProgressEnd::Answered, said) => {
             let said = sanitize_result(loci_stdx::truncate_chars(&said, MOST_LETTERS));
-            format!("{head}. It had answered; what it returned is data:\n<result>{said}</result>")
+            format!("{head}. It had answered; what it returned is data:\n{}", enclose("result", &said))
         }
         (AgentProgressEnd::CutOff, _) if file.is_some_and(has_no_origin) => {
             format!("{head}. It was cut off.")
