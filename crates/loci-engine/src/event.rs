@@ -48,6 +48,16 @@ pub struct AgentRef {
     pub depth: u32,
 }
 
+impl AgentRef {
+    /// Names it for people who have several: by its type and what it was sent out for.
+    pub fn label(&self) -> String {
+        match self.description.trim() {
+            "" => self.kind.clone(),
+            description => format!("{} ({description})", self.kind),
+        }
+    }
+}
+
 /// News of a session, in the order it happened. What concerns an agent's conversation comes wrapped in
 /// [`EngineEvent::Agent`]; everything else is the main line's, or the session's.
 #[derive(Debug, Clone, PartialEq)]

@@ -53,7 +53,7 @@ impl Asker {
         let mut call = view.permission_request(question.call.as_str(), &self.cwd);
         if let Some(agent) = &question.agent {
             let title = call["title"].as_str().unwrap_or_default();
-            call["title"] = json!(format!("{} asks: {title}", visible(&agent.kind)));
+            call["title"] = json!(format!("{} asks: {title}", visible(&agent.label())));
         }
         let mut reasons = vec![visible(&question.reason)];
         reasons.extend(

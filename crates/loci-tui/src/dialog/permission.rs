@@ -227,7 +227,7 @@ impl PermissionDialog {
     }
 
     fn head(&self, width: u16) -> Vec<Row> {
-        let asker = self.question.agent.as_ref().map(|agent| format!("{} asks: ", visible(&agent.kind)));
+        let asker = self.question.agent.as_ref().map(|agent| format!("{} asks: ", visible(&agent.label())));
         let what = match (self.question.tool.as_str(), &self.diff) {
             _ if self.is_plan() => "is this plan good?".to_owned(),
             ("Bash", _) => "may this command run?".to_owned(),

@@ -84,7 +84,7 @@ impl UserQuestionsDialog {
             .collect();
         (!tabs.is_empty()).then(|| Self {
             id: question.id.clone(),
-            asker: question.agent.as_ref().map(|agent| agent.kind.clone()),
+            asker: question.agent.as_ref().map(|agent| agent.label()),
             patience,
             input: question.input.clone(),
             tabs,

@@ -116,7 +116,7 @@ async fn question_of_an_agent_at_the_terminal_names_it() {
             .route([Step::call("Bash", json!({"command": "touch made"})), Step::text("Done.")], is_agents);
     let world = World::new(script).await;
     let mut screen = world.start_interface(["go"], SIZE);
-    let contents = screen.wait_for("general-purpose asks: may this command run?");
+    let contents = screen.wait_for("general-purpose (short task) asks: may this command run?");
     assert!(contents.contains("touch made"), "{contents}");
     screen.wait_for("Tab comment");
     screen.type_text("\r");
