@@ -111,14 +111,15 @@ impl SessionAgents {
 
     /// Has the main conversation run as the agent that the options, or the settings, name.
     ///
-    /// A session that goes on remains what it was, unless the options name another.
+    /// A session that goes on remains what it was, unless the options name another. One that the options name and that
+    /// there is not is an error: a run without its restrictions is not what was asked for.
     pub(crate) fn apply_main(
         &mut self,
         options: &RunOptions,
         run: &RunSettings,
         book: &mut Rulebook,
         resume: Option<&Resume>,
-    ) {
+    ) -> Result<(), UserError> {
         let by_setting = run.in_force["agent"].as_str().filter(|_| !run.is_bare).map(str::to_owned);
         let registry = self.config.registry.get();
         // What a plugin sets counts where nobody chose.
@@ -129,27 +130,26 @@ impl SessionAgents {
         let remembered = resume.and_then(|resume| resume.agent.clone()).filter(|_| !run.is_bare);
         let is_remembered = options.agent.is_none() && remembered.is_some();
         let chosen = options.agent.clone().or(remembered).or(by_setting).or_else(by_plugin);
-        let Some(name) = chosen.filter(|name| !name.trim().is_empty()) else {
-            return;
-        };
+        let Some(name) = chosen.filter(|name| !name.trim().is_empty()) else { return Ok(()) };
         let elsewhere = || agent_where_it_was(options, run, resume.filter(|_| is_remembered)?, name.trim());
         let agent = match find_main(&registry, name.trim()) {
             Ok(agent) => agent,
-            Err(complaint) => match elsewhere() {
+            Err(missing) => match elsewhere() {
                 Some(agent) => agent,
+                None if options.agent.is_some() => return Err(missing.error()),
                 None => {
                     self.warnings.push(match is_remembered {
                         true => format!(
                             "The session ran as the agent `{name}`, which there is no more; it goes on as usual"
                         ),
-                        false => complaint,
+                        false => missing.warning(),
                     });
-                    return;
+                    return Ok(());
                 }
             },
         };
         if agent.name == CATCH_ALL && agent.source.scope == AgentScope::BuiltIn {
-            return;
+            return Ok(());
         }
         // Those of agents that were given are told of all.
         self.warnings.extend(notes_of(&agent).into_iter().filter(|_| agent.source.scope != AgentScope::Flag));
@@ -174,6 +174,7 @@ impl SessionAgents {
         });
         self.config.spawnable = ToolAccess::main(&agent).spawnable();
         self.config.main = Some(agent);
+        Ok(())
     }
 
     /// Returns the agent's name, where the session does not know yet that it runs as it.
@@ -229,7 +230,7 @@ fn own_hooks(agent: &AgentDefinition, cwd: &Path) -> (HookConfig, Vec<String>) {
 }
 
 /// Finds the agent to run as; that of a plugin needs no more than the last part of its name, where only one has it.
-fn find_main(registry: &AgentRegistry, name: &str) -> Result<Arc<AgentDefinition>, String> {
+fn find_main(registry: &AgentRegistry, name: &str) -> Result<Arc<AgentDefinition>, MissingAgent> {
     if let Some(agent) = registry.find(name) {
         return Ok(Arc::clone(agent));
     }
@@ -241,7 +242,24 @@ fn find_main(registry: &AgentRegistry, name: &str) -> Result<Arc<AgentDefinition
         },
     };
     let names: Vec<&str> = meant.iter().map(|agent| agent.name.as_str()).collect();
-    Err(format!("{what} `{name}`, so the conversation runs as usual. There are: {}", names.join(", ")))
+    Err(MissingAgent { what: format!("{what} `{name}`"), there_are: names.join(", ") })
+}
+
+/// An agent to run as that was not found.
+#[derive(Debug)]
+struct MissingAgent {
+    what: String,
+    there_are: String,
+}
+
+impl MissingAgent {
+    fn error(self) -> UserError {
+        UserError::new(self.what).hint(format!("There are: {}", self.there_are))
+    }
+
+    fn warning(self) -> String {
+        format!("{}, so the conversation runs as usual. There are: {}", self.what, self.there_are)
+    }
 }
 
 /// Looks for the agent of a session in the directory that the session worked in, where that is another one and trusted.
@@ -272,7 +290,7 @@ pub fn offer_agents_of_run(
     resume: Option<&Resume>,
 ) -> Result<(), UserError> {
     let mut agents = SessionAgents::new(options, run)?;
-    agents.apply_main(options, run, &mut rulebook.clone(), resume);
+    agents.apply_main(options, run, &mut rulebook.clone(), resume)?;
     agents.offer(toolbox, rulebook);
     Ok(())
 }
@@ -376,7 +394,9 @@ mod tests {
             |name: &str| AgentDefinition::new(name, "d", "p", AgentSource::inline(AgentScope::Plugin));
         let all = ["a:review:security", "a:writer", "b:writer", "writer-2"].map(agent);
         let registry = AgentRegistry::new(all.into(), Vec::new());
-        let found = |name: &str| find_main(&registry, name).map(|agent| agent.name.clone());
+        let found = |name: &str| {
+            find_main(&registry, name).map(|agent| agent.name.clone()).map_err(MissingAgent::warning)
+        };
         for (name, expected) in [
             ("security", Ok("a:review:security")),
             ("a:writer", Ok("a:writer")),

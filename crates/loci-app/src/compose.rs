@@ -208,7 +208,7 @@ fn session_agents(
     resume: &mut Resume,
 ) -> Result<SessionAgents, UserError> {
     let mut agents = SessionAgents::new(options, run)?;
-    agents.apply_main(options, run, &mut access.rulebook, Some(resume));
+    agents.apply_main(options, run, &mut access.rulebook, Some(resume))?;
     resume.history.agent = agents.news_for(resume);
     Ok(agents)
 }

@@ -102,8 +102,14 @@ async fn main_conversation_runs_as_an_agent() {
     world.home.write_config("settings.json", json!({"agent": "guide"}).to_string());
     assert_fine(&world.run(&loci().args(["-p", "hi"])));
     assert!(world.last_request().system_text().contains("You guide."));
+    let n_requests = world.requests().len();
     let output = world.run(&loci().args(["-p", "hi", "--agent", "nobody"]));
     assert!(output.stderr.contains("There is no agent `nobody`"), "{}", output.stderr);
+    assert_eq!((output.code, world.requests().len()), (Some(1), n_requests), "nothing is asked without it");
+    world.home.write_config("settings.json", json!({"agent": "nobody"}).to_string());
+    let output = world.run(&loci().args(["-p", "hi"]));
+    assert!(output.stderr.contains("so the conversation runs as usual"), "{}", output.stderr);
+    assert_eq!(output.code, Some(0));
 }
 
 #[tokio::test]
