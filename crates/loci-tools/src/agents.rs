@@ -28,6 +28,8 @@ pub struct AgentRequest {
     pub subagent_type: Option<String>,
     /// The model, by alias or id.
     pub model: Option<String>,
+    /// How hard it thinks.
+    pub effort: Option<String>,
     /// Whether the conversation goes on without waiting for it.
     pub run_in_background: Option<bool>,
     /// What to call it.

@@ -32,7 +32,7 @@ pub struct AgentAtWork {
     pub started: Timestamp,
     /// The model that it asks.
     pub model: String,
-    /// The effort that its definition names; none where it has that of the session.
+    /// The effort that its call or its definition names; none where it has that of the session.
     pub effort: Option<String>,
     /// How many tokens its model can read.
     pub window: u64,
@@ -74,7 +74,7 @@ impl LiveAgent {
             description: plan.agent.description.clone(),
             started,
             model: plan.model.main.clone(),
-            effort: plan.definition.effort.clone(),
+            effort: plan.meta.effort.clone().or_else(|| plan.definition.effort.clone()),
             window: plan.model.catalog.facts(&plan.model.main).window,
             cwd: plan.place.cwd.clone(),
             samples: Vec::new(),

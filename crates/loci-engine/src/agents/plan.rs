@@ -135,7 +135,7 @@ impl AgentService {
         }
         let model = match is_fork {
             true => ModelConfig { wants_wire_events: false, ..from.context.model.clone() },
-            false => self.model(request.model.as_deref(), &definition, &from)?,
+            false => self.model(request.model.as_deref(), request.effort.as_ref(), &definition, &from)?,
         };
         self.tell_notes(&definition, request.mode);
         let is_isolated = request.isolation.as_deref() == Some("worktree") || definition.is_isolated;
@@ -170,6 +170,7 @@ impl AgentService {
                 spawn_depth: agent.depth,
                 name: request.name.clone().filter(|name| !name.trim().is_empty()),
                 model: request.model.clone(),
+                effort: request.effort.clone().filter(|_| !is_fork),
                 permission_mode: request.mode.map(|mode| mode.to_string()),
                 max_turns: request.max_turns,
                 is_isolated,
@@ -232,7 +233,7 @@ impl AgentService {
         };
         let model = match is_fork {
             true => ModelConfig { wants_wire_events: false, ..from.context.model.clone() },
-            false => self.model(file.meta.model.as_deref(), &definition, &from)?,
+            false => self.model(file.meta.model.as_deref(), file.meta.effort.as_ref(), &definition, &from)?,
         };
         let asked = file.meta.permission_mode.as_deref().and_then(|mode| mode.parse().ok());
         // One that worked apart goes on apart, where it was or in a worktree made anew.
@@ -278,10 +279,12 @@ impl AgentService {
         self.can_work_in_background() && (has_no_choice || is_wanted)
     }
 
-    /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out.
+    /// Chooses the model: the environment's, the call's, the definition's, or that of whoever sends the agent out; and how
+    /// hard it thinks.
     fn model(
         &self,
         called: Option<&str>,
+        effort: Option<&String>,
         definition: &AgentDefinition,
         from: &Spawner<'_>,
     ) -> Result<ModelConfig, String> {
@@ -315,7 +318,7 @@ impl AgentService {
         }
         Ok(ModelConfig {
             main,
-            effort: definition.effort.clone().or(parent.effort),
+            effort: effort.or(definition.effort.as_ref()).cloned().or(parent.effort),
             wants_wire_events: false,
             ..parent
         })

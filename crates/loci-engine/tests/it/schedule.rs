@@ -344,7 +344,7 @@ async fn loop_without_a_prompt_reads_its_file_anew_for_each_round() {
 
 #[tokio::test]
 async fn loop_that_says_it_is_over_is_over() {
-    let stop = json!({"delaySeconds": 60, "reason": "r", "prompt": "", "stop": true});
+    let stop = json!({"stop": true});
     let world = World::new(vec![("Round: watch it", "ScheduleWakeup", stop)]);
     world.run(with_loop(world.config(&[], false)), &["/loop watch it"], 0, 0).await;
     let kept = std::fs::read_to_string(world.cwd.join("sessions").join(ID).join("scheduled-tasks.json"));

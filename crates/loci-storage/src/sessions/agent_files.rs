@@ -32,6 +32,9 @@ pub struct AgentMeta {
     /// The model it asked, where that is not the conversation's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The effort that the call asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
     /// The permission mode that the call asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,

@@ -79,6 +79,11 @@ impl Agent {
                     "prompt": text("What the agent is to do, with all that it has to know"),
                     "subagent_type": text("The type of agent; general-purpose unless given"),
                     "model": text("The model it asks, such as sonnet, opus or haiku; usually left out"),
+                    "effort": {
+                        "type": "string",
+                        "enum": ["low", "medium", "high", "xhigh", "max"],
+                        "description": "How hard it thinks; only where the user or their instructions ask for it",
+                    },
                     "run_in_background": {
                         "type": "boolean",
                         "description": "Return at once and be told when the agent is done",

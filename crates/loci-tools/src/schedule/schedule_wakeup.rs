@@ -26,9 +26,9 @@ impl Default for ScheduleWakeup {
                     "delaySeconds": {"type": "number", "description": "After how many seconds: 60 to 3600"},
                     "prompt": {"type": "string", "description": "What is said to you then"},
                     "reason": {"type": "string", "description": "Why then, in a few words for the user"},
-                    "stop": {"type": "boolean", "description": "true: do not wake up; the loop is over"},
+                    "stop": {"type": "boolean", "description": "true: do not wake up; the loop is over. Nothing else is needed then"},
+                    "noop": {"type": "boolean", "description": "Whether this round found nothing new"},
                 },
-                "required": ["delaySeconds", "reason", "prompt"],
                 "additionalProperties": false,
             }),
             max_result_chars: None,
@@ -53,9 +53,14 @@ impl Tool for ScheduleWakeup {
     }
 
     fn validate(&self, input: &Value, _host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+        let refusal = |text: &str| Err(Box::new(ToolOutcome::refusal(text)));
         let is_blank = input["prompt"].as_str().unwrap_or_default().trim().is_empty();
-        match is_blank && input["stop"] != true {
-            true => Err(Box::new(ToolOutcome::refusal("`prompt` is empty: say what is to be done then."))),
+        match input["stop"] == true {
+            true => Ok(()),
+            false if is_blank => refusal("`prompt` is empty: say what is to be done then."),
+            false if input["delaySeconds"].is_null() => {
+                refusal("`delaySeconds` is missing: say after how many seconds, 60 to 3600.")
+            }
             false => Ok(()),
         }
     }

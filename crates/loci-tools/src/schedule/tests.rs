@@ -110,4 +110,11 @@ async fn wake_up_is_kept_within_its_bounds_and_can_be_called_off() {
     let stop = json!({"delaySeconds": 60, "reason": "done", "prompt": "", "stop": true});
     assert!(call(&host, &wakeup, stop.clone()).await.1.contains("does not wake up"));
     assert!(call(&host, &wakeup, stop).await.1.contains("No wake-up"));
+    for (input, expected) in [
+        (json!({"prompt": "go on"}), "`delaySeconds` is missing"),
+        (json!({"delaySeconds": 60}), "`prompt` is empty"),
+    ] {
+        let (is_fine, told) = call(&host, &wakeup, input).await;
+        assert!(!is_fine && told.contains(expected), "{told}");
+    }
 }

@@ -53,6 +53,10 @@ async fn agent_in_the_background_has_fewer_tools() {
 async fn effort_and_background_of_a_definition_hold() {
     let request = first_request("effort: low\nmodel: opus\n", &[], agent("mine", "Work.")).await;
     assert_eq!(request.json["output_config"]["effort"], "low", "{}", request.json["output_config"]);
+    let mut call = agent("mine", "Work.");
+    call["effort"] = json!("medium");
+    let request = first_request("effort: low\nmodel: opus\n", &[], call).await;
+    assert_eq!(request.json["output_config"]["effort"], "medium", "the call's counts");
     let script =
         Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok"), Step::text("Heard.")])
             .route([Step::text("Done.")], is_agents);

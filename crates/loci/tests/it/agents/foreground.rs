@@ -258,6 +258,18 @@ async fn turn_limit_and_model_of_a_definition_hold() {
 }
 
 #[tokio::test]
+async fn request_of_an_agent_that_fails_is_sent_again() {
+    let failed = Step::status(529).error("overloaded_error", "Overloaded").header("retry-after", "0");
+    let script = Script::new([Step::call("Agent", agent("general-purpose", "Work.")), Step::text("ok")])
+        .route([failed, Step::text("Done.")], is_agents);
+    let world = World::new(script).await;
+    assert_fine(&world.run(&watched(["go"])));
+    let requests = world.requests();
+    assert_eq!(requests.iter().filter(|it| is_agents(it)).count(), 2);
+    assert!(results(requests.last().unwrap()).contains("Done."), "{}", results(requests.last().unwrap()));
+}
+
+#[tokio::test]
 async fn interrupt_stops_the_agents_that_are_waited_for() {
     let script = Script::new([Step::call("Agent", agent("general-purpose", "Work.")), Step::text("after")])
         .route([Step::text("never").hang_before_headers()], is_agents);
