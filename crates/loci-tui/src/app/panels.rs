@@ -226,14 +226,14 @@ impl App {
         self.background.iter().filter(|task| task.is_background).cloned().collect()
     }
 
-    /// Counts the agents at work, and the commands that the conversation does not wait for.
+    /// Counts the agents and commands at work that the conversation does not wait for.
     pub(super) fn n_working_beside(&self) -> usize {
-        let is_other = |task: &&BackgroundTask| {
-            task.is_background
-                && task.status == BackgroundStatus::Running
-                && !self.session.agents.contains(&task.about.id)
-        };
-        self.session.agents.len() + self.background.iter().filter(is_other).count()
+        let is_agents = |task: &BackgroundTask| self.session.agents.contains(&task.about.id);
+        let running = self.background.iter().filter(|task| task.status == BackgroundStatus::Running);
+        let (beside, waited_for): (Vec<_>, Vec<_>) = running.partition(|task| task.is_background);
+        let n_others = beside.iter().filter(|task| !is_agents(task)).count();
+        let n_waited_for = waited_for.iter().filter(|task| is_agents(task)).count();
+        (self.session.agents.len() + n_others).saturating_sub(n_waited_for)
     }
 
     /// Does what concerns the application itself; returns the rest.

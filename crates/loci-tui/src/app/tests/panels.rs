@@ -140,6 +140,19 @@ fn task(status: BackgroundStatus) -> BackgroundTask {
     }
 }
 
+#[test]
+fn agent_that_is_waited_for_is_not_counted_as_in_the_background() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    let waited_for = BackgroundTask { is_background: false, ..task(BackgroundStatus::Running) };
+    it.news(EngineEvent::Task(TaskNews::Started(waited_for)));
+    let start = it.start();
+    it.news(of_agent(EngineEvent::TurnStarted(start)));
+    assert!(!it.seen().contains("in the background"), "{}", it.seen());
+    it.news(EngineEvent::Task(TaskNews::Backgrounded(task(BackgroundStatus::Running))));
+    assert!(it.seen().contains("1 in the background"), "{}", it.seen());
+}
+
 /// Whether a command may run.
 fn question() -> Question {
     Question {
