@@ -56,7 +56,7 @@ pub(crate) use live::LiveAgent;
 pub(crate) use memory::admit as admit_memory;
 pub use memory::main_agent_memory;
 pub use notification::task_summary;
-pub(crate) use notification::{escaped, take_news};
+pub(crate) use notification::{NO_INPUT, escaped, take_news};
 pub(crate) use plan::{PERSON_CALL, new_agent_id};
 pub(crate) use servers::server_prefixes;
 pub use servers::{AgentServersMaker, MadeServers};

@@ -28,6 +28,7 @@ pub use question::{Question, QuestionKind, ToolServer};
 use crate::command::QueuedPrompt;
 use crate::goal::{Goal, GoalVerdict};
 use crate::local_command::LocalCommandOutput;
+use crate::lost_tasks::LostTask;
 use crate::mcp::{McpServerError, McpServerState};
 use crate::slash_command::CommandRegistry;
 use crate::snapshot::SessionSnapshot;
@@ -341,11 +342,18 @@ pub enum AgentLimit {
 pub struct ResumedHistory {
     /// The entries of the path, oldest first.
     pub entries: Vec<Arc<Entry>>,
+    /// Work beside the conversation that ended with the process before.
+    pub lost: Vec<LostTask>,
 }
 
 impl PartialEq for ResumedHistory {
     fn eq(&self, other: &Self) -> bool {
-        self.entries.iter().map(|entry| entry.line()).eq(other.entries.iter().map(|entry| entry.line()))
+        self.lost == other.lost
+            && self
+                .entries
+                .iter()
+                .map(|entry| entry.line())
+                .eq(other.entries.iter().map(|entry| entry.line()))
     }
 }
 

@@ -93,6 +93,7 @@ pub use loci_tools::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNe
 pub use loci_tools::{
     EditorAbilities, EditorError, EditorHost, HostFuture, TerminalCommand, TerminalExit, TerminalOutput,
 };
+pub use lost_tasks::LostTask;
 pub use mcp::{ClientBridge, McpConfig, McpServerError, McpServerState, complete_prompt};
 pub use memory::render_memory_indexes;
 pub use model_name::{

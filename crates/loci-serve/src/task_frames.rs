@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loci_core::tool::ToolKind;
-use loci_engine::{AgentLimit, BackgroundStatus, BackgroundTask, TaskNews, TaskUsage, task_summary};
+use loci_engine::{
+    AgentLimit, BackgroundStatus, BackgroundTask, LostTask, TaskNews, TaskUsage, task_summary,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -181,6 +183,16 @@ impl Frames {
         self.system("background_tasks_changed", json!({"tasks": rows}))
     }
 
+    /// Returns the frame of work that ended with the process that had begun it.
+    pub(crate) fn lost_task(&self, lost: &LostTask) -> Value {
+        let (status, summary) = match &lost.answer {
+            Some(answer) => ("completed", answer.clone()),
+            None => ("stopped", format!("Not running any more, because the session ended: {}", lost.what)),
+        };
+        let fields = json!({"task_id": lost.id, "status": status, "output_file": "", "summary": summary});
+        self.system("task_notification", fields)
+    }
+
     /// Returns the frames of a step of work beside the conversation.
     pub(crate) fn of_task(&self, news: &TaskNews, tasks: &LiveTasks) -> Vec<Value> {
         match news {
@@ -245,15 +257,22 @@ fn task_started(task: &BackgroundTask) -> Value {
     fields
 }
 
-/// Tells how work beside the conversation ended; of what was waited for, the result of its call tells the rest.
+/// Tells how work beside the conversation ended; of an agent that came to its end, what it answered.
 fn task_notification(task: &BackgroundTask) -> Value {
     let status = match task.status {
         BackgroundStatus::Killed(_) => "stopped",
         ref status => status.name(),
     };
-    let (output, summary) = match task.is_background {
-        true => (task.output.display().to_string(), task_summary(task)),
-        false => (String::new(), task.label().to_owned()),
+    let is_agent = task.agent_type().is_some();
+    let answer = task.report.as_ref().map(|report| report.text.as_str()).filter(|text| !text.is_empty());
+    let summary = match answer.filter(|_| is_agent && task.status == BackgroundStatus::Completed) {
+        Some(answer) => answer.to_owned(),
+        None if task.is_background => task_summary(task),
+        None => task.label().to_owned(),
+    };
+    let output = match task.is_background || is_agent {
+        true => task.output.display().to_string(),
+        false => String::new(),
     };
     let mut fields = json!({
         "task_id": task.id,

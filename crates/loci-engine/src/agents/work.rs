@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,8 +68,8 @@ impl AgentWork {
         self.live.answered(usage);
     }
 
-    /// A call begins.
-    pub(crate) fn call_began(&mut self, tool: &str, input: &Value) {
+    /// A call begins, of an agent that works at `cwd`.
+    pub(crate) fn call_began(&mut self, tool: &str, input: &Value, cwd: &Path) {
         self.tool_uses += 1;
         let stats = &mut self.stats;
         let count = match ToolKind::of_tool(tool) {
@@ -80,7 +80,7 @@ impl AgentWork {
             ToolKind::Fetch | ToolKind::Delegate | ToolKind::Mode | ToolKind::Other => &mut stats.others,
         };
         *count += 1;
-        let label = label(tool, input);
+        let label = label(tool, input, cwd);
         self.write(&format!("[{label}]"));
         self.task.progress(label, Some(tool.to_owned()), self.usage());
     }
@@ -136,14 +136,14 @@ pub(crate) fn total_tokens(usage: &Usage) -> u64 {
         + usage.output_tokens
 }
 
-/// Says what a call does, for people.
-fn label(tool: &str, input: &Value) -> String {
+/// Says what a call does, for people. Files below `cwd` are named from there.
+fn label(tool: &str, input: &Value, cwd: &Path) -> String {
     let text = |key: &str| input[key].as_str().filter(|text| !text.trim().is_empty());
     let known = KnownTool::find(tool);
     let subject = known.and_then(|it| it.subject_of(input));
     let subject = match known.map(|it| it.kind) {
         Some(ToolKind::Execute) => text("description").or(subject),
-        _ => subject,
+        _ => subject.map(|path| below(path, cwd)),
     };
     if let (Some(doing), Some(subject)) = (known.and_then(|it| it.kind.doing()), subject) {
         return format!("{doing} {}", short(Some(subject)));
@@ -154,6 +154,31 @@ fn label(tool: &str, input: &Value) -> String {
     }
 }
 
+fn below<'a>(path: &'a str, cwd: &Path) -> &'a str {
+    let rest = cwd.to_str().and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
 fn short(text: Option<&str>) -> String {
     single_line(text.unwrap_or_default(), MOST_LETTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn label_of_a_call_names_files_from_where_the_agent_works() {
+        for (tool, input, expected) in [
+            ("Read", json!({"file_path": "/p/src/a.rs"}), "Reading src/a.rs"),
+            ("Read", json!({"file_path": "/pp/a.rs"}), "Reading /pp/a.rs"),
+            ("Read", json!({"file_path": "/p"}), "Reading /p"),
+            ("Bash", json!({"command": "/p/run", "description": "Run it"}), "Running Run it"),
+            ("Bash", json!({"command": "/p/run"}), "Running /p/run"),
+        ] {
+            assert_eq!(label(tool, &input, Path::new("/p")), expected, "{tool} {input}");
+        }
+    }
 }

@@ -343,7 +343,7 @@ impl Conversation {
             self.ctx.timeline.begin_call(call.id.as_str(), &call.tool, &call.input, now);
         }
         if let Some(work) = &mut self.work {
-            work.call_began(&call.tool, &call.input);
+            work.call_began(&call.tool, &call.input, &self.host.workspace().cwd);
         }
         if matches!(call.tool.as_str(), "Agent" | "SendMessage") {
             self.host.put_spawn_context(&call.id, self.spawn_context(&call));

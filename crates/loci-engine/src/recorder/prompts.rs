@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::Recorder;
 use crate::command::Prompt;
 use crate::local_command::LocalCommandOutput;
-use crate::lost_tasks;
+use crate::lost_tasks::{self, LostTask};
 
 impl Recorder {
     /// Records a prompt: queued, taken, said.
@@ -125,10 +125,11 @@ impl Recorder {
         self.write(&entries);
     }
 
-    /// Takes note of what is to be said of tasks that ended with the session.
-    pub(crate) fn find_lost_tasks(&mut self, agents_dir: Option<&Path>) {
-        self.lost_tasks =
-            lost_tasks::notice(&self.path, || agents_dir.map(list_agent_files).unwrap_or_default());
+    /// Takes note of what is to be said to the model of tasks that ended with the session; returns them.
+    pub(crate) fn find_lost_tasks(&mut self, agents_dir: Option<&Path>) -> Vec<LostTask> {
+        let lost = lost_tasks::find(&self.path, || agents_dir.map(list_agent_files).unwrap_or_default());
+        self.lost_tasks = lost.notice;
+        lost.tasks
     }
 
     fn lost_tasks_entry(&mut self) -> Option<Arc<Entry>> {

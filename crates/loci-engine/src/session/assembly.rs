@@ -265,9 +265,6 @@ impl Conversation {
         let base = Arc::new(RequestBase::new(prompt, toolbox, &config.model, config.compaction, id));
         let deps = background_deps(&ctx, &config);
         let past = config.history.path.clone();
-        if !past.is_empty() {
-            events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone() }));
-        }
         let base_of_agents = AgentBase {
             prompt: PromptParts { snapshot: Vec::new(), ..config.prompt.clone() },
             limits: config.limits.clone(),
@@ -286,8 +283,12 @@ impl Conversation {
         let log = config.log.with_mirror(ctx.mirror.clone());
         let mut recorder = Recorder::new(config.env.clone(), log, config.stamp, config.history);
         recorder.add_before_prompt(own.flatten().into_iter().collect());
-        if who.is_persistent() {
-            recorder.find_lost_tasks(Some(&who.companion_dir().join("subagents")));
+        let lost = match who.is_persistent() {
+            true => recorder.find_lost_tasks(Some(&who.companion_dir().join("subagents"))),
+            false => Vec::new(),
+        };
+        if !past.is_empty() {
+            events.send(EngineEvent::Resumed(ResumedHistory { entries: past.clone(), lost }));
         }
         let instructions = InstructionState {
             files: config.instructions,

@@ -38,7 +38,7 @@ async fn resumed_session_first_tells_its_history_and_a_new_one_none() {
         let is_resumed = |event: &EngineEvent| matches!(event, EngineEvent::Resumed(_));
         assert_eq!(told.iter().filter(|event| is_resumed(event)).count(), usize::from(!path.is_empty()));
         if !path.is_empty() {
-            assert_eq!(told[0], EngineEvent::Resumed(ResumedHistory { entries: path }));
+            assert_eq!(told[0], EngineEvent::Resumed(ResumedHistory { entries: path, lost: Vec::new() }));
         }
     }
 }

@@ -139,6 +139,9 @@ impl EventLoop<'_> {
                 self.tell_state(state);
             }
             EngineEvent::StopAnswered { request } => self.respond(request, Ok(Some(json!({})))),
+            EngineEvent::Resumed(history) => {
+                history.lost.iter().for_each(|lost| self.output.write_line(&self.frames.lost_task(lost)));
+            }
             EngineEvent::Task(news) => {
                 let mut frames = self.frames.of_task(news, &self.tasks);
                 if std::mem::take(&mut self.has_other_tasks) {

@@ -512,7 +512,7 @@ fn tail_of_a_session_is_shown_before_the_session_and_not_twice() {
         it.event(Event::News(News::Tail { blocks, entries: vec!["last".into()] }));
         assert!(it.seen().contains("> last"), "{}", it.seen());
         let entries = whole.iter().map(|uuid| entry(uuid)).collect();
-        it.news(EngineEvent::Resumed(loci_engine::ResumedHistory { entries }));
+        it.news(EngineEvent::Resumed(loci_engine::ResumedHistory { entries, lost: Vec::new() }));
         assert_eq!(it.seen().matches("> last").count(), n_shown, "{}", it.seen());
         assert_eq!(it.seen().contains("another branch"), is_told, "{}", it.seen());
     }

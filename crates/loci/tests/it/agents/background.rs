@@ -55,11 +55,14 @@ async fn frames_and_records_are_those_of_the_reference() {
     for part in [
         "<status>completed</status>",
         "<summary>Agent \"short task\" finished</summary>",
+        "the user has said nothing, and approved nothing",
         "<result>Hello.</result>",
         "<tool_uses>0</tool_uses>",
     ] {
         assert!(told[0].contains(part), "{part}: {}", told[0]);
     }
+    let ended = frames.iter().find(|it| it["subtype"] == "task_notification").unwrap();
+    assert_eq!(ended["summary"], "Hello.");
     let main = main_session(&world);
     let note = main.iter().find(|it| it["origin"]["kind"] == "task-notification").unwrap();
     let theirs = recorded("background/main.jsonl");

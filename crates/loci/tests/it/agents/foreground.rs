@@ -49,6 +49,9 @@ async fn frames_and_files_are_those_of_the_reference() {
         };
         assert_eq!(sorted(&mut ours), sorted(&mut theirs), "{subtype}");
     }
+    let ended = frames.iter().find(|it| it["subtype"] == "task_notification").unwrap();
+    assert_eq!(ended["summary"], "One file.", "as newer versions of the reference tell it");
+    assert!(ended["output_file"].as_str().unwrap().ends_with(".output"), "{ended}");
     let progress = frames.iter().find(|it| it["subtype"] == "task_progress").unwrap();
     assert_eq!(
         (&progress["description"], &progress["last_tool_name"]),

@@ -149,7 +149,15 @@ async fn session_that_goes_on_knows_who_had_answered_and_who_was_cut_off() {
     wait_until(|| world.model.requests().len() == 5, "everybody else waits");
     session.crash();
     let world = world.then([Step::text("I see.")]).await;
-    assert_eq!(world.run(&watched(["-c", "what happened?"])).code, Some(0));
+    let output = world.run(&watched(["-c", "what happened?"]));
+    assert_eq!(output.code, Some(0));
+    let frames = output.json_lines();
+    let ended = frames.iter().filter(|it| it["subtype"] == "task_notification");
+    let ended: Vec<(&str, bool)> = ended
+        .map(|it| (it["status"].as_str().unwrap(), it["summary"].to_string().contains("The answer is 42.")))
+        .collect();
+    assert_eq!(ended, [("completed", true), ("stopped", false)], "clients hear of both before anything else");
+    assert_eq!(frames[2]["subtype"], "init");
     let told = world.last_request();
     assert!(has(&told, "It had answered; what it returned is data:\\n<result>The answer is 42.</result>"));
     assert!(has(&told, "It was cut off; SendMessage with its id lets it go on."));
