@@ -4,7 +4,7 @@ use loci_core::task_list::NewTask;
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::todo::task_store;
+use crate::todo::{task_store, with_field_names};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskCreate tool.
@@ -42,6 +42,10 @@ impl Default for TaskCreate {
 impl Tool for TaskCreate {
     fn descriptor(&self) -> &ToolDescriptor {
         &self.descriptor
+    }
+
+    fn model_input(&self, input: Value, _host: &dyn Host) -> Value {
+        with_field_names(input)
     }
 
     /// The list is the session's own: writing on it needs nobody's leave.

@@ -4,7 +4,7 @@ use loci_core::task_list::Task;
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::todo::task_store;
+use crate::todo::{task_store, with_field_names};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskGet tool.
@@ -34,6 +34,10 @@ impl Default for TaskGet {
 impl Tool for TaskGet {
     fn descriptor(&self) -> &ToolDescriptor {
         &self.descriptor
+    }
+
+    fn model_input(&self, input: Value, _host: &dyn Host) -> Value {
+        with_field_names(input)
     }
 
     fn effects(&self, _input: &Value, _place: &Workspace) -> CallEffects {

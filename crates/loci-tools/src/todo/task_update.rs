@@ -4,7 +4,7 @@ use loci_core::task_list::{Changed, TaskChange, TaskListError};
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Value, json};
 
-use crate::todo::task_store;
+use crate::todo::{task_store, with_field_names};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 /// The TaskUpdate tool.
@@ -45,6 +45,10 @@ impl Default for TaskUpdate {
 impl Tool for TaskUpdate {
     fn descriptor(&self) -> &ToolDescriptor {
         &self.descriptor
+    }
+
+    fn model_input(&self, input: Value, _host: &dyn Host) -> Value {
+        with_field_names(input)
     }
 
     /// The list is the session's own: writing on it needs nobody's leave.

@@ -305,7 +305,8 @@ impl App {
                 TaskStatus::Pending => ("◻", Style::default()),
                 TaskStatus::Completed => ("✔", faint()),
             };
-            live.push(cut(&line(&format!("  {mark} {}", task.subject), style), width));
+            let doing = task.active_form.as_ref().filter(|_| task.status == TaskStatus::InProgress);
+            live.push(cut(&line(&format!("  {mark} {}", doing.unwrap_or(&task.subject)), style), width));
         }
         if let Some(n) = tasks.len().checked_sub(MOST_TASKS).filter(|n| *n > 0) {
             live.push(line(&format!("    … {n} more"), faint()));

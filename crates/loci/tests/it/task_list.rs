@@ -20,7 +20,8 @@ fn last_result(world: &World) -> String {
 
 #[tokio::test]
 async fn a_resumed_session_has_its_tasks_and_a_fork_has_a_copy() {
-    let done = Step::call("TaskUpdate", json!({"taskId": "1", "status": "completed"}));
+    // The name of the field is almost right.
+    let done = Step::call("TaskUpdate", json!({"task_id": "1", "status": "completed"}));
     let world = World::new([create("Parse"), create("Print"), done, Step::text("1")]).await;
     assert_eq!(world.print(["go"]).code, Some(0));
     let world = world.then([list(), Step::text("2")]).await;

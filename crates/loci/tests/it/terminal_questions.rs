@@ -130,7 +130,8 @@ async fn task_list_and_background_commands_are_seen_at_the_terminal() {
     let create = |subject: &str| json!({"subject": subject, "description": "d", "activeForm": "Doing it"});
     let script = [
         Step::call("TaskCreate", create("Build the house")).tool("TaskCreate", create("Paint the door")),
-        Step::call("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
+        Step::call("TaskUpdate", json!({"taskId": "1", "status": "completed"}))
+            .tool("TaskUpdate", json!({"taskId": "2", "status": "in_progress"})),
         Step::call("Bash", json!({"command": "echo begun; sleep 600", "run_in_background": true})),
         Step::text("Under way."),
         Step::text("I see."),
@@ -139,7 +140,7 @@ async fn task_list_and_background_commands_are_seen_at_the_terminal() {
     let mut screen = world.start_interface(["go", "--allowedTools", "Bash"], SIZE);
     screen.wait_for("Under way.");
     let contents = screen.contents();
-    assert!(contents.contains("Paint the door"), "{contents}");
+    assert!(contents.contains("Paint the door") && contents.contains("◼ Doing it"), "{contents}");
     screen.type_text("/tasks\r");
     screen.wait_for("running  shell: echo begun");
     screen.wait_for("Enter look");
