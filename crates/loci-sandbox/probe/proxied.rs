@@ -13,6 +13,7 @@ pub(crate) fn run(name: &str, a: &str, b: &str) -> Option<io::Result<String>> {
         "proxy-get" => Some(get(a)),
         "proxy-follow" => Some(follow(a)),
         "spend" => Some(spend(a)),
+        "loopback-packets" => Some(loopback_packets()),
         "proxy-env" => Some(Ok(environment())),
         _ => None,
     }
@@ -100,4 +101,35 @@ fn environment() -> String {
     let names = ["HTTP_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy"];
     let value = |name: &str| std::env::var(name).unwrap_or_else(|_| "unset".to_owned());
     names.map(|name| format!("{name}={}", value(name))).join(" ")
+}
+
+/// Returns how large packets of IPv4 may be on the loopback; `unknown` where the kernel does not say.
+fn loopback_packets() -> io::Result<String> {
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
+    const HEADERS: usize = 16 + 16;
+    // `IFLA_GSO_IPV4_MAX_SIZE`
+    const SIZE: u16 = 63;
+    let words = [
+        u32::try_from(HEADERS).unwrap_or_default(),
+        u32::from(libc::RTM_GETLINK) | 1 << 16,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+    ];
+    let netlink = socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
+    send(&netlink, words.map(u32::to_ne_bytes).as_flattened(), SendFlags::empty())?;
+    let mut answer = vec![0; 64 << 10];
+    let (_, n) = recv(&netlink, &mut answer, RecvFlags::empty())?;
+    let mut attributes = answer.get(HEADERS..n).unwrap_or_default();
+    while let [a, b, c, d, value @ ..] = attributes {
+        let (length, kind) = (u16::from_ne_bytes([*a, *b]), u16::from_ne_bytes([*c, *d]));
+        if let (SIZE, [e, f, g, h, ..]) = (kind, value) {
+            return Ok(u32::from_ne_bytes([*e, *f, *g, *h]).to_string());
+        }
+        attributes = attributes.get(usize::from(length.max(4)).next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok("unknown".to_owned())
 }

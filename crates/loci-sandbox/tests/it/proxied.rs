@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use loci_sandbox::egress::rules::DomainRules;
 use loci_sandbox::egress::{Egress, connections};
-use loci_sandbox::policy::{Layers, Network};
+use loci_sandbox::policy::{Layers, Namespaces, Network};
 use loci_sandbox::{Policy, launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -189,4 +189,21 @@ async fn nothing_spins_while_a_program_works() {
     // The program spends half a second of processor time, counted by itself, and tells what others have spent.
     let found = probe(&world, &egress, &[format!("spend good.test:{port}")]).await;
     assert_eq!(found, ["the first process has spent nothing"]);
+}
+
+/// The filter lets nobody ask about links, so that it is left out here.
+#[test]
+fn loopback_of_a_sandbox_with_a_proxy_has_large_packets() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    let layers = Layers { namespaces: Namespaces::Full, landlock: false, seccomp: false };
+    let policy = Policy { network: Network::Proxy, ..world.policy(layers) };
+    let found = world.probe(World::run, &policy, &["loopback-packets".to_owned()]);
+    if found == ["unknown"] {
+        eprintln!("skipped: this kernel has no large packets");
+        return;
+    }
+    assert_eq!(found, ["524280"]);
 }
