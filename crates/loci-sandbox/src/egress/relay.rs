@@ -1,7 +1,9 @@
 //! Carrying bytes from one connection to another, with back pressure: what cannot be sent on is not read.
 //!
-//! A connection begins with copies through a small buffer. One that goes on is worth a pipe, through which the kernel moves
-//! its pages without copying them (`splice`).
+//! What a program sends begins with copies through a small buffer. One that goes on is worth a pipe, through which the kernel moves
+//! its pages without copying them (`splice`). What a program receives is copied to the end: packets on its loopback are
+//! large (`linux/network.rs`), and pages that were spliced into those are cold by the time they are read, which costs more
+//! than a copy that stays in the processor's cache (`docs/benchmarks.md`).
 
 use std::io;
 
@@ -10,17 +12,27 @@ use tokio::net::TcpStream;
 /// How much is copied at once.
 const BUFFER: usize = 64 << 10;
 
-/// Carries everything until the end, and then ends the other side too.
-pub(super) async fn carry(from: &TcpStream, to: &TcpStream) -> io::Result<()> {
-    if copy(from, to, splice::AFTER).await? == splice::AFTER {
-        match splice::carry(from, to).await {
+/// Carries everything that a program sends until the end, and then ends the other side too.
+pub(super) async fn upload(program: &TcpStream, server: &TcpStream) -> io::Result<()> {
+    if copy(program, server, splice::AFTER).await? == splice::AFTER {
+        match splice::carry(program, server).await {
             // Nothing has been moved then.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                copy(from, to, u64::MAX).await?;
+                copy(program, server, u64::MAX).await?;
             }
             done => done?,
         }
     }
+    end(server)
+}
+
+/// Carries everything that a program receives until the end, and then ends the other side too.
+pub(super) async fn download(server: &TcpStream, program: &TcpStream) -> io::Result<()> {
+    copy(server, program, u64::MAX).await?;
+    end(program)
+}
+
+fn end(to: &TcpStream) -> io::Result<()> {
     rustix::net::shutdown(to, rustix::net::Shutdown::Write).or_else(|error| match error {
         // It has gone already.
         rustix::io::Errno::NOTCONN => Ok(()),

@@ -299,3 +299,22 @@ async fn large_upload_is_carried_whole() {
     client.shutdown().await.unwrap();
     assert_eq!(counting.await.unwrap(), 32 << 20);
 }
+
+#[tokio::test]
+async fn large_download_is_carried_whole() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sending = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        for _ in 0..32 {
+            stream.write_all(&vec![b'x'; 1 << 20]).await.unwrap();
+        }
+    });
+    let egress = Arc::new(egress(&["good.com", "127.0.0.1"], &[]));
+    let mut client = client(&egress, ProxyPort::Http).await;
+    client.write_all(format!("CONNECT good.com:{port} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    client.read_exact(&mut [0; 39]).await.unwrap();
+    let n_bytes = tokio::io::copy(&mut client, &mut tokio::io::sink()).await.unwrap();
+    assert_eq!(n_bytes, 32 << 20);
+    sending.await.unwrap();
+}

@@ -6,31 +6,23 @@
 //! own, which is all that can be seen of it from outside. The caller gives it a machine without a network.
 #![expect(clippy::print_stdout, reason = "the tables are its output")]
 
+mod proxy;
+
 use std::ffi::OsStr;
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use loci_sandbox::egress::rules::DomainRules;
-use loci_sandbox::egress::{Egress, connections};
 use loci_sandbox::policy::{
     FileRules, Layers, Namespaces, Network, PathSettings, Preparation, SessionPlaces,
 };
-use loci_sandbox::{Policy, ProgramStart, ProxyConnection, ProxyPort, WaitingHelper, launch, waiting_helper};
+use loci_sandbox::{Policy, ProgramStart, WaitingHelper, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// How often each command is started; a peer that takes a hundred times as long, less often.
 const ROUNDS: usize = 300;
 const PEER_ROUNDS: usize = 20;
-/// How many connections are made, and how many bytes are carried by one.
-const CONNECTIONS: usize = 500;
-const BYTES: usize = 1 << 30;
-/// The bytes in a second of a line that is faster than most people's.
-const LINE: f64 = 625e6;
 
 fn main() -> Outcome<ExitCode> {
     let mut args = std::env::args_os();
@@ -38,18 +30,27 @@ fn main() -> Outcome<ExitCode> {
     if loci_sandbox::is_helper(&name) {
         return Ok(ExitCode::from(loci_sandbox::run_helper(args)));
     }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((proxy::CLIENT, words)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        proxy::client(words)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let dir = std::env::current_dir()?.join("target").join(format!("added-time-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("p/.git/hooks"))?;
     std::fs::write(dir.join("p/.git/config"), "")?;
     for name in ["scratch", "codex/.codex"] {
         std::fs::create_dir_all(dir.join(name))?;
     }
-    let measured = programs(args).and_then(|programs| commands(&dir.canonicalize()?, programs));
+    let measured = programs(args).and_then(|programs| tables(&dir.canonicalize()?, programs));
     std::fs::remove_dir_all(&dir)?;
-    println!("{}\n", measured?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    println!("{}", proxy(&runtime)?);
+    println!("{}", measured?);
     Ok(ExitCode::SUCCESS)
+}
+
+fn tables(dir: &Path, programs: Programs) -> Outcome<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let commands = commands(dir, programs)?;
+    Ok([commands, proxy::table(&runtime, dir)?].join("\n"))
 }
 
 /// Programs that are measured where they are given.
@@ -246,141 +247,4 @@ fn has_bubblewrap() -> bool {
 fn quantile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     times.get(times.len() * percent / 100).copied().unwrap_or_default()
-}
-
-/// Measures connections and bytes, straight and through the proxy. Whoever asks and whoever answers are threads that block, as
-/// programs beside loci are; the proxy has the runtime to itself, as in a session that waits for a command.
-fn proxy(runtime: &tokio::runtime::Runtime) -> Outcome<String> {
-    let server = TcpListener::bind("127.0.0.1:0")?;
-    let port = server.local_addr()?.port();
-    std::thread::spawn(move || serve(&server));
-    let entrance = runtime.block_on(entrance())?;
-    let (mut straight, mut proxied) = (Vec::new(), Vec::new());
-    for _ in 0..CONNECTIONS {
-        for (times, at) in [(&mut straight, None), (&mut proxied, Some(entrance))] {
-            let started = Instant::now();
-            let mut stream = connect(port, at)?;
-            stream.write_all(b"p")?;
-            stream.read_exact(&mut [0])?;
-            times.push(started.elapsed());
-        }
-    }
-    let (a, b) = (quantile(&mut straight, 50), quantile(&mut proxied, 50));
-    let mut out = format!(
-        "| the proxy, upstream on the loopback | straight | proxied | |\n|---|---|---|---|\n\
-         | a connection and one byte each way, median | {:.3} ms | {:.3} ms | {:+.3} ms |\n",
-        a.as_secs_f64() * 1e3,
-        b.as_secs_f64() * 1e3,
-        (b.as_secs_f64() - a.as_secs_f64()) * 1e3,
-    );
-    let bare = bare_relay(port)?;
-    for (name, line) in [("as fast as it goes", None), ("over a line of 5 Gbit/s", Some(LINE))] {
-        let (mut fast, mut slow, mut floor) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..5 {
-            fast.push(carry(connect(port, None)?, line)?);
-            slow.push(carry(connect(port, Some(entrance))?, line)?);
-            floor.push(carry(TcpStream::connect(("127.0.0.1", bare))?, line)?);
-        }
-        let rate = |times: &mut Vec<Duration>| BYTES as f64 / quantile(times, 50).as_secs_f64() / 1e6;
-        let (fast, slow, floor) = (rate(&mut fast), rate(&mut slow), rate(&mut floor));
-        for (what, rate) in
-            [("", slow), (", through a relay that only splices, in a thread that blocks", floor)]
-        {
-            out += &format!(
-                "| 1 GiB upwards, {name}{what} | {fast:.0} MB/s | {rate:.0} MB/s | {:.0} % |\n",
-                rate / fast * 100.0
-            );
-        }
-    }
-    Ok(out)
-}
-
-/// Opens the port of a relay that decides nothing and looks at nothing, for what any relay costs here; returns its number.
-fn bare_relay(to: u16) -> Outcome<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    std::thread::spawn(move || {
-        while let Ok((from, _)) = listener.accept() {
-            std::thread::spawn(move || splice_all(from, to));
-        }
-    });
-    Ok(port)
-}
-
-/// Moves everything upwards through a pipe, and the answer back.
-fn splice_all(mut from: TcpStream, port: u16) -> std::io::Result<()> {
-    use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
-    let mut to = TcpStream::connect(("127.0.0.1", port))?;
-    let (out, into) = pipe()?;
-    let size = fcntl_setpipe_size(&into, 1 << 20)?;
-    loop {
-        let mut left = splice(&from, None, &into, None, size, SpliceFlags::MOVE)?;
-        if left == 0 {
-            break;
-        }
-        while left > 0 {
-            left -= splice(&out, None, &to, None, left, SpliceFlags::MOVE)?;
-        }
-    }
-    to.shutdown(std::net::Shutdown::Write)?;
-    std::io::copy(&mut to, &mut from).map(drop)
-}
-
-/// Opens the proxy's port; returns its number.
-async fn entrance() -> Outcome<u16> {
-    let mut rules = DomainRules::default();
-    rules.allow("bench.test")?;
-    rules.allow("127.0.0.1")?;
-    let mut egress = Egress::new(rules, None);
-    egress.resolver = Some(Arc::new(|_| vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]));
-    let take = connections(Arc::new(egress));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let port = listener.local_addr()?.port();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            if let Ok(stream) = stream.into_std() {
-                take(ProxyConnection { port: ProxyPort::Http, stream, command: None });
-            }
-        }
-    });
-    Ok(port)
-}
-
-/// Answers one byte with one; takes everything else until the end, and answers that.
-fn serve(server: &TcpListener) {
-    while let Ok((mut stream, _)) = server.accept() {
-        std::thread::spawn(move || -> std::io::Result<()> {
-            let mut buffer = vec![0; 128 << 10];
-            loop {
-                match stream.read(&mut buffer)? {
-                    1 if buffer[0] == b'p' => return stream.write_all(b"q"),
-                    0 => return stream.write_all(b"q"),
-                    _ => {}
-                }
-            }
-        });
-    }
-}
-
-fn connect(port: u16, proxy: Option<u16>) -> Outcome<TcpStream> {
-    let mut stream = TcpStream::connect(("127.0.0.1", proxy.unwrap_or(port)))?;
-    if proxy.is_some() {
-        stream.write_all(format!("CONNECT bench.test:{port} HTTP/1.1\r\n\r\n").as_bytes())?;
-        stream.read_exact(&mut [0; 39])?;
-    }
-    Ok(stream)
-}
-
-/// Sends all of it, not faster than a line would, and waits for the answer.
-fn carry(mut stream: TcpStream, line: Option<f64>) -> Outcome<Duration> {
-    let chunk = vec![b'x'; 256 << 10];
-    let started = Instant::now();
-    for n in 0..BYTES / chunk.len() {
-        let due = line.map(|rate| Duration::from_secs_f64((n * chunk.len()) as f64 / rate));
-        std::thread::sleep(due.unwrap_or_default().saturating_sub(started.elapsed()));
-        stream.write_all(&chunk)?;
-    }
-    stream.shutdown(std::net::Shutdown::Write)?;
-    stream.read_exact(&mut [0])?;
-    Ok(started.elapsed())
 }
