@@ -76,6 +76,7 @@ mod tests {
             shut: vec!["/p/.git/hooks".into(), "/p/.git/config".into(), "/p/.mcp.json".into()],
             reopened: vec!["/p/.claude/worktrees".into()],
             unreadable: vec!["/home/a\"b".into(), "/home/c".into()],
+            mixed: Vec::new(),
             readable: vec!["/home/c/shown".into()],
         };
         expect![[r#"

@@ -10,9 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use crate::policy::{
-    FileRules, absent_git_paths, git_paths, is_bare_name, is_mixed, is_public, placeholder_kind,
-};
+use crate::policy::{FileRules, absent_git_paths, git_paths, is_bare_name, is_public, placeholder_kind};
 
 /// How many symlinks are followed on the way to what is shut.
 const MOST_LINKS: usize = 16;
@@ -109,9 +107,9 @@ impl MountStep {
     /// At equal depth what hides and shuts lies on top.
     fn rank(&self) -> u8 {
         match self {
-            Self::Reduce(..) => 0,
-            Self::Open(_) => 1,
-            Self::Pin(_) => 2,
+            Self::Open(_) => 0,
+            Self::Pin(_) => 1,
+            Self::Reduce(..) => 2,
             Self::Shut(_) | Self::Block(_) => 3,
             Self::HideDir(_) | Self::HideFile(_) => 4,
         }
@@ -159,12 +157,34 @@ impl Plan {
         self.placeholders.dedup();
         self.absent.sort();
         self.absent.dedup();
+        self.without_hidden()
+    }
+
+    /// Leaves out what lies in something hidden: there is nothing left there to mount on.
+    fn without_hidden(mut self) -> Self {
+        let covers: Vec<(PathBuf, Vec<PathBuf>)> = self
+            .mounts
+            .iter()
+            .filter_map(|step| match step {
+                MountStep::HideDir(dir) => Some((dir.clone(), Vec::new())),
+                MountStep::Reduce(dir, kept) => Some((dir.clone(), kept.clone())),
+                _ => None,
+            })
+            .collect();
+        let is_hidden = |path: &Path| {
+            let is_covered = |(dir, kept): &(PathBuf, Vec<PathBuf>)| {
+                path != dir && path.starts_with(dir) && !kept.iter().any(|it| path.starts_with(it))
+            };
+            covers.iter().any(is_covered)
+        };
+        self.mounts.retain(|step| !is_hidden(step.path()));
+        self.placeholders.retain(|it| !is_hidden(&it.path));
         self
     }
 
     fn hide(&mut self, rules: &FileRules, disk: &dyn Disk) {
-        for path in &rules.unreadable {
-            let Some((path, kind)) = resolve(disk, path) else { continue };
+        for named in &rules.unreadable {
+            let Some((path, kind)) = resolve(disk, named) else { continue };
             let shown: Vec<PathBuf> = rules
                 .readable
                 .iter()
@@ -173,7 +193,7 @@ impl Plan {
                 .cloned()
                 .collect();
             match kind {
-                PathKind::Dir if is_mixed(&path) => {
+                PathKind::Dir if rules.mixed.contains(named) => {
                     let names = disk.names(&path).into_iter();
                     let private = names.filter(|name| !name.to_str().is_some_and(is_public));
                     let private =
@@ -309,8 +329,10 @@ fn hiding(disk: &dyn Disk, path: PathBuf) -> Option<MountStep> {
     }
 }
 
-/// Leaves out what lies inside another of them.
-fn outermost(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+/// Leaves out what is there twice, or lies inside another of them.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup();
     let is_inner = |path: &PathBuf| paths.iter().any(|other| other != path && path.starts_with(other));
     paths.iter().filter(|path| !is_inner(path)).cloned().collect()
 }

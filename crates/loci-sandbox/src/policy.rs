@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use protected::{absent_git_paths, git_paths, is_bare_name, placeholder_kind};
 pub use protected::{protected_paths, steers_tools};
+pub(crate) use secrets::is_public;
 pub use secrets::secret_paths;
-pub(crate) use secrets::{is_mixed, is_public};
 
 /// What holds a command once it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +119,8 @@ pub struct FileRules {
     pub reopened: Vec<PathBuf>,
     /// What may not be read.
     pub unreadable: Vec<PathBuf>,
+    /// Directories among that which hold private and public files side by side: only the private ones may not be read.
+    pub mixed: Vec<PathBuf>,
     /// What may be read inside that all the same.
     pub readable: Vec<PathBuf>,
 }
@@ -197,7 +199,10 @@ impl FileRules {
         let readable =
             settings.allow_read.iter().filter(|path| unreadable.iter().any(|it| path.starts_with(it)));
         let readable = without_repetitions(readable.cloned().collect());
-        Self { roots, shut, reopened, unreadable: without_repetitions(unreadable), readable }
+        // What somebody has denied is hidden whole.
+        let mut mixed = secrets::mixed_paths(&places.home);
+        mixed.retain(|path| unreadable.contains(path) && !settings.deny_read.contains(path));
+        Self { roots, shut, reopened, unreadable: without_repetitions(unreadable), mixed, readable }
     }
 
     /// Returns the rule that keeps a path from being written; none where it may be.
@@ -220,7 +225,11 @@ impl FileRules {
             || hides(&self.roots).is_some_and(|shown| shown > hidden);
         let found =
             self.unreadable.iter().find(|it| path.starts_with(it) && it.components().count() == hidden);
-        found.filter(|_| !is_shown).map(PathBuf::as_path)
+        let is_public = |dir: &Path| {
+            let name = path.strip_prefix(dir).ok().and_then(|it| it.iter().next());
+            name.is_none_or(|name| name.to_str().is_some_and(is_public))
+        };
+        found.filter(|dir| !is_shown && !(self.mixed.contains(dir) && is_public(dir))).map(PathBuf::as_path)
     }
 }
 

@@ -41,11 +41,11 @@ pub(crate) fn refused_paths(
     });
     let mut told: Vec<PathBuf> = Vec::new();
     let mut words = Vec::new();
-    for path in lines.flat_map(paths_in).map(|path| normalise(cwd, &path)) {
-        if told.contains(&path) || words.len() == MOST {
-            continue;
-        }
-        if let Some(why) = refusal(&path, files, settings) {
+    for line in lines {
+        // Of what is copied, moved or linked the last is what was to be made.
+        let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
+        let refused = paths.into_iter().find_map(|path| refusal(&path, files, settings).zip(Some(path)));
+        if let Some((why, path)) = refused.filter(|(_, path)| !told.contains(path) && words.len() < MOST) {
             words.push(why);
             told.push(path);
         }
@@ -135,6 +135,12 @@ mod tests {
             ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
             ("mkdir: cannot create directory ‘.vscode’: File exists", "/h/p/.vscode"),
             ("sh: 1: cannot create .idea/x.xml: Not a directory", "/h/p/.idea/x.xml"),
+            (
+                "fatal: cannot copy '/usr/t/description' to '/h/p/.git/config': Read-only file system",
+                "/h/p/.git/config",
+            ),
+            ("mv: cannot move '/etc/x' to './x': Read-only file system", "/etc/x"),
+            ("ln: failed to create symbolic link '/opt/a b' -> 'src/b': Read-only file system", "/opt/a b"),
             ("mkdir: cannot create directory ‘src’: File exists", ""),
             ("/h/p/src/x: Permission denied", ""),
             ("nothing to see at /etc/x", ""),

@@ -14,7 +14,7 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::plan::{Disk, PathKind, resolve};
-use crate::policy::{FileRules, is_mixed, is_public};
+use crate::policy::{FileRules, is_public};
 
 /// What write rights need: without them nothing runs.
 const REQUIRED: ABI = ABI::V3;
@@ -146,23 +146,32 @@ pub(super) fn own_grants(has_files: bool, has_mounts: bool) -> Vec<(PathBuf, Gra
 pub(super) fn grants(files: &FileRules, disk: &dyn Disk) -> Vec<(PathBuf, Grant)> {
     let mut grants = vec![(PathBuf::from("/"), Grant::List)];
     // A symlink is given by the name of what it leads to.
-    let hidden =
-        files.unreadable.iter().flat_map(|path| [Some(path.clone()), resolve(disk, path).map(|it| it.0)]);
-    let hidden: Vec<PathBuf> = hidden.flatten().filter(|it| disk.kind(it) != PathKind::Missing).collect();
+    let resolved = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        let both = paths.iter().flat_map(|path| [Some(path.clone()), resolve(disk, path).map(|it| it.0)]);
+        both.flatten().filter(|it| disk.kind(it) != PathKind::Missing).collect()
+    };
+    let hidden = HiddenPaths { all: resolved(&files.unreadable), mixed: resolved(&files.mixed) };
     readable_below(Path::new("/"), &hidden, disk, &mut grants);
     grants.extend(files.readable.iter().cloned().map(|path| (path, Grant::Read)));
     grants.extend(files.roots.iter().cloned().map(|path| (path, Grant::Write)));
     grants
 }
 
+/// What may not be read, and of which of it only what is private.
+struct HiddenPaths {
+    all: Vec<PathBuf>,
+    mixed: Vec<PathBuf>,
+}
+
 /// Gives reading of a directory as a whole, or of everything in it but what is hidden.
-fn readable_below(dir: &Path, hidden: &[PathBuf], disk: &dyn Disk, grants: &mut Vec<(PathBuf, Grant)>) {
-    let below: Vec<PathBuf> = hidden.iter().filter(|it| it.starts_with(dir)).cloned().collect();
-    if below.is_empty() {
+fn readable_below(dir: &Path, hidden: &HiddenPaths, disk: &dyn Disk, grants: &mut Vec<(PathBuf, Grant)>) {
+    let inside = |paths: &[PathBuf]| paths.iter().filter(|it| it.starts_with(dir)).cloned().collect();
+    let below = HiddenPaths { all: inside(&hidden.all), mixed: inside(&hidden.mixed) };
+    if below.all.is_empty() {
         return grants.push((dir.to_owned(), Grant::Read));
     }
-    if below.iter().any(|it| it == dir) {
-        if is_mixed(dir) {
+    if below.all.iter().any(|it| it == dir) {
+        if below.mixed.iter().any(|it| it == dir) {
             let public = disk.names(dir).into_iter().filter(|name| name.to_str().is_some_and(is_public));
             grants.extend(public.map(|name| (dir.join(name), Grant::Read)));
         }
@@ -172,7 +181,7 @@ fn readable_below(dir: &Path, hidden: &[PathBuf], disk: &dyn Disk, grants: &mut 
     names.sort();
     for name in names {
         let path = dir.join(&name);
-        let is_on_the_way = below.iter().any(|it| it.starts_with(&path));
+        let is_on_the_way = below.all.iter().any(|it| it.starts_with(&path));
         match is_on_the_way {
             // A symlink, once opened, gives nothing: what it leads to is given, or not, by its own name.
             false => grants.push((path, Grant::Read)),

@@ -169,3 +169,71 @@ fn what_may_not_be_read_is_covered_with_its_exceptions_shown() {
             hide file /h/p/secret/key"#]],
     );
 }
+
+/// Returns the steps for a project `/h/p` with a home around it, credentials in that, and what is denied and allowed.
+fn hidden(deny_read: &[&str], allow_read: &[&str]) -> Vec<String> {
+    let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect();
+    let settings = PathSettings {
+        deny_read: paths(deny_read),
+        allow_read: paths(allow_read),
+        ..PathSettings::default()
+    };
+    let disk = FakeDisk::parse(
+        "/h/.azure/t /h/.netrc /h/.ssh/id /h/.ssh/config /h/.claude/.credentials.json /h/notes/a /h/p/.git/config /h/p/.git/hooks/ /h/p/sub/a /t/s/",
+    );
+    let shown = show(&Plan::new(&rules(&settings), &disk));
+    shown.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_is_mounted_below_what_is_hidden() {
+    let credentials = [
+        "hide directory /h/.azure",
+        "hide file /h/.netrc",
+        "hide file /h/.ssh/id",
+        "hide file /h/.claude/.credentials.json",
+    ];
+    for (deny, allow, here, not_here) in [
+        (&[][..], &[][..], &credentials[..], &[][..]),
+        (&["/h"], &["/h/p"], &["reduce /h to /h/p", "shut /h/p/.git/hooks"], &credentials),
+        (&["/h"], &[], &["reduce /h to /h/p", "shut /h/p/.git/hooks"], &credentials),
+        (
+            &["/h"],
+            &["/h/.azure", "/h/notes"],
+            &["reduce /h to /h/.azure /h/notes /h/p"],
+            &["hide directory /h/.azure", "hide file /h/.netrc"],
+        ),
+        (
+            &["/h/.claude"],
+            &[],
+            &["hide directory /h/.claude", "hide file /h/.netrc"],
+            &["hide file /h/.claude/.credentials.json"],
+        ),
+        (&["/h/p"], &[], &["open /h/p", "hide directory /h/p"], &["shut /h/p/.git/hooks", "pin /h/p/.git"]),
+    ] {
+        let found = hidden(deny, allow);
+        for step in here {
+            assert!(found.iter().any(|it| it == step), "{deny:?} {allow:?}: {step} is missing: {found:#?}");
+        }
+        for step in not_here {
+            assert!(!found.iter().any(|it| it == step), "{deny:?} {allow:?}: {step}: {found:#?}");
+        }
+    }
+    assert_eq!(hidden(&["/h/p"], &[])[0], "placeholders: ", "none is needed where nothing can be made");
+}
+
+#[test]
+fn hidden_root_shows_its_exceptions_and_nothing_else() {
+    let found = hidden(&["/h/p"], &["/h/p/sub"]);
+    let place = |step: &str| found.iter().position(|it| it == step).unwrap();
+    assert!(place("open /h/p") < place("reduce /h/p to /h/p/sub"), "{found:#?}");
+}
+
+#[test]
+fn directory_of_keys_is_hidden_whole_where_settings_deny_it() {
+    let steps = |deny: &[&str]| -> Vec<String> {
+        hidden(deny, &[]).into_iter().filter(|it| it.contains("/h/.ssh")).collect()
+    };
+    assert_eq!(steps(&[]), ["hide file /h/.ssh/id"]);
+    assert_eq!(steps(&["/h/.ssh"]), ["hide directory /h/.ssh"]);
+}

@@ -47,9 +47,9 @@ pub fn secret_paths(home: &Path, config_home: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Tells whether a directory holds private and public files side by side.
-pub(crate) fn is_mixed(dir: &Path) -> bool {
-    dir.file_name().is_some_and(|name| name == ".ssh")
+/// Returns the directories among them that hold private and public files side by side.
+pub(super) fn mixed_paths(home: &Path) -> Vec<PathBuf> {
+    vec![home.join(".ssh")]
 }
 
 /// Tells whether a file of such a directory may be read.

@@ -113,6 +113,20 @@ fn credentials_are_unreadable_and_the_more_specific_rule_wins() {
 }
 
 #[test]
+fn public_files_beside_keys_are_readable_unless_settings_deny_the_directory() {
+    let hidden = |settings: PathSettings| {
+        let rules = FileRules::new(&places(), &settings);
+        let names = ["id_ed25519", "id_ed25519.pub", "config", "sub/key"];
+        names.map(|name| rules.read_refusal(&Path::new("/home/a/.ssh").join(name)).is_some())
+    };
+    let deny_read = paths(&["/home/a/.ssh"]);
+    let allow_read = deny_read.clone();
+    assert_eq!(hidden(PathSettings::default()), [true, false, false, true]);
+    assert_eq!(hidden(PathSettings { deny_read, ..PathSettings::default() }), [true; 4]);
+    assert_eq!(hidden(PathSettings { allow_read, ..PathSettings::default() }), [false; 4]);
+}
+
+#[test]
 fn a_policy_is_the_same_after_its_way_to_the_helper() {
     let policy = Policy {
         layers: Layers::FULL,

@@ -282,3 +282,40 @@ fn fork_bomb_is_stopped_and_everybody_else_lives() {
     assert_eq!(found[0], "stopped");
     assert!(found[1].starts_with("ok"), "{found:?}");
 }
+
+/// Reads files of the home and of the project inside; returns which could be.
+fn readable(world: &World) -> Vec<&'static str> {
+    let names =
+        ["file", "sub/f", "../.ssh/config", "../.ssh/id.pub", "../.ssh/id", "../.aws/credentials", "../note"];
+    let policy = world.policy(Layers::FULL);
+    let is_read = |name: &str| {
+        let (output, report) = world.run(&policy, "cat", &[&world.text(&format!("home/p/{name}"))]);
+        assert_eq!(report.why_not_run(), None);
+        output.status.success()
+    };
+    names.into_iter().filter(|name| is_read(name)).collect()
+}
+
+#[test]
+fn denied_directories_are_hidden_whole_and_stop_no_command() {
+    if !has_full() {
+        return;
+    }
+    let mut world = World::new();
+    for name in ["home/p/sub/f", "home/.ssh/config", "home/note"] {
+        world.write(name, "text");
+    }
+    let all = ["file", "sub/f", "../.ssh/config", "../.ssh/id.pub", "../note"];
+    for (deny, allow, expected) in [
+        (&[][..], &[][..], &all[..]),
+        (&["home/.ssh"], &[], &["file", "sub/f", "../note"]),
+        (&["home"], &["home/p"], &["file", "sub/f"]),
+        (&["home"], &["home/note"], &["file", "sub/f", "../note"]),
+        (&["home/.claude"], &[], &all),
+        (&["home/p"], &["home/p/sub"], &all[1..]),
+    ] {
+        let paths = |names: &[&str]| names.iter().map(|name| world.path(name)).collect();
+        (world.settings.deny_read, world.settings.allow_read) = (paths(deny), paths(allow));
+        assert_eq!(readable(&world), expected, "{deny:?} but {allow:?}");
+    }
+}
