@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::path::normalise;
 
+use crate::plan::{Disk, PathKind};
 use crate::policy::{FileRules, PathSettings, WriteRefusal};
 
 /// What programs say of a refusal.
@@ -34,6 +35,7 @@ pub(crate) fn refused_paths(
     cwd: &Path,
     files: &FileRules,
     settings: &PathSettings,
+    disk: &dyn Disk,
 ) -> Vec<String> {
     let lines = output.lines().filter(|line| {
         let lower = line.to_ascii_lowercase();
@@ -44,7 +46,8 @@ pub(crate) fn refused_paths(
     for line in lines {
         // Of what is copied, moved or linked the last is what was to be made.
         let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
-        let refused = paths.into_iter().find_map(|path| refusal(&path, files, settings).zip(Some(path)));
+        let refused =
+            paths.into_iter().find_map(|path| refusal(&path, files, settings, disk).zip(Some(path)));
         if let Some((why, path)) = refused.filter(|(_, path)| !told.contains(path) && words.len() < MOST) {
             words.push(why);
             told.push(path);
@@ -53,7 +56,7 @@ pub(crate) fn refused_paths(
     words
 }
 
-fn refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<String> {
+fn refusal(path: &Path, files: &FileRules, settings: &PathSettings, disk: &dyn Disk) -> Option<String> {
     let shown = path.display();
     let said = |rule: &Path, otherwise: &str| match settings.source(rule) {
         Some(source) => format!(" by {source}"),
@@ -64,6 +67,13 @@ fn refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<St
             "`{shown}` may have been refused: `{}` cannot be read in the sandbox{}; sandbox.filesystem.allowRead would allow it",
             rule.display(),
             said(rule, "as one of the credentials that are hidden unless settings show them")
+        ));
+    }
+    if let Some(missing) = held_name(path, files, disk) {
+        return Some(format!(
+            "writing `{shown}` may have been refused: `{}` is not there and cannot be made in the sandbox, since what is in \
+             it runs outside",
+            missing.display()
         ));
     }
     match files.write_refusal(path)? {
@@ -77,6 +87,17 @@ fn refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<St
             said(&rule, "since what is in it runs outside")
         )),
     }
+}
+
+/// Returns the missing directory on the way to something shut that a path lies in: it was held while the command ran.
+fn held_name(path: &Path, files: &FileRules, disk: &dyn Disk) -> Option<PathBuf> {
+    let on_the_way = files.shut.iter().filter_map(|shut| {
+        let root = files.roots.iter().find(|root| shut.starts_with(root) && *root != shut)?;
+        let parents: Vec<&Path> =
+            shut.ancestors().skip(1).take_while(|it| *it != root && it.starts_with(root)).collect();
+        parents.into_iter().rev().find(|it| disk.kind(it) == PathKind::Missing)
+    });
+    on_the_way.into_iter().find(|missing| path.starts_with(missing)).map(Path::to_owned)
 }
 
 /// Returns what looks like a path in a line: words with a slash, and words in quotes.
@@ -94,15 +115,58 @@ mod tests {
     use super::*;
     use crate::policy::{PathSource, SessionPlaces};
 
-    #[test]
-    fn paths_beside_a_refusal_are_held_against_the_policy() {
-        let places = SessionPlaces {
+    fn places() -> SessionPlaces {
+        SessionPlaces {
             dirs: vec!["/h/p".into()],
             scratch: "/t/s".into(),
             home: "/h".into(),
             config_home: "/h/.claude".into(),
             ..SessionPlaces::default()
-        };
+        }
+    }
+
+    /// A disk on which everything is a directory.
+    struct Repository;
+
+    impl Disk for Repository {
+        fn kind(&self, _: &Path) -> PathKind {
+            PathKind::Dir
+        }
+
+        fn names(&self, _: &Path) -> Vec<std::ffi::OsString> {
+            Vec::new()
+        }
+    }
+
+    /// One on which nothing is.
+    struct Empty;
+
+    impl Disk for Empty {
+        fn kind(&self, _: &Path) -> PathKind {
+            PathKind::Missing
+        }
+
+        fn names(&self, _: &Path) -> Vec<std::ffi::OsString> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn missing_directory_that_was_held_is_named() {
+        let (settings, cwd) = (PathSettings::default(), Path::new("/h/p"));
+        let files = FileRules::new(&places(), &settings);
+        let line =
+            "fatal: cannot copy '/usr/t/description' to '/h/p/.git/description': Read-only file system";
+        for (disk, expected) in
+            [(&Empty as &dyn Disk, "`/h/p/.git` is not there"), (&Repository, "`/usr/t/description`")]
+        {
+            let found = refused_paths(line, cwd, &files, &settings, disk).join("\n");
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn paths_beside_a_refusal_are_held_against_the_policy() {
         let settings = PathSettings {
             deny_write: vec!["/h/p/kept".into()],
             deny_read: vec!["/h/hidden".into()],
@@ -115,7 +179,7 @@ mod tests {
             ],
             ..PathSettings::default()
         };
-        let files = FileRules::new(&places, &settings);
+        let files = FileRules::new(&places(), &settings);
         for (line, said) in [
             (
                 "cp: cannot create '/h/p/kept/x': Read-only file system",
@@ -124,7 +188,7 @@ mod tests {
             ("cat: /h/hidden/x: Permission denied", "by `Read(~/hidden)` in s.json:7"),
             ("cat: /h/.netrc: Permission denied", "as one of the credentials"),
         ] {
-            let found = refused_paths(line, Path::new("/h/p"), &files, &settings).join("\n");
+            let found = refused_paths(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert!(found.contains(said), "{line}: {found}");
         }
         for (line, expected) in [
@@ -145,11 +209,11 @@ mod tests {
             ("/h/p/src/x: Permission denied", ""),
             ("nothing to see at /etc/x", ""),
         ] {
-            let found = refused_paths(line, Path::new("/h/p"), &files, &settings).join("\n");
+            let found = refused_paths(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{line}: {found}");
         }
         let many: String = (0..50).map(|n| format!("/etc/{n}: Permission denied\n")).collect();
-        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files, &settings).len(), MOST);
+        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files, &settings, &Repository).len(), MOST);
     }
 }

@@ -14,6 +14,7 @@ use crate::control::ProxyPort;
 use crate::egress::Egress;
 use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
+use crate::plan::RealDisk;
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
 use crate::program_start::ProgramStart;
 use crate::refusals::refused_paths;
@@ -179,7 +180,9 @@ impl Sandbox {
     pub fn refused_paths(&self, dirs: &[PathBuf], printed: &str, cwd: &Path) -> Vec<String> {
         let files = self.policy(dirs).files;
         let found = files.zip(self.paths.as_ref());
-        found.map(|(files, paths)| refused_paths(printed, cwd, &files, paths)).unwrap_or_default()
+        found
+            .map(|(files, paths)| refused_paths(printed, cwd, &files, paths, &RealDisk::default()))
+            .unwrap_or_default()
     }
 
     /// Returns which hosts were refused since the last time, in words.

@@ -66,29 +66,30 @@ pub(super) fn domain_rules(
 ) -> (DomainRules, Vec<String>) {
     let mut rules = DomainRules::new(network.is_strict);
     let mut warnings = Vec::new();
-    let mut said = |source: &Sourced, outcome: Result<(), String>| {
+    let mut said = |source: &Sourced, key: &str, outcome: Result<(), String>| {
         if let Err(why) = outcome {
-            warnings.push(format!("Settings: {}:{}: {why}", source.origin.name, source.line));
+            let place = format!("{}:{}", source.origin.name, source.line);
+            warnings.push(format!("Settings: {place}: `{key}`: {why}"));
         }
     };
     let place = |source: &Sourced| format!("{}:{}", source.origin.name, source.line);
     for host in &network.denied {
-        said(host, rules.deny_by(&host.text, Some(&place(host))));
+        said(host, "sandbox.network.deniedDomains", rules.deny_by(&host.text, Some(&place(host))));
     }
     for host in &network.allowed {
-        said(host, rules.allow(&host.text));
+        said(host, "sandbox.network.allowedDomains", rules.allow(&host.text));
     }
     let fetched = |rules: &'_ [Sourced]| -> Vec<(Sourced, String)> {
         rules.iter().filter_map(|rule| Some((rule.clone(), fetched_host(&rule.text)?.to_owned()))).collect()
     };
     for (rule, host) in fetched(&permissions.deny) {
-        said(&rule, rules.deny_by(&host, Some(&place(&rule))));
+        said(&rule, "permissions.deny", rules.deny_by(&host, Some(&place(&rule))));
     }
     let counts = |rule: &Sourced| {
         !(network.managed_only || permissions.managed_rules_only) || rule.origin.scope == Scope::Managed
     };
     for (rule, host) in fetched(&permissions.allow).into_iter().filter(|(rule, _)| counts(rule)) {
-        said(&rule, rules.allow(&host));
+        said(&rule, "permissions.allow", rules.allow(&host));
     }
     (rules, warnings)
 }
@@ -143,7 +144,13 @@ mod tests {
         assert_eq!(verdict("y.b.com:443"), HostVerdict::Allow);
         assert_eq!(verdict("docs.rs:443"), HostVerdict::Allow);
         assert_eq!(verdict("c.com:443"), HostVerdict::Ask);
-        assert_eq!(warnings, ["Settings: s.json:1: `not a host` is no host"]);
+        assert_eq!(
+            warnings,
+            [
+                "Settings: s.json:1: `sandbox.network.allowedDomains`: `not a host` is no host and has no effect \
+              (write the host alone, as `example.com`)"
+            ]
+        );
         let managed = NetworkSettings { managed_only: true, is_strict: true, ..NetworkSettings::default() };
         let (rules, _) = domain_rules(&managed, &permissions);
         assert!(matches!(rules.verdict(&Target::parse("docs.rs:443").unwrap()), HostVerdict::Deny(_)));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Mode, Rule};
-use crate::tool::Interaction;
+use crate::tool::{ASKS_OUTSIDE, Interaction};
 
 /// Why a call was judged as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +171,7 @@ impl fmt::Display for Reason {
                 path.display()
             ),
             Self::UnclearPath(text) => write!(f, "the path `{text}` is only known when the command runs"),
+            Self::NotUnderstood(what) if what == ASKS_OUTSIDE => write!(f, "it {what}"),
             Self::NotUnderstood(what) => write!(f, "it could not be fully understood: {what}"),
             Self::Interaction(Interaction::Answers) => f.write_str("it asks the user something"),
             Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
@@ -178,5 +179,17 @@ impl fmt::Display for Reason {
             Self::Grants(rules) => write!(f, "it would let calls run unasked: {rules}"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_that_asks_to_leave_the_sandbox_is_not_said_to_be_unclear() {
+        let said = |what: &str| Reason::NotUnderstood(what.to_owned()).to_string();
+        assert_eq!(said(ASKS_OUTSIDE), "it asks to run outside the sandbox");
+        assert_eq!(said("a loop"), "it could not be fully understood: a loop");
     }
 }

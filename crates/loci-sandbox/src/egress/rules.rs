@@ -51,7 +51,7 @@ impl DomainRules {
     pub fn allow(&mut self, text: &str) -> Result<(), String> {
         match readings(text).as_slice() {
             [one] => self.allowed.push(one.clone()),
-            [] => return Err(format!("`{text}` is no host")),
+            [] => return Err(no_host(text)),
             _ => {
                 return Err(format!(
                     "`{text}` may be an address or one with a port; write `[address]` or `[address]:port`"
@@ -71,7 +71,7 @@ impl DomainRules {
         let mut found = readings(text);
         found.iter_mut().for_each(|it| it.source = source.map(str::to_owned));
         let problem = match found.len() {
-            0 => Some(format!("`{text}` is no host")),
+            0 => Some(no_host(text)),
             1 => None,
             _ => Some(format!("`{text}` may be an address or one with a port; both are refused")),
         };
@@ -165,6 +165,10 @@ fn readings(text: &str) -> Vec<DomainPattern> {
         },
     };
     vec![pattern(host, port)]
+}
+
+fn no_host(text: &str) -> String {
+    format!("`{text}` is no host and has no effect (write the host alone, as `example.com`)")
 }
 
 #[cfg(test)]
