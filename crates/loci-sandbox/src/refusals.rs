@@ -26,6 +26,9 @@ const SIGNS: &[&str] = &[
     "enotdir",
 ];
 
+/// What they say of what is hidden by leaving it out of its directory: nothing is refused then but reading.
+const MISSING: &[&str] = &["no such file or directory", "enoent"];
+
 /// How many refusals are told.
 const MOST: usize = 5;
 
@@ -37,17 +40,21 @@ pub(crate) fn refused_paths(
     settings: &PathSettings,
     disk: &dyn Disk,
 ) -> Vec<String> {
-    let lines = output.lines().filter(|line| {
+    let lines = output.lines().filter_map(|line| {
         let lower = line.to_ascii_lowercase();
-        SIGNS.iter().any(|sign| lower.contains(sign))
+        let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
+        let is_write = says(SIGNS);
+        (is_write || says(MISSING)).then_some((line, is_write))
     });
     let mut told: Vec<PathBuf> = Vec::new();
     let mut words = Vec::new();
-    for line in lines {
+    for (line, may_be_write) in lines {
         // Of what is copied, moved or linked the last is what was to be made.
         let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
-        let refused =
-            paths.into_iter().find_map(|path| refusal(&path, files, settings, disk).zip(Some(path)));
+        let refused = paths.into_iter().find_map(|path| {
+            let write = || may_be_write.then(|| write_refusal(&path, files, settings, disk)).flatten();
+            read_refusal(&path, files, settings).or_else(write).map(|why| (why, path.clone()))
+        });
         if let Some((why, path)) = refused.filter(|(_, path)| !told.contains(path) && words.len() < MOST) {
             words.push(why);
             told.push(path);
@@ -56,19 +63,18 @@ pub(crate) fn refused_paths(
     words
 }
 
-fn refusal(path: &Path, files: &FileRules, settings: &PathSettings, disk: &dyn Disk) -> Option<String> {
+fn read_refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<String> {
+    let rule = files.read_refusal(path)?;
+    Some(format!(
+        "`{}` may have been refused: `{}` cannot be read in the sandbox{}; sandbox.filesystem.allowRead would allow it",
+        path.display(),
+        rule.display(),
+        said_by(rule, settings, "as one of the credentials that are hidden unless settings show them")
+    ))
+}
+
+fn write_refusal(path: &Path, files: &FileRules, settings: &PathSettings, disk: &dyn Disk) -> Option<String> {
     let shown = path.display();
-    let said = |rule: &Path, otherwise: &str| match settings.source(rule) {
-        Some(source) => format!(" by {source}"),
-        None => format!(", {otherwise}"),
-    };
-    if let Some(rule) = files.read_refusal(path) {
-        return Some(format!(
-            "`{shown}` may have been refused: `{}` cannot be read in the sandbox{}; sandbox.filesystem.allowRead would allow it",
-            rule.display(),
-            said(rule, "as one of the credentials that are hidden unless settings show them")
-        ));
-    }
     if let Some(missing) = held_name(path, files, disk) {
         return Some(format!(
             "writing `{shown}` may have been refused: `{}` is not there and cannot be made in the sandbox, since what is in \
@@ -84,8 +90,16 @@ fn refusal(path: &Path, files: &FileRules, settings: &PathSettings, disk: &dyn D
         WriteRefusal::Shut(rule) => Some(format!(
             "writing `{shown}` may have been refused: `{}` stays shut in the sandbox{}",
             rule.display(),
-            said(&rule, "since what is in it runs outside")
+            said_by(&rule, settings, "since what is in it runs outside")
         )),
+    }
+}
+
+/// Says which setting has a rule, or what else it is there for.
+fn said_by(rule: &Path, settings: &PathSettings, otherwise: &str) -> String {
+    match settings.source(rule) {
+        Some(source) => format!(" by {source}"),
+        None => format!(", {otherwise}"),
     }
 }
 
@@ -208,6 +222,8 @@ mod tests {
             ("mkdir: cannot create directory ‘src’: File exists", ""),
             ("/h/p/src/x: Permission denied", ""),
             ("nothing to see at /etc/x", ""),
+            ("cat: /h/hidden/x: No such file or directory", "/h/hidden/x"),
+            ("cat: /etc/x: No such file or directory", ""),
         ] {
             let found = refused_paths(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
