@@ -201,7 +201,8 @@ impl FileRules {
         let readable = without_repetitions(readable.cloned().collect());
         // What somebody has denied is hidden whole.
         let mut mixed = secrets::mixed_paths(&places.home);
-        mixed.retain(|path| unreadable.contains(path) && !settings.deny_read.contains(path));
+        let is_denied = |path: &Path| settings.deny_read.iter().any(|it| path.starts_with(it));
+        mixed.retain(|path| unreadable.contains(path) && !is_denied(path));
         Self { roots, shut, reopened, unreadable: without_repetitions(unreadable), mixed, readable }
     }
 
@@ -229,7 +230,8 @@ impl FileRules {
             let name = path.strip_prefix(dir).ok().and_then(|it| it.iter().next());
             name.is_none_or(|name| name.to_str().is_some_and(is_public))
         };
-        found.filter(|dir| !is_shown && !(self.mixed.contains(dir) && is_public(dir))).map(PathBuf::as_path)
+        let may_be_read = |dir: &PathBuf| is_shown || self.mixed.contains(dir) && is_public(dir);
+        found.filter(|dir| !may_be_read(dir)).map(PathBuf::as_path)
     }
 }
 

@@ -119,10 +119,12 @@ fn public_files_beside_keys_are_readable_unless_settings_deny_the_directory() {
         let names = ["id_ed25519", "id_ed25519.pub", "config", "sub/key"];
         names.map(|name| rules.read_refusal(&Path::new("/home/a/.ssh").join(name)).is_some())
     };
-    let deny_read = paths(&["/home/a/.ssh"]);
-    let allow_read = deny_read.clone();
     assert_eq!(hidden(PathSettings::default()), [true, false, false, true]);
-    assert_eq!(hidden(PathSettings { deny_read, ..PathSettings::default() }), [true; 4]);
+    for denied in ["/home/a/.ssh", "/home/a"] {
+        let deny_read = paths(&[denied]);
+        assert_eq!(hidden(PathSettings { deny_read, ..PathSettings::default() }), [true; 4], "{denied}");
+    }
+    let allow_read = paths(&["/home/a/.ssh"]);
     assert_eq!(hidden(PathSettings { allow_read, ..PathSettings::default() }), [false; 4]);
 }
 
