@@ -188,7 +188,7 @@ pub fn forward(http: Option<u16>, socks: Option<u16>) -> Connections {
             let passed = async {
                 let inside = tokio_stream(stream)?;
                 let outside = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await?;
-                tokio::try_join!(relay::upload(&inside, &outside), relay::download(&outside, &inside))
+                tokio::try_join!(relay::carry(&inside, &outside), relay::carry(&outside, &inside))
             };
             if let Err(error) = passed.await {
                 tracing::debug!(target: "loci::sandbox", %error, "a connection to the user's proxy ended");

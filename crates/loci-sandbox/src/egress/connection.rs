@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::dial::{DialError, Dialled, dial};
 use super::http::{self, Request};
-use super::relay::{copy, download, read, upload, write_all};
+use super::relay::{carry, copy, read, write_all};
 use super::target::{Host, Target};
 use super::tls::{self, Greeting};
 use super::{Egress, socks};
@@ -134,10 +134,10 @@ async fn tunnel(
     let upwards = async {
         let first = checked_greeting(egress, target, &client, first).await?;
         write_all(&server, &first).await?;
-        upload(&client, &server).await
+        carry(&client, &server).await
     };
     // A server may speak first, so that neither waits for the other.
-    tokio::try_join!(upwards, download(&server, &client)).map(|_| ())
+    tokio::try_join!(upwards, carry(&server, &client)).map(|_| ())
 }
 
 /// Reads the first bytes until it is certain that they lead nowhere else.
@@ -177,5 +177,5 @@ async fn exchange(client: TcpStream, server: TcpStream, first: Vec<u8>, body: u6
         write_all(&server, &first[..n_first]).await?;
         copy(&client, &server, body - n_first as u64).await
     };
-    tokio::try_join!(upwards, download(&server, &client)).map(|_| ())
+    tokio::try_join!(upwards, carry(&server, &client)).map(|_| ())
 }
