@@ -124,6 +124,12 @@ impl Pen {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
+    /// Erases the row the cursor is in; the cursor stays.
+    pub(super) fn erase_row(&mut self) {
+        self.end_looks();
+        self.out.extend_from_slice(b"\x1b[2K");
+    }
+
     /// Erases from the cursor to the end of the screen.
     pub(super) fn erase_below(&mut self) {
         self.end_looks();

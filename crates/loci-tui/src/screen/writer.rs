@@ -5,7 +5,8 @@
 //! fed at the bottom, where the terminal scrolls, in order: nothing leaves the screen before it is what it shall stay.
 //!
 //! Blanks at the end of a row are not written: some terminals wrap them with their row when the window gets narrower, some
-//! drop them, and how many rows there are above the cursor then could not be known.
+//! drop them, and how many rows there are above the cursor then could not be known. tmux does so with cells that were
+//! erased, too: there a row that gets shorter is erased as a whole and written anew, which frees its cells.
 
 use std::borrow::Cow;
 
@@ -31,6 +32,8 @@ pub struct WriterOptions {
     pub has_hyperlinks: bool,
     /// Rows that differ are written whole: for ConPTY.
     pub writes_whole_rows: bool,
+    /// Erased cells at the end of a row still belong to it when it is wrapped anew, unless all of the row was erased: tmux.
+    pub keeps_erased_cells: bool,
 }
 
 impl Default for WriterOptions {
@@ -41,18 +44,21 @@ impl Default for WriterOptions {
             inserts_rows: !cfg!(windows),
             has_hyperlinks: true,
             writes_whole_rows: cfg!(windows),
+            keeps_erased_cells: false,
         }
     }
 }
 
 impl WriterOptions {
     /// Returns what variables say of the terminal: xterm, GNU screen and the console of Linux leave rows alone when the width
-    /// changes; what is behind ConPTY is given whole rows and inserts none; `CLAUDE_CODE_FORCE_SYNC_OUTPUT` speaks for a
-    /// terminal that paints frames at once and does not say so.
+    /// changes; tmux, also at the other end of an ssh, keeps erased cells; what is behind ConPTY is given whole rows and inserts
+    /// none; `CLAUDE_CODE_FORCE_SYNC_OUTPUT` speaks for a terminal that paints frames at once and does not say so.
     pub fn from_vars(vars: &Vars) -> Self {
         let has = |name: &str| vars.non_empty(name).is_some();
         let is_console = vars.get("TERM") == Some("linux");
         let is_tmux = has("TMUX");
+        let is_multiplexer =
+            ["tmux", "screen"].iter().any(|name| vars.get("TERM").is_some_and(|it| it.starts_with(name)));
         let is_conpty = cfg!(windows) || has("WT_SESSION");
         let keeps_rows = is_console || !is_tmux && (has("XTERM_VERSION") || has("STY"));
         Self {
@@ -61,6 +67,7 @@ impl WriterOptions {
             inserts_rows: !is_conpty,
             has_hyperlinks: !is_console,
             writes_whole_rows: is_conpty,
+            keeps_erased_cells: is_tmux || is_multiplexer,
         }
     }
 }
@@ -235,6 +242,13 @@ impl Writer {
 
     /// Erases what shows in the cells that a wrapped row leaves alone: the last of a row in which a wide sign had no room.
     fn erase_gaps(&self, pen: &mut Pen, at: usize, parts: &[Row]) {
+        if self.options.keeps_erased_cells {
+            for row in at..self.shown.len().min(at + parts.len()) {
+                pen.move_to_row(row);
+                pen.erase_row();
+            }
+            return;
+        }
         for (idx, part) in parts.iter().enumerate().take(parts.len() - 1) {
             if part.width() < self.width() && at + idx < self.shown.len() {
                 pen.move_to_row(at + idx);
@@ -249,6 +263,10 @@ impl Writer {
             return;
         }
         go_to(pen, at, n_existing);
+        if self.options.keeps_erased_cells && new.width() < old.width() {
+            pen.erase_row();
+            return row_diff::write_difference(pen, &Row::default(), new, self.width(), false);
+        }
         row_diff::write_difference(pen, old, new, self.width(), self.options.writes_whole_rows);
     }
 
@@ -407,5 +425,38 @@ mod tests {
         let conpty = options(&[("WT_SESSION", "x")]);
         assert!(conpty.writes_whole_rows && !conpty.inserts_rows, "{conpty:?}");
         assert!(options(&[("CLAUDE_CODE_FORCE_SYNC_OUTPUT", "1")]).is_synchronized);
+        for (vars, keeps) in [
+            (&[("TERM", "screen-256color"), ("TMUX", "/t")][..], true),
+            (&[("TERM", "tmux-256color")][..], true),
+            (&[("TERM", "xterm-256color"), ("TMUX", "/t")][..], true),
+            (&[("TERM", "xterm-256color")][..], false),
+        ] {
+            assert_eq!(options(vars).keeps_erased_cells, keeps, "{vars:?}");
+        }
+    }
+
+    #[test]
+    fn row_that_gets_shorter_leaves_no_erased_cells_where_they_would_be_wrapped() {
+        let size = Size { width: 20, height: 9 };
+        let draw = |keeps_erased_cells, before: Frame, after: Frame| {
+            let mut writer =
+                Writer::new(size, WriterOptions { keeps_erased_cells, ..WriterOptions::default() });
+            writer.draw(&before, size);
+            String::from_utf8(writer.draw(&after, size)).unwrap()
+        };
+        let live = |rows: &[&str]| Frame {
+            live: rows.iter().map(|it| Row::plain(*it)).collect(),
+            ..Frame::default()
+        };
+        let (long, short) = (live(&["a long row", "below"]), live(&["a row", "below"]));
+        assert!(draw(false, long.clone(), short.clone()).contains("\x1b[3Grow\x1b[K"));
+        let bytes = draw(true, long.clone(), short);
+        assert!(bytes.contains("\x1b[2Ka row") && !bytes.contains("\x1b[K"), "{bytes:?}");
+        let bytes = draw(true, live(&["a row", "below"]), long.clone());
+        assert!(!bytes.contains("\x1b[2K"), "what gets longer is only written: {bytes:?}");
+        // A row that the terminal wraps takes the place of both.
+        let committed = vec![Row::plain("one word over the end")];
+        let bytes = draw(true, long, Frame { committed, live: vec![Row::plain(">")], ..Frame::default() });
+        assert_eq!(bytes.matches("\x1b[2K").count(), 2, "{bytes:?}");
     }
 }
