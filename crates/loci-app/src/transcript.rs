@@ -138,13 +138,19 @@ impl PartBuilder {
     }
 
     fn take_user(&mut self, entry: &Entry) {
+        let mut is_command = false;
         for block in entry.blocks() {
             match block.kind() {
                 BlockKind::ToolResult => self.take_result(entry, &block),
                 BlockKind::Image => self.take_image(entry, &block.to_value()),
                 BlockKind::Text => {
-                    let text = block.text().unwrap_or_default();
-                    self.push(entry, user_text(entry, text));
+                    let kind = user_text(entry, block.text().unwrap_or_default());
+                    // Behind a command stands what its skill says, for the model's ears only.
+                    if is_command && matches!(kind, PartKind::Prompt(_)) {
+                        continue;
+                    }
+                    is_command |= matches!(kind, PartKind::Command(_));
+                    self.push(entry, kind);
                 }
                 _ => self.push(entry, PartKind::Note(format!("[{}]", kind_name(&block)))),
             }
@@ -371,6 +377,12 @@ mod tests {
             (
                 user(json!("<command-name>/x</command-name> <command-args>y</command-args>")),
                 vec![PartKind::Command("/x y".into())],
+            ),
+            (
+                user(json!([
+                    {"type": "text", "text": "<command-message>x</command-message>\n<command-name>/x</command-name>"},
+                    {"type": "text", "text": "What the skill says."}])),
+                vec![PartKind::Command("/x".into())],
             ),
             (user(json!("is 1 < 2 > 0 ?")), vec![PartKind::Prompt("is 1 < 2 > 0 ?".into())]),
             (json!({"type": "system", "subtype": "turn_duration"}), vec![]),

@@ -93,6 +93,9 @@ fn block(part: Part, cwd: &Path) -> Option<Block> {
         PartKind::CommandOutput(markdown) if markdown.is_empty() => return None,
         PartKind::CommandOutput(markdown) => Block::Output { markdown },
         PartKind::Note(text) if text.is_empty() => return None,
+        PartKind::Note(text) if text.starts_with("[Request interrupted by user") => {
+            Block::Notice { level: NoticeLevel::Info, text: "Interrupted".to_owned() }
+        }
         PartKind::Note(text) => Block::Notice { level: NoticeLevel::Info, text },
         PartKind::Failure(text) => Block::Notice { level: NoticeLevel::Error, text },
     })
@@ -206,6 +209,7 @@ mod tests {
                 "<command-name>/clear</command-name><command-message>clear</command-message><command-args></command-args>",
             ),
             local("<local-command-stdout></local-command-stdout>"),
+            json!({"type": "user", "message": {"content": "[Request interrupted by user for tool use]"}}),
         ];
         let entries: Vec<Arc<Entry>> =
             lines.iter().map(|line| Arc::new(Entry::parse(line.to_string()).unwrap())).collect();
@@ -213,7 +217,12 @@ mod tests {
         let said = Block::Output { markdown: "By **itself**\n- from now on".into() };
         assert_eq!(
             history_blocks(&entries, Path::new("/p")),
-            [prompt("/autocompact auto"), said, prompt("/clear")]
+            [
+                prompt("/autocompact auto"),
+                said,
+                prompt("/clear"),
+                Block::Notice { level: NoticeLevel::Info, text: "Interrupted".into() }
+            ]
         );
     }
 }
