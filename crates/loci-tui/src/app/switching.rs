@@ -109,11 +109,17 @@ impl App {
     /// Another session runs now.
     pub(super) fn renewed(&mut self, id: String) -> Vec<Action> {
         let left = self.session.id.replace(id);
+        let is_branch = self.switching.as_ref().is_some_and(|it| it.is_copy_of(left.as_deref()));
         self.session.context = None;
         self.session.sandbox = None;
         self.session.title = None;
         self.sent.clear();
-        self.log.clear();
+        if is_branch {
+            // All that it begins with is shown already.
+            self.tail = Some(Vec::new());
+        } else {
+            self.log.clear();
+        }
         self.background.clear();
         self.front = None;
         self.agent_logs.borrow_mut().clear();
@@ -180,4 +186,12 @@ pub(super) struct Switching {
     target: SwitchTarget,
     /// What is known of it, once it is ready.
     facts: Option<SwitchedFacts>,
+}
+
+impl Switching {
+    /// Tells whether it is a copy of a session, with all of it.
+    fn is_copy_of(&self, session: Option<&str>) -> bool {
+        let SwitchTarget { session: source, is_fork, at, rewind, .. } = &self.target;
+        *is_fork && at.is_none() && rewind.is_none() && Some(source.as_str()) == session
+    }
 }

@@ -519,6 +519,24 @@ fn tail_of_a_session_is_shown_before_the_session_and_not_twice() {
 }
 
 #[test]
+fn branch_of_the_session_at_hand_does_not_show_it_a_second_time() {
+    let line = json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": "said before"}});
+    let entry = Arc::new(loci_core::entry::Entry::parse(line.to_string()).unwrap());
+    for (command, n_shown) in [("/branch", 1), ("/resume other", 2)] {
+        let mut it = Playing::new(80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        let history = || loci_engine::ResumedHistory { entries: vec![entry.clone()], lost: Vec::new() };
+        it.news(EngineEvent::Resumed(history()));
+        it.text(command).key(KeyCode::Enter);
+        it.event(Event::News(News::Engine(Box::new(RunnerEvent::Renewed(it.start().session)))));
+        it.news(EngineEvent::Resumed(history()));
+        assert_eq!(it.seen().matches("> said before").count(), n_shown, "{command}: {}", it.seen());
+        it.ctrl('o');
+        assert!(it.seen().contains("> said before"), "the transcript has it: {}", it.seen());
+    }
+}
+
+#[test]
 fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
     let mut it = Playing::new(60, 12);
     it.wait(100_000);
