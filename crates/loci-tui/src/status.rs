@@ -99,7 +99,7 @@ impl Work {
         }
         Row::new(vec![
             Span::styled(picture, Style { fg: Color::Themed(ThemeToken::Claude), ..Style::default() }),
-            Span::plain(format!(" {what}… ")),
+            Span::plain(format!(" {}… ", what.trim_end_matches('…'))),
             Span::styled(format!("({})", facts.join(" · ")), faint()),
         ])
     }
@@ -283,5 +283,7 @@ mod tests {
             Work { activity: Activity::Running("cargo test".into()), letters: 4_800, ..Work::default() };
         let row = work.row(Duration::from_secs(75), true);
         assert_eq!(row.text(), "* Running cargo test… (1m 15s · ↓ 1.2k tokens · esc to interrupt)");
+        let work = Work { activity: Activity::Running("cut here…".into()), ..Work::default() };
+        assert_eq!(work.row(Duration::ZERO, true).text(), "* Running cut here… (0s · esc to interrupt)");
     }
 }

@@ -42,13 +42,13 @@ impl LearnedRules {
     pub fn headline(&self) -> String {
         let n_answered: usize = self.rules.iter().map(|(rule, _)| rule.answered.len()).sum();
         let count = |n: usize, one, several| counted(n as u64, one, several);
-        format!(
-            "{}, {} answered with yes; {} of those would not have been asked with {}",
-            count(self.n_asked, "question", "questions"),
-            self.n_allowed,
-            n_answered,
-            count(self.rules.len(), "rule", "rules")
-        )
+        let asked =
+            format!("{}, {} answered with yes", count(self.n_asked, "question", "questions"), self.n_allowed);
+        if self.rules.is_empty() {
+            return asked;
+        }
+        let rules = count(self.rules.len(), "rule", "rules");
+        format!("{asked}; {n_answered} of those would not have been asked with {rules}")
     }
 
     fn to_markdown(&self) -> String {

@@ -156,8 +156,12 @@ impl App {
             KeyAction::ChatStash => {
                 let had_text = !self.prompt.is_empty();
                 self.prompt.stash();
-                if had_text && self.prompt.is_empty() {
-                    self.flash("The prompt is put aside · Ctrl+S on an empty one brings it back");
+                match (had_text, self.prompt.is_empty()) {
+                    (true, _) => {
+                        self.flash("The prompt is put aside · Ctrl+S on an empty one brings it back")
+                    }
+                    (false, true) => self.flash("Nothing is put aside · Ctrl+S puts what is typed aside"),
+                    (false, false) => self.flash = None,
                 }
                 Vec::new()
             }

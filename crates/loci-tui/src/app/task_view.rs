@@ -37,6 +37,12 @@ impl App {
     /// Shows or hides the task list, in later sessions as well.
     pub(super) fn toggle_tasks(&mut self) -> Vec<Action> {
         self.task_view = if self.task_view.is_shown() { TaskView::Hidden } else { TaskView::Shown };
+        if self.tasks.is_empty() {
+            self.flash(match self.task_view.is_shown() {
+                true => "There are no tasks yet; they will be shown",
+                false => "There are no tasks yet; they will not be shown",
+            });
+        }
         self.keep_task_view()
     }
 

@@ -37,7 +37,8 @@ pub struct Editor {
     kill_ring: KillRing,
     undo: UndoHistory,
     last: Last,
-    stash: Option<Draft>,
+    /// What was put aside, the last at the end.
+    stash: Vec<Draft>,
     ghost: Option<String>,
     /// What is shown as selected.
     selection: Option<(Position, Position)>,
@@ -142,13 +143,14 @@ impl Editor {
         self.chips.retain(|mark| kill_ring.contains(mark));
     }
 
-    /// Stashes what is typed and empties the input; on an empty input, brings back what was stashed.
+    /// Stashes what is typed and empties the input; on an empty input, brings back what was stashed last.
     pub fn stash(&mut self) -> EditOutcome {
         if !self.is_empty() {
-            self.stash = Some(self.take());
+            let draft = self.take();
+            self.stash.push(draft);
             return EditOutcome::Changed;
         }
-        match self.stash.take() {
+        match self.stash.pop() {
             Some(draft) => {
                 self.set_draft(&draft);
                 EditOutcome::Changed
@@ -159,7 +161,7 @@ impl Editor {
 
     /// Tells whether something is stashed.
     pub fn has_stash(&self) -> bool {
-        self.stash.is_some()
+        !self.stash.is_empty()
     }
 
     /// Suggests a text that is shown faintly while nothing is typed.
@@ -250,13 +252,10 @@ impl Editor {
         };
         let is_there = image.is_some();
         let content = image.map_or(ChipContent::Missing, |image| ChipContent::Image(image.into()));
-        if let Some(stash) = &mut self.stash {
-            stash
-                .chips
-                .iter_mut()
-                .filter(|chip| chip.number == number && matches!(chip.content, ChipContent::Reading { .. }))
-                .for_each(|chip| chip.content = content.clone());
-        }
+        let stashed = self.stash.iter_mut().flat_map(|draft| draft.chips.iter_mut());
+        stashed
+            .filter(|chip| chip.number == number && matches!(chip.content, ChipContent::Reading { .. }))
+            .for_each(|chip| chip.content = content.clone());
         self.chips.set_content(number, content);
         if !is_there && let Some(place) = mark(number).and_then(|mark| self.buffer.text().find(mark)) {
             let text = pasted.as_deref().map(clean).unwrap_or_default();

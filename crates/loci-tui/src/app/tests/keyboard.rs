@@ -191,3 +191,19 @@ fn keys_that_cannot_do_what_they_are_for_say_so() {
         assert!(it.app.flash.is_some(), "{keys}");
     }
 }
+
+#[test]
+fn moment_of_a_notice_hides_neither_the_mode_nor_what_was_brought_back() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(super::facts()))));
+    it.text("later").ctrl('s');
+    assert!(it.seen().contains("The prompt is put aside"), "{}", it.seen());
+    it.event(Event::Input(InputEvent::Key(parse_chord("shift+tab").unwrap()[0])));
+    assert!(it.seen().contains("accept edits on"), "{}", it.seen());
+    it.ctrl('s');
+    assert!(it.seen().contains("> later") && it.seen().contains("accept edits on"), "{}", it.seen());
+    it.ctrl('u').ctrl('s');
+    assert!(it.seen().contains("Nothing is put aside"), "{}", it.seen());
+    it.ctrl('t');
+    assert!(it.seen().contains("There are no tasks yet; they will not be shown"), "{}", it.seen());
+}

@@ -236,6 +236,14 @@ fn stash_brings_back_text_caret_and_chips() {
     assert_eq!(editor.draft().expanded().len(), 3007);
     editor.take();
     assert_eq!(editor.stash(), EditOutcome::Nothing);
+    for key in ["a", "b"] {
+        press(&mut editor, key);
+        editor.stash();
+    }
+    editor.stash();
+    assert_eq!(editor.take().expanded(), "b");
+    editor.stash();
+    assert_eq!(editor.text(), "a", "a second one does not lose the first");
 }
 
 #[test]
