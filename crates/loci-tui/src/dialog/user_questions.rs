@@ -27,6 +27,8 @@ pub(crate) struct UserQuestionsDialog {
     tabs: Vec<Tab>,
     tab: usize,
     scroll: usize,
+    /// Whether it was told that something is not answered; then Enter sends what there is.
+    is_reminded: bool,
 }
 
 /// One question and what was said to it.
@@ -42,6 +44,10 @@ struct Tab {
 impl Tab {
     fn is_other(&self) -> bool {
         self.marked == self.question.options.len()
+    }
+
+    fn is_unanswered(&self) -> bool {
+        self.answer() == UserAnswer::default()
     }
 
     /// Chooses what is marked, as far as that is a choice.
@@ -90,6 +96,7 @@ impl UserQuestionsDialog {
             tabs,
             tab: 0,
             scroll: 0,
+            is_reminded: false,
         })
     }
 
@@ -158,18 +165,23 @@ impl UserQuestionsDialog {
         DialogStep::Open
     }
 
-    /// Takes what is marked and goes to the next question; after the last one all is sent.
+    /// Takes what is marked and goes to the next question; after the last one to those that were passed over, once, and then
+    /// all is sent.
     fn enter(&mut self) -> DialogStep {
         let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
         if !tab.is_other() && !tab.question.multi_select {
             tab.chosen.iter_mut().for_each(|chosen| *chosen = false);
             tab.choose();
         }
-        if self.tab + 1 < self.tabs.len() {
-            (self.tab, self.scroll) = (self.tab + 1, 0);
-            return DialogStep::Open;
-        }
-        self.submit()
+        let next = match self.is_reminded {
+            false if self.tab + 1 < self.tabs.len() => Some(self.tab + 1),
+            false => self.tabs.iter().position(Tab::is_unanswered),
+            true => (self.tab + 1..self.tabs.len()).find(|idx| self.tabs[*idx].is_unanswered()),
+        };
+        let Some(next) = next else { return self.submit() };
+        self.is_reminded |= next <= self.tab;
+        (self.tab, self.scroll) = (next, 0);
+        DialogStep::Open
     }
 
     fn decline(&self) -> DialogStep {
@@ -181,7 +193,7 @@ impl UserQuestionsDialog {
         (self.tabs.len() > 1).then(|| {
             let mut spans = Vec::new();
             for (idx, tab) in self.tabs.iter().enumerate() {
-                let mark = if tab.answer() == UserAnswer::default() { "☐" } else { "☒" };
+                let mark = if tab.is_unanswered() { "☐" } else { "☒" };
                 let style = if idx == self.tab { marked() } else { faint() };
                 let header = loci_stdx::single_line(&tab.question.header, 20);
                 spans.push(Span::styled(format!("{mark} {header}  "), style));
@@ -252,9 +264,14 @@ impl Dialog for UserQuestionsDialog {
             true => "Space to choose · Enter to go on · Tab other questions · Ctrl+G own words · Esc not now",
             false => "Enter to choose · Tab other questions · Ctrl+G own words · Esc not now",
         };
+        let reminder = match self.is_reminded && tab.is_unanswered() {
+            true => "Not answered yet · Enter sends without it · ",
+            false => "",
+        };
+        let hint = format!("{reminder}{hint}");
         let hint = match self.patience {
             Some(patience) => format!("{hint} · goes on after {} s without a key", patience.as_secs()),
-            None => hint.to_owned(),
+            None => hint,
         };
         // What is to be shown beside an option that is marked.
         let preview = tab.question.options.get(tab.marked).and_then(|option| option.preview.as_deref());
@@ -370,6 +387,14 @@ mod tests {
             ("2 v \r", json!({"Which?": "b", "How?": "x, y"})),
             ("vvmine\r12\r", json!({"Which?": "mine", "How?": "x, y"})),
             ("1", json!("open")),
+            // What was passed over is shown again, once.
+            ("\r\r", json!("open")),
+            ("\r\r\r", json!({"Which?": "a"})),
+            ("\r\r \r", json!({"Which?": "a", "How?": "x"})),
+            ("vv\r \r", json!("open")),
+            ("vv\r \rvv\r", json!({"Which?": "b", "How?": "x"})),
+            ("vv\r\r\r", json!("open")),
+            ("vv\r\r\r\r", json!({})),
             ("1\x1b", json!("declined")),
         ] {
             assert_eq!(answers(keys), expected, "{keys:?}");
