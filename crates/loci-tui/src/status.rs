@@ -40,6 +40,8 @@ pub(crate) struct Work {
     pub(crate) verb: Option<String>,
     /// What is said to whoever waits.
     pub(crate) tip: Option<String>,
+    /// Whether a prompt that was sent has yet to be recorded.
+    pub(crate) is_prompt_awaited: bool,
 }
 
 /// What is being done.

@@ -265,21 +265,30 @@ impl App {
         let tip = words.tip(self.n_turns).filter(|_| self.options.plain.is_none()).map(str::to_owned);
         let verb = words.verb(self.n_turns).map(str::to_owned);
         self.n_turns += 1;
-        self.work = Some(Work { since: self.now, verb, tip, ..Work::default() });
+        let is_prompt_awaited = !self.sent.is_empty();
+        self.work = Some(Work { since: self.now, verb, tip, is_prompt_awaited, ..Work::default() });
     }
 
     fn prompt_recorded(&mut self, message: &Value) {
-        let sent = self.sent.pop_front();
-        let text =
-            sent.map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
+        let text = self
+            .take_sent()
+            .map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
         self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+    }
+
+    /// Takes the prompt that the turn at hand has heard. Others that were sent have turns of their own.
+    fn take_sent(&mut self) -> Option<Draft> {
+        if let Some(work) = &mut self.work {
+            work.is_prompt_awaited = false;
+        }
+        self.sent.pop_front()
     }
 
     /// Shows the command that asked for a compaction; nothing else tells that it was heard.
     fn show_compact_command(&mut self) {
         let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
         if self.sent.front().is_some_and(is_command)
-            && let Some(draft) = self.sent.pop_front()
+            && let Some(draft) = self.take_sent()
         {
             let text = draft.display().trim().to_owned();
             self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
@@ -290,7 +299,7 @@ impl App {
     fn local_command(&mut self, output: &LocalCommandOutput) {
         if !output.has_prompt {
             let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
-            let sent = self.sent.pop_front().map(|draft| draft.display());
+            let sent = self.take_sent().map(|draft| draft.display());
             let text = sent.unwrap_or(typed).trim().to_owned();
             self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
         }
@@ -310,7 +319,12 @@ impl App {
                 self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
             }
             // The turn that begins with it records it.
-            false => self.sent.push_front(draft),
+            false => {
+                self.sent.push_front(draft);
+                if let Some(work) = &mut self.work {
+                    work.is_prompt_awaited = true;
+                }
+            }
         }
     }
 
@@ -454,7 +468,7 @@ impl App {
 
     fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {
         self.conversation.end_turn(self.now);
-        self.work = None;
+        let is_refused = self.work.take().is_none_or(|work| work.is_prompt_awaited);
         if report.round_trips > 0 {
             self.recap.turn_ended(self.now);
         }
@@ -467,7 +481,7 @@ impl App {
         }
         // A prompt that was never recorded was refused; why is said above.
         let is_clearing = std::mem::take(&mut self.is_clearing);
-        if let Some(draft) = self.sent.pop_front_if(|_| !is_clearing) {
+        if let Some(draft) = self.sent.pop_front_if(|_| is_refused && !is_clearing) {
             self.prompt.prepend(&draft);
         }
         let mut actions = self.turn_mark(TurnMark::End);

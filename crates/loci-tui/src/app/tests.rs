@@ -292,6 +292,24 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
 }
 
 #[test]
+fn prompt_that_was_sent_before_the_turn_of_another_began_does_not_come_back() {
+    let mut it = Playing::new(60, 16);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    let recorded = |text: &str| EngineEvent::PromptRecorded {
+        entry: text.into(),
+        message: json!({"role": "user", "content": text}),
+        timestamp: String::new(),
+    };
+    it.text("one").key(KeyCode::Enter).text("two").key(KeyCode::Enter).text("three").key(KeyCode::Enter);
+    for text in ["one", "two"] {
+        it.begin_turn().news(recorded(text)).end_turn();
+        assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
+    }
+    it.begin_turn().end_turn();
+    assert_eq!(it.app.prompt.draft().display(), "three", "what is refused comes back");
+}
+
+#[test]
 fn shift_tab_goes_round_the_modes() {
     let mut it = Playing::new(60, 12);
     let tab = Event::Input(InputEvent::Key(Key { shift: true, ..Key::plain(KeyCode::Tab) }));
