@@ -47,6 +47,11 @@ impl App {
             {
                 self.menu_answer.push(c);
             }
+            KeyCode::Char(c @ (',' | ' '))
+                if menu.kind == MenuKind::Several && !self.menu_answer.is_empty() =>
+            {
+                self.menu_answer.push(c);
+            }
             KeyCode::Backspace if !self.menu_answer.is_empty() => drop(self.menu_answer.pop()),
             KeyCode::Enter if !self.menu_answer.is_empty() => return Some(self.choose_typed(&menu)),
             KeyCode::Enter if menu.kind == MenuKind::Answer => self.speak(range(menu.n)),
@@ -60,18 +65,26 @@ impl App {
 
     fn choose_typed(&mut self, menu: &SpokenMenu) -> Vec<Action> {
         let answer = std::mem::take(&mut self.menu_answer).to_lowercase();
-        let number = match (answer.as_str(), menu.kind) {
-            ("y" | "yes", MenuKind::Answer) => Some(1),
-            ("n" | "no", MenuKind::Answer) => Some(menu.n),
-            (number, _) => number.parse().ok().filter(|number| (1..=menu.n).contains(number)),
+        let parse = |number: &str| number.parse().ok().filter(|number| (1..=menu.n).contains(number));
+        let words = answer.split([',', ' ']).filter(|word| !word.is_empty());
+        let numbers: Option<Vec<usize>> = match (answer.as_str(), menu.kind) {
+            ("y" | "yes", MenuKind::Answer) => Some(vec![1]),
+            ("n" | "no", MenuKind::Answer) => Some(vec![menu.n]),
+            (_, _) => words.map(parse).collect(),
         };
-        let Some(number) = number else {
+        let Some(numbers) = numbers else {
             self.speak(range(menu.n));
             return Vec::new();
         };
-        let answer = menu.answers.iter().find(|(known, _)| *known == number);
-        let chooses = answer.map_or(Some(KeyCode::Enter), |(_, text)| choosing_key(text));
-        self.press_keys(steps(menu.marked, number).chain(chooses))
+        let mut keys = Vec::new();
+        let mut marked = menu.marked;
+        for number in numbers {
+            let answer = menu.answers.iter().find(|(known, _)| *known == number);
+            let chooses = answer.map_or(Some(KeyCode::Enter), |(_, text)| choosing_key(text));
+            keys.extend(steps(marked, number).chain(chooses));
+            marked = number;
+        }
+        self.press_keys(keys.into_iter())
     }
 
     fn spoken_menu(&self) -> Option<SpokenMenu> {
@@ -101,7 +114,11 @@ impl App {
         live.extend(foot.into_iter().map(without_mark));
         let mut caret = caret.map(|(row, column)| (top + row, column.saturating_sub(2)));
         if let Some(menu) = menu {
-            let several = if menu.kind == MenuKind::Several { ", Enter alone to go on" } else { "" };
+            let several = if menu.kind == MenuKind::Several {
+                ", several with commas, Enter alone to go on"
+            } else {
+                ""
+            };
             let text = format!(
                 "Enter selection, 1 to {}{several}, or Escape to cancel: {}",
                 menu.n, self.menu_answer

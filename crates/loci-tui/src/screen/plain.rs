@@ -2,7 +2,8 @@
 //!
 //! What is final is printed, a line each. Of the live region only the row of the caret is shown, as a shell shows the line
 //! that is typed: letters are added and taken back with blanks and backspaces alone. Rows of a dialog or a panel are
-//! printed when they come or change; a spinner and whatever else only moves is not.
+//! printed when they come or change, all of them where most do: then it is another question. A spinner and whatever else
+//! only moves is not.
 
 use super::Frame;
 use crate::text::{Row, clusters, width};
@@ -27,7 +28,9 @@ impl PlainWriter {
         if frame.is_tall {
             let rows = frame.live.iter().enumerate().filter(|(idx, _)| Some(*idx) != caret_row);
             let rows: Vec<String> = rows.map(|(_, row)| text_of(row)).filter(|row| !row.is_empty()).collect();
-            lines.extend(rows.iter().filter(|row| !self.printed.contains(row)).cloned());
+            let is_new = |row: &&String| !self.printed.contains(row);
+            let is_another = rows.iter().filter(is_new).count() * 3 > rows.len() * 2;
+            lines.extend(rows.iter().filter(|row| is_another || is_new(row)).cloned());
             self.printed = rows;
         } else {
             self.printed.clear();
@@ -210,6 +213,8 @@ mod tests {
         let mut all = writer.draw(&dialog(&["May it run?", "> 1. Yes", "  2. No"]), 30);
         all.extend(writer.draw(&dialog(&["May it run?", "  1. Yes", "> 2. No"]), 30));
         assert_eq!(screen(&all), "May it run?\n> 1. Yes\n  2. No\n  1. Yes\n> 2. No");
+        let other = writer.draw(&dialog(&["Which?", "  1. This", "> 2. That", "> 2. No"]), 30);
+        assert_eq!(screen(&other), "Which?\n  1. This\n> 2. That\n> 2. No", "another question is told whole");
         let mut spinner = typed("> ", 2);
         spinner.live.insert(0, row("⠋ Waiting"));
         spinner.caret = Some((1, 2));

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
-use loci_engine::{EngineEvent, TurnStart};
+use loci_engine::{Answer, Command, EngineEvent, Question, QuestionKind, TurnStart};
+use serde_json::json;
 
 use super::{Playing, delta, facts};
 use crate::app::{Action, App, AppOptions, Event, News, PlainMode};
@@ -122,4 +123,41 @@ fn list_of_a_panel_has_numbers_that_choose() {
     assert!(it.text().contains("❯ 1. /clear"), "{:?}", it.text());
     it.key(Key::plain(KeyCode::Char('2'))).key(Key::plain(KeyCode::Enter));
     assert!(it.app.panel.is_none() && it.app.prompt.marked_text().starts_with("/compact"), "{:?}", it.text());
+}
+
+#[test]
+fn several_answers_are_chosen_by_their_numbers_at_once() {
+    let option = |label: &str| json!({"label": label, "description": ""});
+    let input = json!({"questions": [{"question": "How?", "header": "How", "multiSelect": true,
+        "options": [option("x"), option("y"), option("z")]}]});
+    let questions = loci_core::user_question::parse_questions(&input).unwrap();
+    let question = Question {
+        id: "q".into(),
+        agent: None,
+        kind: QuestionKind::Answers(questions),
+        tool: "AskUserQuestion".into(),
+        server: None,
+        call: "t".into(),
+        input,
+        reason: String::new(),
+        reason_kind: "other",
+        blocked_path: None,
+        links: Vec::new(),
+        suggestions: Vec::new(),
+    };
+    let mut it = Listening::new();
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::TurnStarted(turn_start())).news(EngineEvent::QuestionAsked(question));
+    it.now += Duration::from_secs(2);
+    it.event(Event::Tick);
+    it.text_keys("3, 1");
+    it.key(Key::plain(KeyCode::Enter));
+    assert_eq!(it.actions, [], "{:?}", it.text());
+    it.key(Key::plain(KeyCode::Enter));
+    let [Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })] =
+        &it.actions[..]
+    else {
+        panic!("{:?} {:?}", it.actions, it.text())
+    };
+    assert_eq!(input["answers"], json!({"How?": "x, z"}));
 }
