@@ -173,7 +173,7 @@ pub(crate) struct Footer<'a> {
     pub(crate) mode: Mode,
     /// The mode of vim's keys, where it is shown.
     pub(crate) vim: Option<&'a str>,
-    /// Something that was just said, which takes the place of all else.
+    /// Something that was just said, which takes the place of all else but the modes: what a key does depends on those.
     pub(crate) flash: Option<&'a str>,
     /// The keys of a chord that has begun.
     pub(crate) chord: Option<String>,
@@ -194,12 +194,6 @@ pub(crate) struct Footer<'a> {
 impl Footer<'_> {
     /// Returns its row.
     pub(crate) fn row(&self) -> Row {
-        if let Some(chord) = &self.chord {
-            return line(&format!("  {chord} …"), faint());
-        }
-        if let Some(flash) = self.flash {
-            return line(&format!("  {flash}"), faint());
-        }
         let mut spans = vec![Span::plain("  ")];
         let mut add_span = |span: Span| {
             if spans.len() > 1 {
@@ -220,6 +214,11 @@ impl Footer<'_> {
             let is_bold = self.mode != Mode::BypassPermissions;
             let style = Style { fg: Color::Themed(token), is_bold, ..Style::default() };
             add(name.to_owned(), style);
+        }
+        let chord = self.chord.as_ref().map(|chord| format!("{chord} …"));
+        if let Some(said) = chord.or(self.flash.map(str::to_owned)) {
+            add(sanitize_line(&said), faint());
+            return Row::new(spans);
         }
         if let Some((text, style)) = self.context.as_ref().and_then(context_text) {
             add(text, style);
@@ -277,6 +276,23 @@ mod tests {
             }
             assert_eq!(modes, expected);
         }
+    }
+
+    #[test]
+    fn modes_are_seen_beside_what_is_said_for_a_moment() {
+        let row = |chord: Option<&str>| {
+            let footer = Footer {
+                mode: Mode::AcceptEdits,
+                vim: Some("NORMAL"),
+                flash: Some("said"),
+                chord: chord.map(str::to_owned),
+                model: "m",
+                ..Footer::default()
+            };
+            footer.row().text()
+        };
+        assert_eq!(row(None), "  -- NORMAL -- · accept edits on · said");
+        assert_eq!(row(Some("Ctrl+K")), "  -- NORMAL -- · accept edits on · Ctrl+K …");
     }
 
     #[test]

@@ -545,8 +545,6 @@ impl App {
 
     fn say_mode(&mut self, mode: Mode) {
         if std::mem::replace(&mut self.session.mode, mode) != mode {
-            // What was told for a moment stands in the place of the mode.
-            self.flash = None;
             self.speak(format!("mode: {}", mode_name(mode).unwrap_or("default")));
         }
     }
