@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::block::{Block, CallBlock};
 use crate::input::{Draft, InputMode, VimMode};
-use crate::layout::{cut, faint, line, marked, marked_row, warning};
+use crate::layout::{cells, cut, faint, line, marked, marked_row, warning};
 use crate::render::{RenderContext, labelled, render_block, render_call, render_call_group};
 use crate::screen::{Frame, Size, live_limit};
 use crate::status::Footer;
@@ -100,7 +100,7 @@ impl App {
             caret: Some((row, column)),
             is_caret_visible: true,
             keeps_height: is_working,
-            is_tall: self.completion.is_open(),
+            is_tall: self.completion.is_open() || self.is_help_shown,
         }
     }
 
@@ -401,7 +401,7 @@ impl App {
         live.extend(self.completion.rows(width, size.height));
         if self.is_help_shown {
             let more = if self.is_fullscreen() { HELP_FULLSCREEN } else { &[] };
-            live.extend(HELP.iter().chain(more).map(|text| cut(&line(text, faint()), width)));
+            live.extend(HELP.iter().chain(more).flat_map(|keys| help_rows(keys, width)));
         }
         (top + row, column)
     }
@@ -434,20 +434,32 @@ impl App {
     }
 }
 
-/// What `?` shows.
-const HELP: &[&str] = &[
-    "  /  commands            !  run a shell command       @  name a file",
-    "  Enter send · \\ Enter or Shift+Enter newline · ↑ earlier prompts · Ctrl+R search them",
-    "  Esc interrupt · Esc Esc clear, or go back · Shift+Tab change the mode · Ctrl+T tasks",
-    "  Ctrl+O transcript · Ctrl+B to the background · Ctrl+V picture · Alt+P model · Alt+T thinking",
-    "  Ctrl+G editor · Ctrl+S stash · Ctrl+L redraw · Ctrl+Z suspend · Ctrl+D leave",
+/// What `?` shows, a group of keys a row.
+const HELP: &[&[&str]] = &[
+    &["/ commands", "! run a shell command", "@ name a file"],
+    &["Enter send", "\\ Enter or Shift+Enter newline", "↑ earlier prompts", "Ctrl+R search them"],
+    &["Esc interrupt", "Esc Esc clear, or go back", "Shift+Tab change the mode", "Ctrl+T tasks"],
+    &["Ctrl+O transcript", "Ctrl+B to the background", "Ctrl+V picture", "Alt+P model", "Alt+T thinking"],
+    &["Ctrl+G editor", "Ctrl+S stash", "Ctrl+L redraw", "Ctrl+Z suspend", "Ctrl+D leave"],
 ];
 
 /// What `?` shows beside it in fullscreen.
-const HELP_FULLSCREEN: &[&str] = &[
-    "  PgUp PgDn scroll · Ctrl+Home beginning · Ctrl+End end · Ctrl+O transcript, search",
-    "  wheel scroll · click expand · drag select and copy · Shift+drag as your terminal does",
+const HELP_FULLSCREEN: &[&[&str]] = &[
+    &["PgUp PgDn scroll", "Ctrl+Home beginning", "Ctrl+End end", "Ctrl+O transcript, search"],
+    &["wheel scroll", "click expand", "drag select and copy", "Shift+drag as your terminal does"],
 ];
+
+/// Returns a group of keys in as many rows as it needs.
+fn help_rows(keys: &[&str], width: u16) -> Vec<Row> {
+    let mut rows: Vec<String> = Vec::new();
+    for key in keys {
+        match rows.last_mut() {
+            Some(row) if cells(row) + 3 + cells(key) <= width => row.push_str(&format!(" · {key}")),
+            _ => rows.push(format!("  {key}")),
+        }
+    }
+    rows.iter().map(|row| cut(&line(row, faint()), width)).collect()
+}
 
 /// Returns the rows of something that may still change.
 fn live_rows(item: &Item, ctx: &RenderContext) -> Vec<Row> {

@@ -2,6 +2,7 @@
 
 use loci_app::commands::mcp::ServerRow;
 use loci_engine::{Command, McpAction};
+use loci_stdx::counted;
 
 use super::{
     Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
@@ -93,14 +94,15 @@ impl McpPanel {
         }
         body.extend(self.problem_rows(size));
         let items = match self.tabs.shown() {
-            0 => Some((&server.tools, "tools")),
-            1 => Some((&server.resources, "resources; mention one with @")),
-            2 => Some((&server.prompts, "prompts; type one as a command")),
+            0 => Some((&server.tools, ("tool", "tools"), "")),
+            1 => Some((&server.resources, ("resource", "resources"), "; mention one with @")),
+            2 => Some((&server.prompts, ("prompt", "prompts"), "; type one as a command")),
             _ => None,
         };
         match (items, &self.log) {
-            (Some((items, what)), _) => {
-                body.push(line(&format!("{} {what}", items.len()), Style::default()));
+            (Some((items, (one, several), use_of_it)), _) => {
+                let n_items = counted(items.len() as u64, one, several);
+                body.push(line(&format!("{n_items}{use_of_it}"), Style::default()));
                 body.extend(items.iter().flat_map(|item| item_rows(item, size)));
             }
             (None, None) => body.push(line("Reading…", faint())),
@@ -231,10 +233,10 @@ fn server_row(server: &ServerRow) -> Row {
         ),
         Span::styled(
             format!(
-                "  {} tools, {} resources, {} prompts, from {}",
-                server.tools.len(),
-                server.resources.len(),
-                server.prompts.len(),
+                "  {}, {}, {}, from {}",
+                counted(server.tools.len() as u64, "tool", "tools"),
+                counted(server.resources.len() as u64, "resource", "resources"),
+                counted(server.prompts.len() as u64, "prompt", "prompts"),
                 server.scope
             ),
             faint(),

@@ -207,3 +207,16 @@ fn moment_of_a_notice_hides_neither_the_mode_nor_what_was_brought_back() {
     it.ctrl('t');
     assert!(it.seen().contains("There are no tasks yet; they will not be shown"), "{}", it.seen());
 }
+
+#[test]
+fn help_of_the_keys_is_whole_in_a_narrow_window() {
+    for (width, height) in [(120, 30), (80, 24), (50, 24), (36, 40)] {
+        let mut it = Playing::new(width, height);
+        it.text("?");
+        let seen = it.seen();
+        for key in ["! run a shell command", "Alt+T thinking", "Ctrl+D leave"] {
+            assert!(seen.contains(key), "{key} at {width}: {seen}");
+        }
+        assert!(!seen.contains('…'), "{seen}");
+    }
+}

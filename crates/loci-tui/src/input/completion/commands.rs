@@ -51,8 +51,16 @@ pub fn match_commands(items: &[CommandItem], typed: &str) -> CommandMatches {
         let of_aliases = item.aliases.iter().filter_map(|alias| fit(alias, &folded)).map(|fit| (fit, true));
         found.extend(of_name.into_iter().chain(of_aliases).min().map(|best| (best, place)));
     }
+    // Whoever types a separator means a name that has it there: `mcp__` is no `mcp`.
+    let is_exact = |name: &str| {
+        typed.contains(is_separator)
+            && name.get(..typed.len()).is_some_and(|it| it.eq_ignore_ascii_case(typed))
+    };
     // Sorting keeps the order of the list among equals.
-    found.sort_by_key(|(best, place)| (*best, if typed.is_empty() { 0 } else { items[*place].name.len() }));
+    found.sort_by_key(|(best, place)| {
+        let name = &items[*place].name;
+        (!is_exact(name), *best, if typed.is_empty() { 0 } else { name.len() })
+    });
     let is_sure = found.first().is_some_and(|((fit, _), _)| *fit != Fit::Near);
     if is_sure {
         found.retain(|((fit, _), _)| *fit != Fit::Near);
@@ -68,7 +76,6 @@ fn fit(name: &str, folded: &str) -> Option<Fit> {
     if whole.starts_with(folded) {
         return Some(Fit::Beginning);
     }
-    let is_separator = |char: char| matches!(char, ':' | '_' | '-');
     let mut words = name.match_indices(is_separator).map(|(at, _)| fold(&name[at..]));
     if words.any(|rest| rest.starts_with(folded)) {
         return Some(Fit::Word);
@@ -78,7 +85,11 @@ fn fit(name: &str, folded: &str) -> Option<Fit> {
 
 /// Small letters without separators.
 fn fold(text: &str) -> String {
-    text.chars().filter(|char| !matches!(char, ':' | '_' | '-')).flat_map(char::to_lowercase).collect()
+    text.chars().filter(|char| !is_separator(*char)).flat_map(char::to_lowercase).collect()
+}
+
+fn is_separator(char: char) -> bool {
+    matches!(char, ':' | '_' | '-')
 }
 
 /// Tells whether a name, or its beginning, is a slip of the finger away: one letter in three may be wrong, two at most.

@@ -85,6 +85,7 @@ fn commands() -> Vec<CommandItem> {
         item("front:comp", &[]),
         item("mcp__server__ask", &[]),
         item("resume", &["continue"]),
+        item("mcp", &[]),
         CommandItem { is_hidden: true, ..item("heapdump", &[]) },
     ]
 }
@@ -100,6 +101,9 @@ fn commands_fit_by_name_alias_and_word_and_typos_choose_nothing() {
         ("c", "cd clear config compact context resume front:comp!"),
         ("comp", "compact front:comp!"),
         ("ask", "mcp__server__ask!"),
+        ("mcp", "mcp mcp__server__ask!"),
+        ("mcp__", "mcp__server__ask mcp!"),
+        ("MCP__s", "mcp__server__ask!"),
         ("cont", "context resume!"),
         ("claer", "clear"),
         ("compcat", "compact"),
@@ -119,7 +123,7 @@ fn commands_fit_by_name_alias_and_word_and_typos_choose_nothing() {
         );
     }
     let all = match_commands(&commands, "");
-    assert_eq!(all.places, (0..9).collect::<Vec<_>>());
+    assert_eq!(all.places, (0..10).collect::<Vec<_>>());
 }
 
 #[test]
