@@ -69,12 +69,13 @@ pub(crate) fn enter(args: &mut Args, said: &str) -> Result<(), UserError> {
     leave_terminal().map_err(|error| UserError::new(format!("The terminal cannot be left: {error}")))?;
     args.print = true;
     args.prompt = Some(run.prompt);
-    args.resume = Some(run.session);
     args.permission_mode = Some(run.mode);
     args.model = Some(run.model).filter(|model| !model.is_empty()).or(args.model.take());
     // It is where the interface was, also if that was a worktree.
     args.worktree = None;
-    (args.session_id, args.resume_session_at) = (None, None);
+    let session = Some(run.session);
+    (args.session_id, args.resume) = if run.is_new { (session, None) } else { (None, session) };
+    args.resume_session_at = None;
     (args.continue_newest, args.fork_session) = (false, false);
     (args.init, args.maintenance) = (false, false);
     Ok(())
@@ -97,14 +98,21 @@ fn open_log(file: &Path) -> std::io::Result<File> {
 }
 
 fn to_json(run: &BackgroundRun) -> Value {
-    json!({"session": run.session, "prompt": run.prompt, "mode": run.mode.as_str(), "model": run.model})
+    json!({
+        "session": run.session,
+        "isNew": run.is_new,
+        "prompt": run.prompt,
+        "mode": run.mode.as_str(),
+        "model": run.model,
+    })
 }
 
 fn from_json(said: &str) -> Option<BackgroundRun> {
     let said: Value = serde_json::from_str(said).ok()?;
     let text = |key: &str| said[key].as_str().map(str::to_owned);
     let mode: Mode = said["mode"].as_str()?.parse().ok()?;
-    Some(BackgroundRun { session: text("session")?, prompt: text("prompt")?, mode, model: text("model")? })
+    let (session, prompt, model) = (text("session")?, text("prompt")?, text("model")?);
+    Some(BackgroundRun { session, is_new: said["isNew"].as_bool()?, prompt, mode, model })
 }
 
 #[cfg(test)]
@@ -115,6 +123,7 @@ mod tests {
     fn what_goes_on_is_read_as_it_was_written_and_nothing_else_is() {
         let run = BackgroundRun {
             session: "0-1".to_owned(),
+            is_new: true,
             prompt: "do \"it\"\nnow".to_owned(),
             mode: Mode::Plan,
             model: "m".to_owned(),

@@ -4,6 +4,7 @@ use loci_core::permission::Mode;
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
+use crate::input::{Draft, InputMode};
 
 /// What a turn that was under way is asked to do.
 const GO_ON: &str =
@@ -14,6 +15,8 @@ const GO_ON: &str =
 pub struct BackgroundRun {
     /// The session's id.
     pub session: String,
+    /// Whether nothing was said in it yet, so that there is nothing on disk to go on with.
+    pub is_new: bool,
     /// What it is asked to do.
     pub prompt: String,
     /// The permission mode that it is in.
@@ -28,8 +31,13 @@ impl App {
         self.options.has_agent_view && self.interface.has_agent_view
     }
 
-    /// Leaves, and has the session go on; what cannot be is told, and nothing is left.
+    /// Leaves, and has the session go on, once it has begun; what cannot be is told, and nothing is left.
     pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Action> {
+        if !self.session.is_started {
+            let text = format!("/background {}", prompt.unwrap_or_default());
+            self.held.push_back(Draft::plain(InputMode::Prompt, text.trim_end()));
+            return Vec::new();
+        }
         let refusal = match &self.session.id {
             _ if !self.has_agent_view() => {
                 Some("Sessions in the background are turned off (`disableAgentView`)")
@@ -49,6 +57,7 @@ impl App {
         };
         let run = BackgroundRun {
             session,
+            is_new: !self.session.has_turns && self.work.is_none(),
             prompt: prompt.unwrap_or_else(|| GO_ON.to_owned()),
             mode: self.session.mode,
             model: self.session.model.clone(),

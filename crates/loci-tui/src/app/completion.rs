@@ -301,6 +301,8 @@ impl App {
                 self.prompt.replace_in_line(token.range, &format!("/{value}"));
                 None
             }
+            // What is typed whole is sent.
+            TokenKind::Mention if value == token.query && !self.completion.is_moved => None,
             TokenKind::Mention | TokenKind::Emoji => Some(self.accept_completion()),
             TokenKind::ShellPath | TokenKind::Directory | TokenKind::Argument if self.completion.is_moved => {
                 Some(self.accept_completion())

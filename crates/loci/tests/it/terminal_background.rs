@@ -54,6 +54,18 @@ async fn session_goes_on_with_a_prompt_once_the_terminal_is_left() {
 }
 
 #[tokio::test]
+async fn session_in_which_nothing_was_said_goes_on_with_its_first_prompt() {
+    let world = World::new([Step::text("All of it is done.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("/bg do it all\r");
+    let written = ended(screen);
+    assert!(written.contains("goes on in the background as process"), "{written}");
+    background_answer(&world, "All of it is done.");
+    assert!(world.last_request().json["messages"].to_string().contains("do it all"));
+}
+
+#[tokio::test]
 async fn turn_that_is_under_way_is_taken_up_again() {
     let gate = Gate::default();
     let steps = [Step::text("Never seen.").wait_before_headers(gate.clone()), Step::text("Now it is done.")];

@@ -352,6 +352,9 @@ fn enter_takes_a_file_that_is_offered_and_does_not_send() {
         [Action::Send(Command::Prompt(expected))],
         "an answer that is not there is not waited for"
     );
+    let mut it = Playing::new(60, 12);
+    it.text("@ma").event(files(TokenKind::Mention, "ma", &["ma", "map.rs"])).key(KeyCode::Enter);
+    assert_eq!(it.sent().len(), 1, "a name that is typed whole is sent");
 }
 
 #[test]
