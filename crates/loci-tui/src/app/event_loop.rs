@@ -448,6 +448,8 @@ impl EventLoop {
     fn repaint(&mut self) -> io::Result<()> {
         self.size = size_of(&self.terminal);
         self.drawn_at = None;
+        // Whoever had the terminal meanwhile had its title, too.
+        self.window = WindowState::default();
         if let Some((screen, _)) = &mut self.full_screen {
             *screen = FullScreen::new(self.writer.options());
             self.was_lent = true;

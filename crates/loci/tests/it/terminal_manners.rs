@@ -31,7 +31,12 @@ async fn editor_gets_the_prompt_and_gives_it_back() {
     screen.type_text("\r");
     screen.wait_for("Seen.");
     assert!(world.last_request().json["messages"].to_string().contains("this and\\nmore"));
-    leave(screen);
+    let written = leave(screen);
+    let behind = written.split("\x1b[23;0t").nth(1).and_then(|rest| rest.split("Seen.").next());
+    assert!(
+        behind.is_some_and(|it| it.contains("\x1b]2;project · loci")),
+        "the title is ours again: {written:?}"
+    );
 }
 
 #[tokio::test]
