@@ -4,6 +4,7 @@
 //! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
 
 mod actions;
+mod cursor_queries;
 mod own_files;
 mod reader_pace;
 
@@ -22,6 +23,7 @@ use loci_stdx::Env;
 use super::fullscreen::FullView;
 use super::window::WindowState;
 use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, News, PlainMode};
+use cursor_queries::CursorQueries;
 use own_files::OwnFiles;
 use reader_pace::ReaderPace;
 
@@ -110,6 +112,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         size,
         drawn_at: None,
         resized_at: None,
+        cursor_queries: CursorQueries::default(),
         exit: None,
         plays_demo: false,
         elsewhere: None,
@@ -172,6 +175,7 @@ struct EventLoop {
     drawn_at: Option<Instant>,
     /// When the size last changed; the frame after it waits for the terminal to say where the cursor went.
     resized_at: Option<Instant>,
+    cursor_queries: CursorQueries,
     exit: Option<ExitReason>,
     plays_demo: bool,
     elsewhere: Option<Elsewhere>,
@@ -276,12 +280,18 @@ impl EventLoop {
                 self.size = Size { width: *width, height: *height };
                 Ok(())
             }
+            // It was seen before the word of it came.
+            InputEvent::Resize { width, height }
+                if (Size { width: *width, height: *height }) == self.size && self.resized_at.is_none() =>
+            {
+                Ok(())
+            }
             InputEvent::Resize { width, height } => {
                 self.size = Size { width: *width, height: *height };
                 self.resized_at = Some(Instant::now());
                 match self.terminal.is_dumb() || self.writer.is_plain() {
                     true => Ok(()),
-                    false => self.output.write_all(CURSOR_POSITION_QUERY),
+                    false => self.ask_for_the_cursor(),
                 }
             }
             InputEvent::Key(_) | InputEvent::Paste(_) => {
@@ -318,12 +328,19 @@ impl EventLoop {
             Reply::ColorScheme { is_dark } => {
                 self.app.set_background(if *is_dark { Background::Dark } else { Background::Light });
             }
-            Reply::CursorPosition { row, column } if self.resized_at.is_some() => {
-                self.writer.report_cursor(*row, *column);
-                self.resized_at = None;
+            Reply::CursorPosition { row, column } => {
+                if self.cursor_queries.answer() && self.resized_at.is_some() {
+                    self.writer.report_cursor(*row, *column);
+                    self.resized_at = None;
+                }
             }
             _ => {}
         }
+    }
+
+    fn ask_for_the_cursor(&mut self) -> io::Result<()> {
+        self.cursor_queries.ask();
+        self.output.write_all(CURSOR_POSITION_QUERY)
     }
 
     fn start_below(&mut self) -> io::Result<()> {
@@ -333,6 +350,9 @@ impl EventLoop {
 
     fn draw(&mut self) -> io::Result<()> {
         self.resized_at = None;
+        if self.is_behind_the_window() {
+            return Ok(());
+        }
         self.save_history(false);
         if let Some(view) = self.app.full_screen(self.size) {
             return self.draw_full_screen(&view);
@@ -362,6 +382,21 @@ impl EventLoop {
         let actions = self.app.update(Event::Drawn, now);
         self.perform(actions);
         Ok(())
+    }
+
+    /// Tells whether the window has another size than the frame would be for, and takes that size: a frame that is written for
+    /// the old one lands in the wrong rows, and the word of the change may come after it.
+    fn is_behind_the_window(&mut self) -> bool {
+        let Size { width, height } = size_of(&self.terminal);
+        if (Size { width, height }) == self.size || self.writer.is_plain() {
+            return false;
+        }
+        let event = InputEvent::Resize { width, height };
+        self.apply_to_terminal(&event);
+        let now = self.now();
+        let actions = self.app.update(Event::Input(event), now);
+        self.perform(actions);
+        self.resized_at.is_some()
     }
 
     /// Draws on the alternate screen, and goes there first where it is not shown.
@@ -418,7 +453,7 @@ impl EventLoop {
                 self.output.write_all(b"\n")?;
             }
             // The window changed while another screen was shown: as after any other change, the terminal is asked first.
-            self.output.write_all(CURSOR_POSITION_QUERY)?;
+            self.ask_for_the_cursor()?;
             self.resized_at = Some(Instant::now());
             return Ok(OwnScreen::Unknown);
         }
