@@ -8,16 +8,25 @@ use crate::input::Draft;
 use crate::status::{Activity, Work};
 
 impl App {
-    /// Runs a command of the shell; during a turn it waits for the end of it.
+    /// Runs a command of the shell; during a turn, and behind others that wait, it waits for its time.
     pub(super) fn run_shell(&mut self, draft: Draft) -> Vec<Action> {
+        if !self.held.is_empty() {
+            self.held.push_back(draft);
+            return Vec::new();
+        }
+        self.run_held_shell(draft)
+    }
+
+    /// The same for one whose turn it is among those that wait.
+    pub(super) fn run_held_shell(&mut self, draft: Draft) -> Vec<Action> {
         let command = draft.expanded().trim().to_owned();
         if command.is_empty() {
             return Vec::new();
         }
         // Whether the model answers to it is known once the session is there.
         let is_early = !self.session.is_started || self.switching.is_some();
-        if self.work.is_some() || is_early || !self.held.is_empty() {
-            self.held.push_back(draft);
+        if self.work.is_some() || is_early {
+            self.held.push_front(draft);
             return Vec::new();
         }
         self.shells_sent += 1;

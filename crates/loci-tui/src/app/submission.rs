@@ -129,19 +129,26 @@ impl App {
         Command::Queue(QueuedPrompt { id, prompt })
     }
 
-    /// Sends what waited for the end of the turn: the first, and the rest after it.
+    /// Sends what waited for the end of the turn: the first, and the rest after it. Each is tried once at most, whatever
+    /// becomes of it.
     pub(super) fn send_held(&mut self) -> Vec<Action> {
-        match self.held.pop_front() {
-            Some(draft) => {
-                let mut actions = self.dispatch(draft);
-                // A command that needs no turn lets the next one follow at once.
-                if self.work.is_none() && self.sent.is_empty() && self.shells_sent == 0 {
-                    actions.extend(self.send_held());
-                }
-                actions
+        let mut actions = Vec::new();
+        for _ in 0..self.held.len() {
+            // A session that is about to take the place of this one hears it all.
+            if self.switching.is_some() {
+                break;
             }
-            None => Vec::new(),
+            let Some(draft) = self.held.pop_front() else { break };
+            actions.extend(match draft.mode {
+                InputMode::Shell => self.run_held_shell(draft),
+                _ => self.dispatch(draft),
+            });
+            // A command that needs no turn lets the next one follow at once.
+            if self.work.is_some() || !self.sent.is_empty() || self.shells_sent > 0 {
+                break;
+            }
         }
+        actions
     }
 
     /// Asks for what was queued to come back.

@@ -310,6 +310,30 @@ fn prompt_that_was_sent_before_the_turn_of_another_began_does_not_come_back() {
 }
 
 #[test]
+fn commands_of_the_shell_that_wait_run_one_after_the_other() {
+    let mut it = Playing::new(60, 16);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.begin_turn();
+    for text in ["!one", "!two", "three"] {
+        it.text(text).key(KeyCode::Enter);
+    }
+    let shell = |it: &Playing| match &it.sent()[..] {
+        [Action::Send(Command::Shell(shell))] => shell.command.clone(),
+        other => panic!("{other:?}"),
+    };
+    it.end_turn();
+    assert_eq!(shell(&it), "one");
+    for (command, next) in [("one", "two"), ("two", "")] {
+        it.news(EngineEvent::ShellStarted { call: "c".into(), command: command.into() });
+        it.end_turn();
+        match next {
+            "" => assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("three")))]),
+            next => assert_eq!(shell(&it), next),
+        }
+    }
+}
+
+#[test]
 fn shift_tab_goes_round_the_modes() {
     let mut it = Playing::new(60, 12);
     let tab = Event::Input(InputEvent::Key(Key { shift: true, ..Key::plain(KeyCode::Tab) }));
