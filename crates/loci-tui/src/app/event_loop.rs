@@ -328,11 +328,11 @@ impl EventLoop {
             Reply::ColorScheme { is_dark } => {
                 self.app.set_background(if *is_dark { Background::Dark } else { Background::Light });
             }
-            Reply::CursorPosition { row, column } => {
-                if self.cursor_queries.answer() && self.resized_at.is_some() {
-                    self.writer.report_cursor(*row, *column);
-                    self.resized_at = None;
-                }
+            Reply::CursorPosition { row, column }
+                if self.cursor_queries.answer() && self.resized_at.is_some() =>
+            {
+                self.writer.report_cursor(*row, *column);
+                self.resized_at = None;
             }
             _ => {}
         }

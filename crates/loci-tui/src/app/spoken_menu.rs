@@ -84,7 +84,7 @@ impl App {
             keys.extend(steps(marked, number).chain(chooses));
             marked = number;
         }
-        self.press_keys(keys.into_iter())
+        self.press_keys(keys)
     }
 
     fn spoken_menu(&self) -> Option<SpokenMenu> {
