@@ -10,7 +10,7 @@ use loci_core::agent::{
 };
 use loci_core::hooks::{HookConfig, HookScope, HookSource};
 use loci_core::permission::Rulebook;
-use loci_core::skill::SkillRegistry;
+use loci_core::skill::{SkillRegistry, Variables};
 use loci_engine::{AgentPoller, AgentsConfig, SessionConfig, agent_listing, main_agent_memory};
 use loci_stdx::{Env, Store};
 use loci_storage::config::{AgentWatch, DefinitionPlaces, FoundAgents, discover_agents};
@@ -185,9 +185,9 @@ impl SessionAgents {
     }
 
     /// Puts the skills of the agent that the main conversation runs as into its prompt.
-    pub(crate) fn preload_skills(&mut self, registry: &SkillRegistry) {
+    pub(crate) fn preload_skills(&mut self, registry: &SkillRegistry, place: &Variables) {
         let (Some(agent), Some(prompt)) = (&self.config.main, &mut self.prompt) else { return };
-        let (skills, problems) = preloaded_skills(registry, &agent.skills);
+        let (skills, problems) = preloaded_skills(registry, agent, place);
         prompt.text += &skills;
         self.warnings.extend(problems.iter().map(|problem| format!("The agent `{}`: {problem}", agent.name)));
     }

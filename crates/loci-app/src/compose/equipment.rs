@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use loci_core::model::ModelCatalog;
 use loci_core::permission::Rulebook;
+use loci_core::skill::Variables;
 use loci_engine::{CompactionConfig, McpConfig, ModelConfig, SessionSkills, ToolSearchMode};
 use loci_llm::Client;
 use loci_mcp::SandboxMaker;
@@ -62,7 +63,10 @@ pub(super) fn equip(
     let mcp = session_servers(options, run, resume, agents, &sandbox_maker, warnings)?;
     let room = Room::of_model(model, &compaction);
     let skills = Arc::new(session_skills(options, run, found_skills, &room));
-    agents.preload_skills(&skills.registry());
+    let mut place = Variables::default();
+    place.set("CLAUDE_SESSION_ID", resume.place.id().as_str());
+    place.set("CLAUDE_PROJECT_DIR", run.env.cwd.display().to_string());
+    agents.preload_skills(&skills.registry(), &place);
     warnings.append(&mut agents.warnings);
     let toolbox = session_tools(chosen, agents, &skills, &room, warnings)?;
     warnings.extend(choose_tool_search(options, run, &access.rulebook, model));

@@ -1,14 +1,21 @@
 //! Skills that an agent begins with: their whole text stands behind its prompt.
 
-use crate::skill::SkillRegistry;
+use std::sync::Arc;
+
+use super::definition::{AgentDefinition, AgentScope};
+use crate::skill::{SkillDefinition, SkillRegistry, Variables};
 
 const HEADING: &str = "# Skills\n\nThese were loaded for you. Follow them wherever they fit the task.";
 
 /// Returns what stands behind an agent's prompt, empty without skills, and what is asked for in vain.
-pub fn preloaded_skills(registry: &SkillRegistry, names: &[String]) -> (String, Vec<String>) {
+pub fn preloaded_skills(
+    registry: &SkillRegistry,
+    agent: &AgentDefinition,
+    place: &Variables,
+) -> (String, Vec<String>) {
     let (mut text, mut problems) = (String::new(), Vec::new());
-    for name in names {
-        let Some(skill) = registry.find(name.trim_start_matches('/')) else {
+    for name in &agent.skills {
+        let Some(skill) = find_skill(registry, agent, name.trim_start_matches('/')) else {
             problems.push(format!("its skill `{name}` is not there, so it begins without"));
             continue;
         };
@@ -19,14 +26,22 @@ pub fn preloaded_skills(registry: &SkillRegistry, names: &[String]) -> (String, 
         if text.is_empty() {
             text = format!("\n\n{HEADING}");
         }
-        let dir = skill.source.file.as_deref().and_then(|file| file.parent());
-        let body = match dir {
-            Some(dir) => skill.body.replace("${CLAUDE_SKILL_DIR}", &dir.display().to_string()),
-            None => skill.body.clone(),
-        };
-        text += &format!("\n\n## {}\n\n{}", skill.name, body.trim());
+        let body = skill.variables_in(place).expand(&skill.body);
+        text += &format!("\n\n## {}\n\n{}{}", skill.name, skill.directory_note(), body.trim());
     }
     (text, problems)
+}
+
+/// Finds a skill by the name that an agent has for it: that of a plugin means one of its plugin first, which it need not
+/// name.
+fn find_skill<'a>(
+    registry: &'a SkillRegistry,
+    agent: &AgentDefinition,
+    name: &str,
+) -> Option<&'a Arc<SkillDefinition>> {
+    let plugin = agent.name.split_once(':').filter(|_| agent.source.scope == AgentScope::Plugin);
+    let own = plugin.and_then(|(plugin, _)| registry.find(&format!("{plugin}:{name}")));
+    own.or_else(|| registry.find(name))
 }
 
 #[cfg(test)]
@@ -34,6 +49,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::agent::AgentSource;
     use crate::skill::{SkillSource, parse_skill};
 
     #[test]
@@ -44,17 +60,37 @@ mod tests {
             parse_skill(text, name, source)
         };
         let found = vec![
-            skill("style", "Write short lines. See ${CLAUDE_SKILL_DIR}/guide.md.\n"),
+            skill("style", "Write short lines. See ${CLAUDE_SKILL_DIR}/guide.md of ${CLAUDE_PROJECT_DIR}.\n"),
+            skill("ship", "Of the user."),
+            skill("kit:ship", "Of the kit."),
             skill("secret", "---\ndisable-model-invocation: true\n---\nHidden."),
         ];
         let registry = SkillRegistry::new(found, BTreeMap::new());
-        let names = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        let (text, problems) = preloaded_skills(&registry, &names(&["style", "secret", "gone"]));
-        assert_eq!(text, format!("\n\n{HEADING}\n\n## style\n\nWrite short lines. See /s/style/guide.md."));
+        let mut place = Variables::default();
+        place.set("CLAUDE_PROJECT_DIR", "/p");
+        let agent = |name: &str, scope, skills: &[&str]| {
+            let mut agent = AgentDefinition::new(name, "d", "p", AgentSource::inline(scope));
+            agent.skills = skills.iter().map(|it| (*it).to_owned()).collect();
+            agent
+        };
+        let own = agent("a", AgentScope::User, &["style", "secret", "gone"]);
+        let (text, problems) = preloaded_skills(&registry, &own, &place);
+        let style = "This skill lies in /s/style, where relative paths in it begin.\n\n\
+                     Write short lines. See /s/style/guide.md of /p.";
+        assert_eq!(text, format!("\n\n{HEADING}\n\n## style\n\n{style}"));
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(
             problems[0].contains("`secret` is for people") && problems[1].contains("`gone` is not there")
         );
-        assert_eq!(preloaded_skills(&registry, &[]), (String::new(), Vec::new()));
+        let none = agent("a", AgentScope::User, &[]);
+        assert_eq!(preloaded_skills(&registry, &none, &place), (String::new(), Vec::new()));
+        for (name, scope, expected) in [
+            ("kit:a", AgentScope::Plugin, "Of the kit."),
+            ("other:a", AgentScope::Plugin, "Of the user."),
+            ("kit:a", AgentScope::User, "Of the user."),
+        ] {
+            let (text, _) = preloaded_skills(&registry, &agent(name, scope, &["ship"]), &place);
+            assert!(text.ends_with(expected), "{name}: {text}");
+        }
     }
 }

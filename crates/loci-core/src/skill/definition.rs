@@ -300,6 +300,11 @@ fn trimmed(text: String) -> String {
     }
 }
 
+/// A path on one line, whatever its names are.
+fn shown(dir: &std::path::Path) -> String {
+    dir.display().to_string().replace(char::is_control, "?")
+}
+
 /// The first paragraph of a text that is no heading, on one line.
 fn first_paragraph(body: &str) -> String {
     let lines = body.lines().map(str::trim).skip_while(|line| line.is_empty() || line.starts_with('#'));
@@ -341,6 +346,29 @@ impl SkillDefinition {
     /// Returns the directory that its files lie in.
     pub fn dir(&self) -> Option<&std::path::Path> {
         self.source.file.as_deref().and_then(std::path::Path::parent)
+    }
+
+    /// Returns what stands before its text: where its files lie, for it may name some of them. A command file is all there is
+    /// of a command.
+    pub fn directory_note(&self) -> String {
+        let dir = self.dir().filter(|_| self.source.kind == SkillKind::Skill);
+        dir.map(|dir| format!("This skill lies in {}, where relative paths in it begin.\n\n", shown(dir)))
+            .unwrap_or_default()
+    }
+
+    /// Returns the variables of its text, where it is used in a place that has these.
+    pub fn variables_in(&self, place: &Variables) -> Variables {
+        let mut variables = place.clone();
+        if let Some(dir) = self.dir() {
+            variables.set("CLAUDE_SKILL_DIR", dir.display().to_string());
+        }
+        if let Some(effort) = &self.effort {
+            variables.set("CLAUDE_EFFORT", effort);
+        }
+        for (name, value) in &self.variables {
+            variables.set_disarmed(name, value);
+        }
+        variables
     }
 
     /// Returns the rules it grants, with its directories put in.

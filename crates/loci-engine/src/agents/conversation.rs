@@ -9,6 +9,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
 use loci_core::permission::Mode;
+use loci_core::skill::Variables;
 use loci_storage::config::LazyInstructions;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
@@ -204,7 +205,10 @@ impl AgentService {
         let toolbox = self.tools(plan, memory.is_some(), server_tools)?;
         let base = &self.base;
         let has_context = plan.definition.has_project_context;
-        let (skills, problems) = preloaded_skills(&ctx.skills.registry(), &plan.definition.skills);
+        let mut place = Variables::default();
+        place.set("CLAUDE_SESSION_ID", ctx.identity.get().id().as_str());
+        place.set("CLAUDE_PROJECT_DIR", ctx.identity.get().project_root().display().to_string());
+        let (skills, problems) = preloaded_skills(&ctx.skills.registry(), &plan.definition, &place);
         for problem in problems {
             self.tell_once(format!("The agent `{}`: {problem}", plan.definition.name));
         }

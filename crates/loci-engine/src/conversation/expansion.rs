@@ -321,7 +321,7 @@ impl Conversation {
         let mut variables = Variables::default();
         variables.set("CLAUDE_SESSION_ID", identity.id().as_str());
         variables.set("CLAUDE_PROJECT_DIR", identity.project_root().display().to_string());
-        variables.set("CLAUDE_EFFORT", self.model.effort.clone().unwrap_or_else(|| "high".to_owned()));
+        variables.set("CLAUDE_EFFORT", self.effort_now().unwrap_or_else(|| "high".to_owned()));
         SkillPlace {
             toolbox: &self.toolbox,
             host: &self.host,

@@ -140,7 +140,7 @@ impl Conversation {
     }
 
     /// Returns the effort that the next request asks for, where the model takes one.
-    fn effort_now(&self) -> Option<String> {
+    pub(super) fn effort_now(&self) -> Option<String> {
         self.model.catalog.facts(&self.current_model()).effort(self.model.effort.as_deref())
     }
 

@@ -105,13 +105,7 @@ impl SkillUse {
         arguments: &str,
         place: &SkillPlace<'_>,
     ) -> Result<Self, String> {
-        let mut variables = place.variables.clone();
-        if let Some(dir) = skill.dir() {
-            variables.set("CLAUDE_SKILL_DIR", dir.display().to_string());
-        }
-        for (name, value) in &skill.variables {
-            variables.set_disarmed(name, value);
-        }
+        let variables = skill.variables_in(&place.variables);
         let grants = TurnGrants::from_skill(skill, &variables);
         let text = substitute(&skill.body, &Arguments::new(arguments, &skill.arguments), &variables);
         let book = grants.apply(place.book.clone());
@@ -137,8 +131,9 @@ impl SkillUse {
         Ok(Self { skill: Arc::clone(skill), grants, pieces: pieces? })
     }
 
-    /// Runs its commands, one after another, and returns the text; the error says which of them failed. Behind the text
-    /// stands what the model has to know about it: tools it may not use, and the same skill of other directories.
+    /// Runs its commands, one after another, and returns the text; the error says which of them failed. Before the text
+    /// stands where the skill's files lie, behind it what the model has to know about it: tools it may not use, and the same
+    /// skill of other directories.
     pub(crate) async fn render(
         self,
         shell: Option<Arc<dyn Tool>>,
@@ -146,7 +141,7 @@ impl SkillUse {
         registry: &SkillRegistry,
     ) -> Result<String, String> {
         let notes = notes(&self.skill, registry);
-        let mut text = String::new();
+        let mut text = self.skill.directory_note();
         for piece in self.pieces {
             match (piece, &shell) {
                 (ReadyPiece::Text(part), _) => text.push_str(&part),

@@ -97,6 +97,27 @@ async fn skill_of_a_plugin_has_its_directories_and_options_but_no_secret() {
 }
 
 #[tokio::test]
+async fn agent_of_a_plugin_begins_with_the_skills_of_its_plugin() {
+    for named in ["greet", "kit:greet"] {
+        let call = json!({"subagent_type": "kit:checker", "description": "d", "prompt": "check"});
+        let world = World::new([Step::call("Agent", call), Step::text("checked"), Step::text("done")]).await;
+        let dir = write_plugin(&world);
+        let agent = format!("---\nname: checker\ndescription: Checks\nskills: {named}\n---\nCheck.");
+        world.home.write("kit/agents/checker.md", agent);
+        // One of the user's that is called alike is not meant.
+        world.home.write_config("skills/greet/SKILL.md", "Another.");
+        let output = world.run(&print(["hi", "--plugin-dir", &dir]));
+        let real = std::fs::canonicalize(&dir).unwrap().display().to_string();
+        let prompt = world.requests()[1].system_text();
+        assert!(
+            prompt.contains(&format!("Greet Bonn from {real}; ${{user_config.token}}.")),
+            "{output:?} {prompt}"
+        );
+        assert!(prompt.contains(&format!("This skill lies in {real}/skills/greet,")), "{prompt}");
+    }
+}
+
+#[tokio::test]
 async fn programs_of_a_plugin_are_found_by_commands() {
     let call = Step::call("Bash", json!({"command": "kit-tool", "description": "d"}));
     let world = World::new([call, Step::text("done")]).await;

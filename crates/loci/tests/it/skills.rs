@@ -20,11 +20,17 @@ fn skill(world: &World, name: &str, text: &str) {
     world.home.write_config(format!("skills/{name}/SKILL.md"), text);
 }
 
-/// Returns the texts of the last message of a request.
+/// Returns the texts of the last message of a request, those of skills without the line that says where they lie.
 fn last_texts(request: &Value) -> Vec<String> {
     let last = request["messages"].as_array().unwrap().last().unwrap();
     let blocks = last["content"].as_array().unwrap().iter();
-    blocks.filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
+    blocks.filter_map(|block| Some(said(block["text"].as_str()?).to_owned())).collect()
+}
+
+/// Returns what a skill says, without the line that says where it lies.
+fn said(text: &str) -> &str {
+    let rest = text.strip_prefix("This skill lies in ").and_then(|rest| rest.split_once("\n\n"));
+    rest.map_or(text, |(_, said)| said)
 }
 
 fn bash(command: &str) -> Step {
@@ -145,7 +151,8 @@ async fn model_is_told_of_skills_and_reads_the_text_of_one_it_uses() {
     assert!(first.contains("- ship: Ships the build") && !first.contains("Only people"), "{first}");
     assert_eq!(last_texts(&requests[1].json).last().map(String::as_str), Some("Ship v2."));
     let meta = world.session().into_iter().find(|entry| entry.get("sourceToolUseID").is_some()).unwrap();
-    assert_eq!((&meta["isMeta"], &meta["message"]["content"][0]["text"]), (&json!(true), &json!("Ship v2.")));
+    let text = meta["message"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!((&meta["isMeta"], said(text)), (&json!(true), "Ship v2."));
 
     // It is told once, and a resumed session sends the same.
     let world = world.then(Step::text("done")).await;

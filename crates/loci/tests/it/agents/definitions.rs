@@ -202,7 +202,7 @@ async fn agent_begins_with_its_skills_and_what_is_added_for_agents() {
     let all = world.model.requests();
     let (of_agent, main): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_agents(it));
     let prompt = of_agent[0].system_text();
-    for text in ["You style.", "## style\n\nWrite short lines.", "Be kind."] {
+    for text in ["You style.", "## style\n\nThis skill lies in ", "\n\nWrite short lines.", "Be kind."] {
         assert!(prompt.contains(text), "{text}: {prompt}");
     }
     assert!(!main[0].system_text().contains("Be kind."));

@@ -35,6 +35,40 @@ async fn model_and_effort_of_a_skill_that_the_model_uses_hold_for_the_rest_of_th
 }
 
 #[tokio::test]
+async fn model_is_told_where_the_files_of_a_skill_lie() {
+    let world = World::new([use_skill("ship"), Step::text("done"), Step::text("again")]).await;
+    skill(&world, "ship", "Read guide.md.");
+    skill(&world, "pack", "Run scripts/pack.sh.");
+    world.home.write(".claude/commands/tell.md", "Tell.");
+    assert_fine(&world.print(["go"]));
+    let dir = |name: &str| world.home.config_home().join("skills").join(name).display().to_string();
+    let line = |name: &str| format!("This skill lies in {}, where relative paths in it begin.", dir(name));
+    assert!(body(&world).contains(&format!("{}\\n\\nRead guide.md.", line("ship"))), "{}", body(&world));
+    assert_fine(&world.print(["/pack /tell"]));
+    let last = body(&world);
+    assert!(last.contains(&format!("{}\\n\\nRun scripts/pack.sh.", line("pack"))), "{last}");
+    assert!(last.contains("\"Tell.\""), "a command has no directory of its own: {last}");
+}
+
+#[tokio::test]
+async fn effort_in_a_text_is_the_one_that_the_request_asks_for() {
+    for (model, flags, effort, expected) in [
+        ("claude-opus-5-5", None, "", "medium"),
+        ("claude-opus-5-5", Some("max"), "", "max"),
+        ("claude-opus-5-5", Some("max"), "effort: low\n", "low"),
+        ("claude-haiku-4-5", None, "", "high"),
+    ] {
+        let world = World::new(Step::text("done")).await;
+        skill(&world, "think", &format!("---\ndescription: d\n{effort}---\nThink: ${{CLAUDE_EFFORT}}."));
+        let flags = flags.map(|level| ["--effort", level]).into_iter().flatten();
+        assert_fine(&world.run(&print(["/think", "--model", model]).args(flags)));
+        let asked = world.last_request().json["output_config"]["effort"].clone();
+        assert!(body(&world).contains(&format!("Think: {expected}.")), "{model}: {}", body(&world));
+        assert!(asked.is_null() || asked == expected, "{model}: {asked}");
+    }
+}
+
+#[tokio::test]
 async fn disallowed_tools_may_not_be_used_in_the_turn_and_the_model_is_told() {
     for prompt in ["/careful", "use it"] {
         let begin = (prompt == "use it").then(|| use_skill("careful"));
