@@ -21,6 +21,7 @@ use loci_core::raw::RawObject;
 use serde_json::{Map, Value};
 
 use crate::replaced::Replaced;
+use crate::weight::weigh_attachment;
 pub(crate) use reminder::{entry_blocks as attachment_blocks, entry_text as attachment_text};
 
 /// The messages of a conversation, grown entry by entry.
@@ -70,6 +71,7 @@ impl Projection {
             }
             EntryKind::Attachment => {
                 let blocks = attachment_blocks(entry);
+                weigh_attachment(entry, &blocks);
                 if !blocks.is_empty() {
                     self.user_parts().reminders.extend(blocks);
                 }

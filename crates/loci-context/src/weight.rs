@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loci_core::entry::{CalledTool, Entry, EntryKind, ResultWeight, Weight};
 use loci_core::ids::EntryId;
-use loci_core::message::BlockKind;
+use loci_core::message::{Block, BlockKind};
 use loci_core::usage::Usage;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +20,15 @@ use crate::tokens::{MeasuredBlock, estimate_block, estimate_json, estimate_text,
 /// Returns what an entry weighs.
 pub(crate) fn weight(entry: &Entry) -> &Weight {
     entry.weight(measure)
+}
+
+/// Weighs an attachment whose blocks somebody has read anyway.
+pub(crate) fn weigh_attachment(entry: &Entry, blocks: &[Block]) {
+    entry.weight(|_| attachment_weight(blocks));
+}
+
+fn attachment_weight(blocks: &[Block]) -> Weight {
+    Weight { tokens: blocks.iter().map(estimate_block).sum(), ..Weight::default() }
 }
 
 /// Estimates the tokens of what an entry adds to what is sent.
@@ -44,10 +53,7 @@ fn measure(entry: &Entry) -> Weight {
     match head.kind {
         EntryKind::User => measure_message(entry),
         EntryKind::Assistant if !head.is_api_error => measure_message(entry),
-        EntryKind::Attachment => {
-            let tokens = attachment_blocks(entry).iter().map(estimate_block).sum();
-            Weight { tokens, ..Weight::default() }
-        }
+        EntryKind::Attachment => attachment_weight(&attachment_blocks(entry)),
         EntryKind::System => Weight {
             tokens: entry.fields().read::<String>("content").as_deref().map_or(0, prose_tokens),
             preserved: if entry.is_compact_boundary() { preserved(entry) } else { Box::default() },

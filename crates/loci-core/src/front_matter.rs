@@ -3,24 +3,30 @@
 mod fields;
 mod yaml;
 
-pub(crate) use fields::{FieldReader, text_of};
+pub(crate) use fields::{FieldReader, take_text, text_of};
 pub(crate) use yaml::{FieldList, parse_fields};
 pub use yaml::{FrontMatter, parse};
 
 /// Splits front matter from what follows; `None` where the text does not begin with it.
 pub fn split(text: &str) -> Option<(&str, &str)> {
-    let (first, rest) = text.split_once('\n')?;
-    if first.trim_end() != "---" {
+    let first_end = memchr::memchr(b'\n', text.as_bytes())?;
+    if !is_fence(&text[..first_end]) {
         return None;
     }
+    let rest = &text[first_end + 1..];
     let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
+    while at < rest.len() {
+        let end = memchr::memchr(b'\n', &rest.as_bytes()[at..]).map_or(rest.len(), |end| at + end + 1);
+        if is_fence(&rest[at..end]) {
+            return Some((&rest[..at], &rest[end..]));
         }
-        at += line.len();
+        at = end;
     }
     None
+}
+
+fn is_fence(line: &str) -> bool {
+    line.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty())
 }
 
 #[cfg(test)]

@@ -245,11 +245,11 @@ impl SessionSkills {
     }
 
     /// Returns what the model is to be told, given what it was told so far: everything, what is new, or nothing.
-    pub(crate) fn listing(&self, told: &mut Option<Vec<String>>) -> Option<Value> {
+    pub(crate) fn listing(&self, told: Option<&[String]>) -> Option<Value> {
         let state = lock(&self.state);
         let registry = Arc::clone(&state.registry);
         let waiting: HashSet<&str> = state.waiting.iter().map(|skill| skill.name.as_str()).collect();
-        let known: HashSet<&str> = told.iter().flatten().map(String::as_str).collect();
+        let known: HashSet<&str> = told.into_iter().flatten().map(String::as_str).collect();
         let is_chosen =
             |name: &str| state.chosen.as_ref().is_none_or(|chosen| chosen.iter().any(|other| other == name));
         let is_new = |skill: &SkillDefinition| {
@@ -266,7 +266,6 @@ impl SessionSkills {
             tracing::warn!(target: "loci::skills", n, chars, "the list of skills has no room for all descriptions");
         }
         let is_initial = told.is_none();
-        told.get_or_insert_default().extend(listing.names.iter().cloned());
         let head = match is_initial {
             true => "Skills that the Skill tool can use:",
             false => "Further skills that the Skill tool can use from now on:",
@@ -380,26 +379,26 @@ mod tests {
         let found = SkillRegistry::new(vec![skill], Default::default());
         let skills = SessionSkills::new(found, None, BUDGET, true);
         let cwd = Path::new("/project");
-        assert!(skills.has_any_for_model() && skills.listing(&mut None).is_none());
+        assert!(skills.has_any_for_model() && skills.listing(None).is_none());
         for elsewhere in ["/project/a.rs", "/project/src/a.md", "/other/src/a.rs"] {
             assert!(!skills.meet(Path::new(elsewhere), cwd), "{elsewhere}");
         }
         assert!(skills.meet(Path::new("/project/src/deep/a.rs"), cwd));
         assert!(!skills.meet(Path::new("/project/src/b.rs"), cwd), "once");
-        assert_eq!(skills.listing(&mut None).unwrap()["names"], json!(["rust"]));
+        assert_eq!(skills.listing(None).unwrap()["names"], json!(["rust"]));
     }
 
     #[test]
     fn model_is_told_all_skills_once_and_then_what_is_new() {
         let follower = Box::new(Given(Some(registry(&["one", "two"]))));
         let skills = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
-        let mut told = None;
-        let first = skills.listing(&mut told).unwrap();
+        let first = skills.listing(None).unwrap();
         assert_eq!((&first["names"], &first["isInitial"]), (&json!(["one"]), &json!(true)));
-        assert_eq!(skills.listing(&mut told), None);
+        let told = ["one".to_owned()];
+        assert_eq!(skills.listing(Some(&told)), None);
         let long_ago = Duration::from_secs(9);
         assert!(skills.poll(long_ago));
-        let second = skills.listing(&mut told).unwrap();
+        let second = skills.listing(Some(&told)).unwrap();
         assert_eq!((&second["names"], &second["isInitial"]), (&json!(["two"]), &json!(false)));
         assert!(!skills.poll(long_ago));
         let follower = Box::new(Given(Some(registry(&["two"]))));
@@ -412,20 +411,20 @@ mod tests {
     fn skills_that_the_client_did_not_choose_are_neither_listed_nor_found() {
         let skills = SessionSkills::new(registry(&["one", "two"]), None, BUDGET, true);
         skills.choose(vec!["two".to_owned()]);
-        assert_eq!(skills.listing(&mut None).unwrap()["names"], json!(["two"]));
+        assert_eq!(skills.listing(None).unwrap()["names"], json!(["two"]));
         assert!(skills.find("one").is_none() && skills.find("two").is_some());
         skills.choose(Vec::new());
-        assert!(!skills.has_any_for_model() && skills.listing(&mut None).is_none());
+        assert!(!skills.has_any_for_model() && skills.listing(None).is_none());
     }
 
     #[test]
     fn resumed_conversation_knows_what_it_was_told() {
         let skills = SessionSkills::new(registry(&["one"]), None, BUDGET, true);
-        let listing = skills.listing(&mut None).unwrap();
+        let listing = skills.listing(None).unwrap();
         let line = json!({"type": "attachment", "attachment": listing}).to_string();
         let path = vec![Arc::new(Entry::parse(line).unwrap())];
         assert_eq!(announced_skills(&path), Some(vec!["one".to_owned()]));
-        assert_eq!(skills.listing(&mut announced_skills(&path)), None);
+        assert_eq!(skills.listing(announced_skills(&path).as_deref()), None);
         assert_eq!(announced_skills(&[]), None);
     }
 

@@ -13,8 +13,9 @@ mod not_offered;
 
 pub use not_offered::not_offered;
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use crate::command::Prompt;
 
@@ -124,7 +125,8 @@ impl CommandRegistry {
     pub fn append_all(&mut self, commands: impl IntoIterator<Item = SlashCommand>) {
         let commands: Vec<SlashCommand> = commands.into_iter().collect();
         let known = self.commands.iter().filter(|command| command.scope == CommandScope::Everywhere);
-        let mut taken: HashSet<&str> = HashSet::with_capacity(self.commands.len() + commands.len());
+        let mut taken: FxHashSet<&str> = FxHashSet::default();
+        taken.reserve(self.commands.len() + commands.len());
         taken.extend(
             known
                 .flat_map(|command| std::iter::once(&command.name).chain(&command.aliases))

@@ -1,5 +1,6 @@
 //! All agents of a session by name: of several with one name the first source wins.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::definition::{AgentDefinition, Problem};
@@ -20,13 +21,14 @@ impl AgentRegistry {
         let mut all: Vec<Arc<AgentDefinition>> = definitions.into_iter().map(Arc::new).collect();
         all.sort_by_key(|agent| agent.source.scope);
         let mut registry = Self { problems, ..Self::default() };
+        let mut names = HashSet::with_capacity(all.len());
         for agent in all {
-            match registry.find(&agent.name) {
-                None => registry.agents.push(agent),
-                Some(_) => registry.shadowed.push(agent),
+            match names.insert(agent.name.to_ascii_lowercase()) {
+                true => registry.agents.push(agent),
+                false => registry.shadowed.push(agent),
             }
         }
-        registry.agents.sort_by_key(|agent| agent.name.to_lowercase());
+        registry.agents.sort_by_cached_key(|agent| agent.name.to_lowercase());
         registry
     }
 

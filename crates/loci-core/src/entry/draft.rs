@@ -3,6 +3,7 @@
 //! Key order follows the files other programs write. Listing tools look for raw text such as
 //! `{"type":"tag"` or `"customTitle":"…"`, so metadata begins with `type` and nothing has spaces.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{BadEntry, Entry};
@@ -266,8 +267,9 @@ impl Draft {
                     put("apiErrorStatus", Value::from(status));
                 }
             }
-            DraftBody::Attachment(attachment) => {
-                put("attachment", attachment.clone());
+            DraftBody::Attachment(_) => {
+                // What is there may be long: it is written from where it is.
+                put(ATTACHMENT, Value::Null);
                 put("type", Value::from("attachment"));
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
@@ -303,7 +305,10 @@ impl Draft {
         if let Some(slug) = &stamp.slug {
             put("slug", Value::from(slug.as_str()));
         }
-        Entry::parse(Value::Object(line).to_string())
+        let attachment = if let DraftBody::Attachment(it) = &self.body { Some(it) } else { None };
+        // Nothing in it can fail to be written; no line at all is no entry.
+        let line = serde_json::to_string(&Line { fields: &line, attachment });
+        Entry::parse(line.unwrap_or_default())
     }
 
     /// Returns the entry a tool result hangs under, whatever was written last.
@@ -320,6 +325,23 @@ impl Draft {
             | DraftBody::Boundary { .. }
             | DraftBody::Summary { .. } => None,
         }
+    }
+}
+
+const ATTACHMENT: &str = "attachment";
+
+/// The fields of a line, one of which may lie elsewhere.
+struct Line<'a> {
+    fields: &'a Map<String, Value>,
+    attachment: Option<&'a Value>,
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.fields.iter().map(|(key, value)| match self.attachment {
+            Some(attachment) if key == ATTACHMENT => (key, attachment),
+            _ => (key, value),
+        }))
     }
 }
 

@@ -153,6 +153,15 @@ fn split_outside_parentheses(text: &str, is_separator: fn(char) -> bool) -> impl
     text.split(separates)
 }
 
+/// Takes a text that says something out of fields that nobody reads any more.
+pub(crate) fn take_text(fields: &mut [(String, Value)], key: &str) -> Option<String> {
+    match fields.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)? {
+        Value::String(text) if text.trim().is_empty() => None,
+        Value::String(text) => Some(std::mem::take(text)),
+        value => text_of(value),
+    }
+}
+
 /// Returns a plain value as text.
 pub(crate) fn text_of(value: &Value) -> Option<String> {
     match value {

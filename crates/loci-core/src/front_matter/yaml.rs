@@ -44,7 +44,7 @@ pub(crate) struct FieldList {
 /// Reads a mapping without making a table of it: hundreds of files are read at each start, and a table of a few fields takes
 /// longer to make than to look through.
 pub(crate) fn parse_fields(text: &str) -> Result<FieldList, String> {
-    let lines: Vec<Line<'_>> = text.lines().enumerate().map(|(idx, raw)| Line::new(idx + 1, raw)).collect();
+    let lines = lines_of(text);
     let mut reader = Reader { lines: &lines, at: 0, notes: Vec::new() };
     let first = reader.peek().map_or(0, |line| line.indent);
     let fields = reader.mapping(first, 0)?.fields;
@@ -53,6 +53,19 @@ pub(crate) fn parse_fields(text: &str) -> Result<FieldList, String> {
         Some(line) => Err(format!("line {}: not a `key: value`", line.number)),
     }
 }
+
+fn lines_of(text: &str) -> Vec<Line<'_>> {
+    let (mut lines, mut at) = (Vec::with_capacity(USUAL_LINES), 0);
+    while at < text.len() {
+        let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |end| at + end);
+        lines.push(Line::new(lines.len() + 1, &text[at..end]));
+        at = end + 1;
+    }
+    lines
+}
+
+/// Most front matter has no more lines.
+const USUAL_LINES: usize = 8;
 
 /// So many fields are looked through one by one; more have an index, so that a file of nothing else takes no longer.
 const FEW: usize = 16;

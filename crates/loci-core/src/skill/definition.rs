@@ -181,12 +181,12 @@ pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefiniti
     let (head, body) = front_matter::split(text).unwrap_or(("", text));
     match front_matter::parse_fields(head) {
         Ok(FieldList { fields, notes }) => {
-            let mut skill = from_fields(&fields, name, body, source);
+            let mut skill = from_fields(fields, name, body, source);
             skill.notes.extend(notes);
             skill
         }
         Err(why) => {
-            let mut skill = from_fields(&[], name, body, source);
+            let mut skill = from_fields(Vec::new(), name, body, source);
             // What its front matter would have kept back is kept back: the model does not find it by itself.
             skill.is_for_model = false;
             skill.notes.push(format!("the front matter cannot be read: {why}"));
@@ -195,15 +195,20 @@ pub fn parse_skill(text: &str, name: &str, source: SkillSource) -> SkillDefiniti
     }
 }
 
-fn from_fields(fields: &[(String, Value)], name: &str, body: &str, source: SkillSource) -> SkillDefinition {
+fn from_fields(
+    mut fields: Vec<(String, Value)>,
+    name: &str,
+    body: &str,
+    source: SkillSource,
+) -> SkillDefinition {
     let has_field = |key: &str| fields.iter().any(|(name, _)| name == key);
-    let mut reader = FieldReader::new(fields);
+    let mut reader = FieldReader::new(fields.as_slice());
     let is_skill = source.kind == SkillKind::Skill;
     let mut skill = SkillDefinition {
         name: name.to_owned(),
-        label: reader.text("name").filter(|_| is_skill),
-        description: trimmed(reader.text("description").unwrap_or_else(|| first_paragraph(body))),
-        when_to_use: reader.text("when_to_use"),
+        label: None,
+        description: String::new(),
+        when_to_use: None,
         argument_hint: argument_hint(&reader),
         arguments: argument_names(&reader),
         is_for_model: is_for_model(&mut reader),
@@ -252,6 +257,11 @@ fn from_fields(fields: &[(String, Value)], name: &str, body: &str, source: Skill
         let idle = ["agent", "background"].into_iter().filter(|key| has_field(key));
         skill.notes.extend(idle.map(|key| format!("`{key}` counts only beside `context: fork`")));
     }
+    // What is long is taken, not copied.
+    skill.label = front_matter::take_text(&mut fields, "name").filter(|_| is_skill);
+    let description = front_matter::take_text(&mut fields, "description");
+    skill.description = trimmed(description.unwrap_or_else(|| first_paragraph(body)));
+    skill.when_to_use = front_matter::take_text(&mut fields, "when_to_use");
     skill.hold_back_untrusted();
     skill
 }

@@ -4,8 +4,11 @@
 //! project the closest directory; all of them over those that are part of loci. A skill of a directory below the working
 //! one hides no other: where its name is taken, the directory is put before it (`apps/web:deploy`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::bundled::BUNDLED_ALIASES;
 use super::{Listed, SkillDefinition, SkillScope, SkillSource};
@@ -59,17 +62,17 @@ impl SkillRegistry {
             (skill.source.nested_in.is_some(), scope == SkillScope::Bundled, kind, scope)
         });
         let mut registry = Self { overrides, ..Self::default() };
-        let mut names = HashSet::with_capacity(found.len());
         registry.skills.reserve(found.len());
-        for mut skill in found {
-            if skill.source.nested_in.is_some() && names.contains(&skill.name) {
+        let places = places(&found);
+        for (mut skill, place) in found.into_iter().zip(places) {
+            if place.is_qualified {
                 qualify(Arc::make_mut(&mut skill));
             }
             // The model may not use what is kept to people.
             if skill.is_for_model && registry.override_of(&skill) == SkillOverride::UserInvocableOnly {
                 Arc::make_mut(&mut skill).is_for_model = false;
             }
-            match names.insert(skill.name.clone()) {
+            match place.is_first {
                 true => registry.skills.push(skill),
                 false => registry.hidden.push(skill),
             }
@@ -146,6 +149,29 @@ impl SkillRegistry {
     fn exact(&self, name: &str) -> Option<&Arc<SkillDefinition>> {
         self.skills.iter().find(|skill| skill.name == name)
     }
+}
+
+/// What becomes of a definition among others.
+struct Place {
+    /// Whether its directory is put before its name.
+    is_qualified: bool,
+    /// Whether no other of its name comes before it.
+    is_first: bool,
+}
+
+/// Decides about definitions, in order, before they are moved: there may be hundreds, whose names need not be copied.
+fn places(found: &[Arc<SkillDefinition>]) -> Vec<Place> {
+    let mut names: FxHashSet<Cow<'_, str>> = FxHashSet::default();
+    names.reserve(found.len());
+    let mut places = Vec::with_capacity(found.len());
+    for skill in found {
+        let name = skill.name.as_str();
+        let dir = skill.source.nested_in.as_deref().filter(|_| names.contains(name));
+        let is_qualified = dir.is_some();
+        let is_first = names.insert(dir.map_or(Cow::Borrowed(name), |dir| Cow::Owned(qualified(dir, name))));
+        places.push(Place { is_qualified, is_first });
+    }
+    places
 }
 
 /// Puts the directory before a name that is taken, and says which it is.

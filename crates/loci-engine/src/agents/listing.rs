@@ -1,10 +1,12 @@
 //! The agents that a model can send out, as it is told of them.
 
 use loci_core::agent::{AgentDefinition, AgentRegistry, FORK};
-use loci_core::permission::{Call, Rulebook, Verdict, decide};
+use loci_core::permission::{Call, RuleList, Rulebook, Verdict, decide};
 use loci_core::tool::CallEffects;
 use serde_json::{Value, json};
 
+/// The tool that sends agents out.
+const AGENT: &str = "Agent";
 /// The most letters of a description that are told.
 const MOST_LETTERS: usize = 1_536;
 
@@ -18,7 +20,15 @@ pub fn agent_listing(
     can_fork: bool,
     book: &Rulebook,
 ) -> String {
-    let offered = registry.iter().filter(|agent| is_offered(&agent.name, spawnable, book));
+    // Where no rule is about agents, each of them is judged as any other is.
+    let lists = [RuleList::Deny, RuleList::Ask, RuleList::Allow];
+    let has_rules = lists.into_iter().any(|list| book.list(list).iter().any(|rule| rule.names(AGENT)));
+    let is_judged_alike = spawnable.is_none() && !has_rules;
+    let mut any = None;
+    let offered = registry.iter().filter(|agent| {
+        let judge = || is_offered(&agent.name, spawnable, book);
+        if is_judged_alike { *any.get_or_insert_with(judge) } else { judge() }
+    });
     let mut lines: Vec<String> = offered.map(|agent| agent_summary(agent)).collect();
     if can_fork && is_offered(FORK, spawnable, book) {
         lines.push(FORK_LINE.to_owned());
@@ -31,7 +41,7 @@ pub(crate) fn is_offered(name: &str, spawnable: Option<&[String]>, book: &Rulebo
     let is_named = spawnable.is_none_or(|names| names.iter().any(|named| named == name));
     let input = json!({"subagent_type": name, "description": "", "prompt": ""});
     let effects = CallEffects::default();
-    let call = Call { tool: "Agent", command: None, input: &input, effects: &effects, hook: None };
+    let call = Call { tool: AGENT, command: None, input: &input, effects: &effects, hook: None };
     is_named && decide(&call, book).verdict != Verdict::Deny
 }
 

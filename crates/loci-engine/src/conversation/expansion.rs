@@ -115,7 +115,7 @@ impl Conversation {
         }
         self.offer_skills();
         let listing =
-            self.offers_skills().then(|| skills.listing(&mut announced_skills(self.recorder.path())));
+            self.offers_skills().then(|| skills.listing(announced_skills(self.recorder.path()).as_deref()));
         listing.flatten().map(|attachment| ToolAttachment { attachment }).into_iter().collect()
     }
 
@@ -134,8 +134,8 @@ impl Conversation {
         if !self.offers_skills() {
             return;
         }
-        let mut told = announced_skills(self.recorder.path());
-        if let Some(listing) = self.ctx.skills.listing(&mut told) {
+        let told = announced_skills(self.recorder.path());
+        if let Some(listing) = self.ctx.skills.listing(told.as_deref()) {
             self.recorder.attachment(listing);
         }
     }

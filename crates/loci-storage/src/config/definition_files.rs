@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::open_regular;
+use rustix::fs::{FileType, Stat};
 
 use super::SettingsSources;
 use crate::file_print::FilePrint;
@@ -82,12 +83,7 @@ impl DefinitionPrint {
     }
 
     /// Takes what a look at a file showed.
-    pub(super) fn from_metadata(path: &Path, metadata: &fs::Metadata) -> Self {
-        Self { path: path.to_owned(), print: FilePrint::from_metadata(metadata) }
-    }
-
-    /// Takes what a look below a directory showed.
-    pub(super) fn from_stat(path: &Path, stat: &rustix::fs::Stat) -> Self {
+    pub(super) fn from_stat(path: &Path, stat: &Stat) -> Self {
         Self { path: path.to_owned(), print: FilePrint::from_stat(stat) }
     }
 }
@@ -156,8 +152,8 @@ impl MarkdownWalk<'_> {
 pub(super) fn read_limited(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = open_regular(path).map_err(unreadable)?;
-    let metadata = file.metadata().ok();
-    read_opened(file, metadata.as_ref(), &mut bytes)?;
+    let stat = rustix::fs::fstat(&file).ok();
+    read_opened(file, stat.as_ref(), &mut bytes)?;
     into_text(bytes)
 }
 
@@ -176,20 +172,16 @@ fn no_text() -> std::io::Error {
 }
 
 /// Reads a file that was opened into a buffer, in one go where it is as long as it looked; the error says why it is not read.
-pub(super) fn read_opened(
-    file: File,
-    metadata: Option<&fs::Metadata>,
-    buffer: &mut Vec<u8>,
-) -> Result<(), String> {
+pub(super) fn read_opened(file: File, stat: Option<&Stat>, buffer: &mut Vec<u8>) -> Result<(), String> {
     buffer.clear();
-    match metadata {
-        Some(metadata) if metadata.is_dir() => return Err(unreadable(ErrorKind::IsADirectory.into())),
-        Some(metadata) if !metadata.is_file() => {
+    match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Some(FileType::RegularFile) | None => {}
+        Some(FileType::Directory) => return Err(unreadable(ErrorKind::IsADirectory.into())),
+        Some(_) => {
             return Err(unreadable(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file")));
         }
-        Some(_) | None => {}
     }
-    let size = metadata.map_or(0, |metadata| metadata.len().min(SIZE_LIMIT + 1)) as usize;
+    let size = stat.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0).min(SIZE_LIMIT + 1)) as usize;
     // One byte more than it has shows whether it has grown since.
     buffer.reserve(if size > 0 { size + 1 } else { USUAL_SIZE });
     while buffer.len() as u64 <= SIZE_LIMIT {

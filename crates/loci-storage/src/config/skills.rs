@@ -205,6 +205,12 @@ fn read_files(mut files: Vec<SkillFile>, is_trusted: impl Fn(SkillScope) -> bool
 
 /// Leaves the first of several files that lead to one.
 fn drop_repeated(files: &mut Vec<SkillFile>) {
+    // Most have one directory of skills, whose names are different, and no link in it.
+    let is_plain =
+        |file: &SkillFile| (file.scope, file.kind, &file.real) == (SkillScope::User, SkillKind::Skill, &None);
+    if files.iter().all(is_plain) {
+        return;
+    }
     let mut seen = HashSet::with_capacity(files.len());
     // All are written alike, so that their letters are compared and not their parts.
     let paths = files.iter().map(|file| file.real.as_ref().unwrap_or(&file.path).as_os_str());

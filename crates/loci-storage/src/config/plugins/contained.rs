@@ -137,9 +137,9 @@ impl ContainedDir {
         let relative = self.below(path).filter(|it| !it.as_os_str().is_empty());
         let text = match relative.map(|relative| self.dir.open_below(relative)) {
             Some(Ok(file)) => {
-                let metadata = file.metadata().ok();
+                let stat = rustix::fs::fstat(&file).ok();
                 let mut bytes = Vec::new();
-                read_opened(file, metadata.as_ref(), &mut bytes).and_then(|()| into_text(bytes))
+                read_opened(file, stat.as_ref(), &mut bytes).and_then(|()| into_text(bytes))
             }
             Some(Err(error)) if error.kind() == ErrorKind::NotFound => return None,
             // A link on the way, or something that is no file.

@@ -1,13 +1,15 @@
 //! One directory of skills, looked at and read in as few steps as it takes.
 //!
 //! A start waits for what lies here, and there may be hundreds of skills: names are looked up below one descriptor, each file
-//! is opened once, and only a link is resolved.
+//! is opened once, and only a link is resolved. Which directories are plugins is found out apart from that, so that one thread
+//! can do so while others read files.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use loci_core::skill::{SkillDefinition, SkillKind, SkillScope, SkillSource, parse_skill};
 use loci_stdx::{EntryKind, dir_entries};
@@ -59,14 +61,21 @@ pub(in crate::config) struct SkillsDir {
     /// The same without links, where that is another path.
     real: Option<PathBuf>,
     fd: OwnedFd,
-    /// What may be a skill, by name.
+    /// What may be a skill or a plugin, by name.
     entries: Vec<Entry>,
-    plugins: Vec<PathBuf>,
+    plugins: OnceLock<Plugins>,
 }
 
 struct Entry {
-    name: String,
+    name: OsString,
     is_link: bool,
+}
+
+/// Which entries of a directory are plugins.
+struct Plugins {
+    /// By their place among the entries.
+    entries: Vec<usize>,
+    dirs: Vec<PathBuf>,
 }
 
 impl SkillsDir {
@@ -77,46 +86,54 @@ impl SkillsDir {
         let mut found = dir_entries(&fd, COUNT_LIMIT).ok()?;
         found.retain(|(_, kind)| matches!(kind, EntryKind::Dir | EntryKind::Link));
         found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let entry = |(name, kind): (OsString, EntryKind)| Entry { name, is_link: kind == EntryKind::Link };
+        let entries = found.into_iter().map(entry).collect();
         let real = fs::canonicalize(path).ok().filter(|real| real != path);
-        let mut dir = Self { path: path.to_owned(), real, fd, entries: Vec::new(), plugins: Vec::new() };
-        let mut manifest = OsString::new();
-        for (name, kind) in found {
-            manifest.clear();
-            manifest.push(&name);
-            manifest.push(MANIFEST);
-            if rustix::fs::statat(&dir.fd, &manifest, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                dir.plugins.push(path.join(name));
-                continue;
-            }
-            let Ok(name) = name.into_string() else { continue };
-            if !name.eq_ignore_ascii_case(RESERVED) && !name.starts_with('.') {
-                dir.entries.push(Entry { name, is_link: kind == EntryKind::Link });
-            }
-        }
-        Some(dir)
+        Some(Self { path: path.to_owned(), real, fd, entries, plugins: OnceLock::new() })
     }
 
     /// Returns the directories that have a manifest, by name.
     pub(in crate::config) fn plugins(&self) -> &[PathBuf] {
-        &self.plugins
+        &self.found_plugins().dirs
     }
 
-    /// Returns how many entries may be skills.
+    /// Tells whether an entry is a plugin.
+    pub(super) fn is_plugin(&self, idx: usize) -> bool {
+        self.found_plugins().entries.binary_search(&idx).is_ok()
+    }
+
+    fn found_plugins(&self) -> &Plugins {
+        self.plugins.get_or_init(|| {
+            let mut manifest = OsString::new();
+            let mut has_manifest = |entry: &Entry| {
+                manifest.clear();
+                manifest.push(&entry.name);
+                manifest.push(MANIFEST);
+                rustix::fs::statat(&self.fd, &manifest, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            };
+            let all = 0..self.entries.len();
+            let entries: Vec<usize> = all.filter(|idx| has_manifest(&self.entries[*idx])).collect();
+            let dirs = entries.iter().map(|idx| self.path.join(&self.entries[*idx].name)).collect();
+            Plugins { entries, dirs }
+        })
+    }
+
+    /// Returns how many entries there are.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Looks at the file of an entry; none where it has none.
+    /// Looks at the file of an entry; none where it is no skill.
     pub(super) fn stat(&self, idx: usize, scope: SkillScope) -> Option<SkillFile> {
-        let entry = self.entries.get(idx)?;
-        let stat = rustix::fs::statat(&self.fd, entry.file(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let entry = self.entries.get(idx).filter(|_| !self.is_plugin(idx))?;
+        let path = entry.file_in(entry.skill_name()?, &self.path);
+        let stat = rustix::fs::statat(&self.fd, self.below(&path), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        let path = entry.file_in(&self.path);
         let print = (!is_link).then(|| DefinitionPrint::from_stat(&path, &stat));
         Some(self.skill_file(entry, scope, path, is_link, print))
     }
 
-    /// Reads the file of an entry by way of a buffer; none where it has none.
+    /// Reads the file of an entry by way of a buffer; none where it has none. Whether it is a plugin's is asked later.
     pub(super) fn read(
         &self,
         idx: usize,
@@ -125,17 +142,16 @@ impl SkillsDir {
         buffer: &mut Vec<u8>,
     ) -> Option<SkillFile> {
         let entry = self.entries.get(idx)?;
-        let path = entry.file_in(&self.path);
+        let path = entry.file_in(entry.skill_name()?, &self.path);
         // A pipe is not waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&self.fd, entry.file(), flags, Mode::empty());
+        let opened = rustix::fs::openat(&self.fd, self.below(&path), flags, Mode::empty());
         let (mut file, text) = match opened {
             Err(Errno::NOENT | Errno::NOTDIR) => return None,
             Ok(fd) => {
-                let file = File::from(fd);
-                let metadata = file.metadata().ok();
-                let print = metadata.as_ref().map(|metadata| DefinitionPrint::from_metadata(&path, metadata));
-                let text = read_opened(file, metadata.as_ref(), buffer);
+                let stat = rustix::fs::fstat(&fd).ok();
+                let print = stat.as_ref().map(|stat| DefinitionPrint::from_stat(&path, stat));
+                let text = read_opened(File::from(fd), stat.as_ref(), buffer);
                 (self.skill_file(entry, scope, path, false, print), text)
             }
             // A link, or a file that cannot be opened: by its name, which also says what is wrong.
@@ -152,6 +168,12 @@ impl SkillsDir {
         Some(file)
     }
 
+    /// Returns what of a file's path lies below the directory, as its descriptor is asked for it.
+    fn below<'a>(&self, file: &'a Path) -> &'a OsStr {
+        let whole = file.as_os_str().as_bytes();
+        OsStr::from_bytes(whole.get(self.path.as_os_str().len() + 1..).unwrap_or(whole))
+    }
+
     fn skill_file(
         &self,
         entry: &Entry,
@@ -163,25 +185,27 @@ impl SkillsDir {
         // Only a link can lead where another name leads, too.
         let real = match is_link || entry.is_link {
             true => fs::canonicalize(&path).ok(),
-            false => self.real.as_deref().map(|dir| entry.file_in(dir)),
+            false => {
+                self.real.as_deref().map(|dir| entry.file_in(entry.skill_name().unwrap_or_default(), dir))
+            }
         };
-        let (name, kind) = (entry.name.clone(), SkillKind::Skill);
+        let (name, kind) = (entry.skill_name().unwrap_or_default().to_owned(), SkillKind::Skill);
         SkillFile { path, real, name, scope, kind, nested_in: None, print, said: None }
     }
 }
 
 impl Entry {
-    /// Returns where its file lies below the directory.
-    fn file(&self) -> String {
-        [self.name.as_str(), SKILL].concat()
+    /// Returns what a skill there is called; none for a name that no skill has.
+    fn skill_name(&self) -> Option<&str> {
+        self.name.to_str().filter(|name| !name.eq_ignore_ascii_case(RESERVED) && !name.starts_with('.'))
     }
 
-    /// Returns where its file lies, as a path in a directory; made at once, for there may be many.
-    fn file_in(&self, dir: &Path) -> PathBuf {
-        let mut path = OsString::with_capacity(dir.as_os_str().len() + 1 + self.name.len() + SKILL.len());
+    /// Returns where the file of a skill lies, as a path in a directory; made at once, for there may be many.
+    fn file_in(&self, name: &str, dir: &Path) -> PathBuf {
+        let mut path = OsString::with_capacity(dir.as_os_str().len() + 1 + name.len() + SKILL.len());
         path.push(dir);
         path.push("/");
-        path.push(&self.name);
+        path.push(name);
         path.push(SKILL);
         path.into()
     }

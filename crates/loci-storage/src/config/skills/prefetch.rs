@@ -39,7 +39,15 @@ impl SkillsPrefetch {
         }
         let state = Arc::new(ReadState { path, dir: OnceLock::new(), next: AtomicUsize::new(0) });
         let shared = Arc::clone(&state);
-        Some(Self { state, thread: Some(std::thread::spawn(move || shared.read())) })
+        let read = move || {
+            let files = shared.read();
+            if let Some(dir) = shared.dir() {
+                // Known by then, unless nobody has asked yet.
+                dir.plugins();
+            }
+            files
+        };
+        Some(Self { state, thread: Some(std::thread::spawn(read)) })
     }
 
     /// Returns the directory.
@@ -54,23 +62,29 @@ impl SkillsPrefetch {
 
     /// Reads what is left and returns all files, by name.
     pub(super) fn finish(mut self) -> Vec<SkillFile> {
-        let mut files = self.state.read();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(others)) => files.extend(others),
+        let mut mine = self.state.read();
+        let others = match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(others)) => others,
             // What a lost thread had taken is read again.
             Some(Err(_)) | None => {
                 self.state.next.store(0, Ordering::Relaxed);
-                files = self.state.read();
+                mine = self.state.read();
+                Vec::new()
             }
-        }
-        // Each has its place: sorting would move them about.
-        let mut placed: Vec<Option<SkillFile>> = Vec::new();
-        placed.resize_with(files.iter().map(|(idx, _)| idx + 1).max().unwrap_or(0), || None);
-        for (idx, file) in files {
-            placed[idx] = Some(file);
-        }
-        placed.into_iter().flatten().collect()
+        };
+        let Some(dir) = self.state.dir() else { return Vec::new() };
+        merged(mine, others).filter(|(idx, _)| !dir.is_plugin(*idx)).map(|(_, file)| file).collect()
     }
+}
+
+/// Joins what two threads read, each in order.
+fn merged<T>(mine: Vec<(usize, T)>, others: Vec<(usize, T)>) -> impl Iterator<Item = (usize, T)> {
+    let (mut mine, mut others) = (mine.into_iter().peekable(), others.into_iter().peekable());
+    std::iter::from_fn(move || match (mine.peek(), others.peek()) {
+        (Some((one, _)), Some((other, _))) if one > other => others.next(),
+        (Some(_), _) => mine.next(),
+        (None, _) => others.next(),
+    })
 }
 
 impl Drop for SkillsPrefetch {
@@ -88,7 +102,7 @@ impl ReadState {
     /// Reads files until none is left that nobody has taken.
     fn read(&self) -> Vec<(usize, SkillFile)> {
         let Some(dir) = self.dir() else { return Vec::new() };
-        let mut files = Vec::new();
+        let mut files = Vec::with_capacity(dir.len());
         let mut buffer = Vec::new();
         loop {
             let first = self.next.fetch_add(SHARE, Ordering::Relaxed);
