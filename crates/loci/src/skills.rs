@@ -8,6 +8,7 @@ use loci_app::skills::{ReadSkills, SkillOptions};
 use loci_app::{RunOptions, UserError};
 use loci_context::prose_tokens;
 use loci_core::skill::{SkillDefinition, SkillKind, SkillOverride, SkillRegistry};
+use loci_engine::{CommandRegistry, CommandScope};
 use loci_stdx::{Env, printable, single_line};
 use serde_json::{Value, json};
 
@@ -87,7 +88,7 @@ fn list_text(registry: &SkillRegistry, problems: &[String]) -> String {
                 users(registry, skill),
                 skill.source
             );
-            out += &skill.notes.iter().map(|note| format!("    ! {note}\n")).collect::<String>();
+            out += &notes(skill).iter().map(|note| format!("    ! {note}\n")).collect::<String>();
         }
     }
     for (lost, won) in registry.hidden() {
@@ -97,6 +98,24 @@ fn list_text(registry: &SkillRegistry, problems: &[String]) -> String {
         out += "There are no skills\n";
     }
     out + &problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>()
+}
+
+/// Returns what people should know of a skill: what it says in vain, and that its name is one of our own commands.
+fn notes(skill: &SkillDefinition) -> Vec<String> {
+    let builtin = CommandRegistry::builtin();
+    let command = builtin.find_in_terminal(&skill.name).filter(|_| skill.is_for_people);
+    let taken = command.map(|command| match command.scope {
+        CommandScope::Everywhere => {
+            format!("`/{}` is a command of loci: people cannot type this one", skill.name)
+        }
+        CommandScope::UnlessTaken | CommandScope::Terminal => {
+            format!(
+                "at a terminal `/{}` is a command of loci; this one is typed only without one",
+                skill.name
+            )
+        }
+    });
+    skill.notes.iter().cloned().chain(taken).collect()
 }
 
 /// Says who may use a skill.
@@ -141,7 +160,7 @@ fn skill_json(registry: &SkillRegistry, skill: &SkillDefinition) -> Value {
         "disallowedTools": skill.disallowed_tools,
         "tokens": prose_tokens(&skill.body),
         "listingTokens": prose_tokens(&skill.summary()),
-        "notes": skill.notes,
+        "notes": notes(skill),
     })
 }
 
@@ -173,7 +192,7 @@ fn show(registry: &SkillRegistry, name: &str) -> Result<String, UserError> {
     for (lost, _) in registry.hidden().filter(|(lost, _)| lost.name == skill.name) {
         out += &format!("hides that of {}\n", lost.source);
     }
-    out += &skill.notes.iter().map(|note| format!("! {note}\n")).collect::<String>();
+    out += &notes(skill).iter().map(|note| format!("! {note}\n")).collect::<String>();
     Ok(out + &format!("\n{}\n", skill.body))
 }
 

@@ -263,6 +263,8 @@ async fn list_says_where_skills_come_from_who_may_use_them_and_what_hides_anothe
     skill(&world, "ship", "---\ndescription: Ships\nfuture: 1\n---\nx");
     world.home.write(".claude/skills/ship/SKILL.md", "hidden");
     world.home.write(".claude/skills/loose/SKILL.md", "---\nallowed-tools: Bash\n---\nx");
+    world.home.write(".claude/commands/clear.md", "Clears.");
+    world.home.write(".claude/commands/help.md", "Helps.");
     world.home.write_config("settings.json", r#"{"skillOverrides": {"verify": "off"}}"#);
     let output = world.run(&loci().args(["skills", "list"]));
     assert_fine(&output);
@@ -271,6 +273,8 @@ async fn list_says_where_skills_come_from_who_may_use_them_and_what_hides_anothe
         "! `future` has no meaning here",
         "! `allowed-tools` wait until this folder is trusted",
         "nobody: skillOverrides turns it off",
+        "! `/clear` is a command of loci: people cannot type this one",
+        "! at a terminal `/help` is a command of loci; this one is typed only without one",
         "is hidden by that of",
     ] {
         assert!(output.stdout.contains(part), "{part:?} in {}", output.stdout);
