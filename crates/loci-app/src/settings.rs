@@ -151,6 +151,15 @@ impl RunSettings {
     ///
     /// What a bare run starts is to be bare too.
     pub fn load(env: &Env, options: &RunOptions) -> Result<Self, UserError> {
+        Self::load_with(env, options, None)
+    }
+
+    /// The same, where the reading of the user's skills may be under way.
+    pub fn load_with(
+        env: &Env,
+        options: &RunOptions,
+        skills: Option<SkillsPrefetch>,
+    ) -> Result<Self, UserError> {
         if options.is_demo {
             return Ok(Self::none(env));
         }
@@ -159,7 +168,9 @@ impl RunSettings {
         let home = ConfigHome::from_env(env);
         // What lies there does not depend on settings, so it is read beside them.
         let reads_skills = options.setting_sources.user && !is_bare(env, options);
-        let skills = reads_skills.then(|| SkillsPrefetch::start(home.root().join("skills"))).flatten();
+        let skills_dir = home.root().join("skills");
+        let skills = skills.filter(|skills| reads_skills && skills.path() == skills_dir);
+        let skills = skills.or_else(|| reads_skills.then(|| SkillsPrefetch::start(skills_dir)).flatten());
         let managed = Path::new(MANAGED_DIR);
         let mut places = SettingsPlaces::new(env, &home, managed, options.setting_sources);
         let (mut watch, loaded) = watched_settings(&mut places, env, options)?;

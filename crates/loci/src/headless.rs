@@ -1,5 +1,6 @@
 //! `loci -p`: one prompt, or a stream of them, without a terminal interface.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use loci_engine::{
 };
 use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::{Env, Timestamp};
+use loci_storage::config::SkillsPrefetch;
 use loci_storage::layout::ConfigHome;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -35,8 +37,21 @@ const STDIN_LIMIT: u64 = 10 * 1024 * 1024;
 /// How old a turn may be that goes on by itself where the limit is no number.
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-/// Runs without a terminal and returns the exit code.
-pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8, UserError> {
+/// Begins to read the user's skills where the words of the command line ask for a run without a terminal. Which of them count,
+/// and whether any do, is decided once all is known.
+pub(crate) fn begin_skills(line: &[OsString], env: &Env) -> Option<SkillsPrefetch> {
+    let has = |words: &[&str]| line.iter().any(|it| words.iter().any(|word| it == word));
+    let is_wanted = has(&["-p", "--print"]) && !has(&["--bare"]);
+    is_wanted.then(|| SkillsPrefetch::start(ConfigHome::from_env(env).root().join("skills"))).flatten()
+}
+
+/// Runs without a terminal and returns the exit code; the reading of the user's skills may be under way.
+pub(crate) fn run(
+    mut inherited: Env,
+    args: Args,
+    started: Instant,
+    skills: Option<SkillsPrefetch>,
+) -> Result<u8, UserError> {
     args.check().map_err(UserError::new)?;
     let mut options = args.options()?;
     if let Some(name) = &args.worktree {
@@ -53,7 +68,7 @@ pub(crate) fn run(mut inherited: Env, args: Args, started: Instant) -> Result<u8
         early = Some(first.block_on(first_request(&mut options)));
         runtime = Some(first);
     }
-    let mut run = RunSettings::load(&inherited, &options)?;
+    let mut run = RunSettings::load_with(&inherited, &options, skills)?;
     let mut prefetch = Prefetch::start(&options, &run);
     let prompt = match args.input_format {
         Input::Text if args.init_only => None,
@@ -412,4 +427,31 @@ fn has_input(env: &Env, stdin: &std::io::Stdin, has_prompt: bool) -> bool {
         "Nothing came on standard input for {seconds} seconds: {what} ({hint}; {STDIN_WAIT} waits longer)"
     ));
     !has_prompt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_are_begun_before_the_arguments_are_read_only_where_a_run_may_need_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_test(dir.path(), dir.path());
+        let begun = |words: &[&str]| {
+            let line: Vec<OsString> =
+                std::iter::once("loci").chain(words.iter().copied()).map(Into::into).collect();
+            begin_skills(&line, &env).is_some()
+        };
+        assert!(!begun(&["-p", "hi"]), "there are none");
+        std::fs::create_dir_all(ConfigHome::from_env(&env).root().join("skills/a")).unwrap();
+        for (words, expected) in [
+            (&["-p", "hi"][..], true),
+            (&["hi", "--print"], true),
+            (&["hi"], false),
+            (&["skills", "list"], false),
+            (&["-p", "hi", "--bare"], false),
+        ] {
+            assert_eq!(begun(words), expected, "{words:?}");
+        }
+    }
 }

@@ -41,6 +41,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use loci_app::{COMPATIBLE_VERSION, UserError};
+use loci_storage::config::SkillsPrefetch;
 
 use args::{Args, CommandLine, Subcommand};
 
@@ -61,6 +62,9 @@ fn main() -> ExitCode {
     if let Err(error) = args::refuse_foreign_verb(first).and_then(|()| args::refuse_mistyped_verb(&line)) {
         return fail(&error);
     }
+    let env = loci_stdx::Env::from_process();
+    // What a run without a terminal will need is read while its arguments are.
+    let skills = env.as_ref().ok().and_then(|env| headless::begin_skills(&line, env));
     let (mut args, subcommand) = match CommandLine::read(&line) {
         Ok(read) => read,
         Err(error) => return refuse(&error),
@@ -70,17 +74,30 @@ fn main() -> ExitCode {
     {
         return fail(&error);
     }
-    match run(args, subcommand, started) {
+    let env = env.map_err(|error| {
+        UserError::new(format!("The working directory cannot be read: {error}"))
+            .hint("Change to a directory that exists and try again.")
+    });
+    match env.and_then(|env| run(env, args, subcommand, Early { started, skills })) {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&error),
     }
 }
 
-fn run(mut args: Args, subcommand: Option<Subcommand>, started: std::time::Instant) -> Result<u8, UserError> {
-    let env = loci_stdx::Env::from_process().map_err(|error| {
-        UserError::new(format!("The working directory cannot be read: {error}"))
-            .hint("Change to a directory that exists and try again.")
-    })?;
+/// What began before the arguments were read.
+struct Early {
+    started: std::time::Instant,
+    /// The reading of the user's skills.
+    skills: Option<SkillsPrefetch>,
+}
+
+fn run(
+    env: loci_stdx::Env,
+    mut args: Args,
+    subcommand: Option<Subcommand>,
+    early: Early,
+) -> Result<u8, UserError> {
+    let Early { started, skills } = early;
     args.client.safe_mode |= env.vars.is_truthy("CLAUDE_CODE_SAFE_MODE");
     match &subcommand {
         Some(Subcommand::Acp(acp)) => acp::run(env, acp),
@@ -108,7 +125,7 @@ fn run(mut args: Args, subcommand: Option<Subcommand>, started: std::time::Insta
         Some(Subcommand::Skills(skills)) => skills::run(&env, skills),
         Some(Subcommand::Stats(stats)) => stats::run(&env, stats),
         None if args.rewind_files.is_some() => sessions::rewind_files(&env, &args),
-        None if args.is_headless() => headless::run(env, args, started),
+        None if args.is_headless() => headless::run(env, args, started, skills),
         None => interactive::run(env, args, started),
     }
 }
