@@ -256,10 +256,10 @@ impl Reader {
                 AgentSource { scope: AgentScope::Plugin, file: Some(file.path.clone()), is_trusted: true };
             let parts = file.name_parts().unwrap_or_default();
             let stem = parts.last().cloned().unwrap_or_default();
-            let shown = file.path.strip_prefix(&self.root).unwrap_or(&file.path).display().to_string();
             let mut agent = match parse_plugin_agent(&text, &stem, source) {
                 Ok(agent) => agent,
                 Err(problem) => {
+                    let shown = file.path.strip_prefix(&self.root).unwrap_or(&file.path).display();
                     self.problem(format!("`{shown}` is no agent: {}", problem.message));
                     continue;
                 }
