@@ -292,6 +292,13 @@ impl SkillCatalog for SessionSkills {
     fn find(&self, name: &str) -> Option<Arc<SkillDefinition>> {
         self.registry().find(name).filter(|skill| self.is_chosen(&skill.name)).cloned()
     }
+
+    fn whole_names(&self, name: &str) -> Vec<String> {
+        let registry = self.registry();
+        let names = registry.for_model().map(|(skill, _)| skill.name.as_str());
+        let is_meant = |whole: &&str| whole.rsplit_once(':').is_some_and(|(_, last)| last == name);
+        names.filter(is_meant).filter(|whole| self.is_chosen(whole)).map(str::to_owned).collect()
+    }
 }
 
 impl RestoreSource for SessionSkills {

@@ -18,6 +18,9 @@ pub const SKILL_TOOL: &str = "Skill";
 pub trait SkillCatalog: Send + Sync {
     /// Returns a skill by its name.
     fn find(&self, name: &str) -> Option<Arc<SkillDefinition>>;
+
+    /// Returns the whole names that end in this one and that the model may use: those of plugins, and of directories.
+    fn whole_names(&self, name: &str) -> Vec<String>;
 }
 
 /// The Skill tool.
@@ -60,7 +63,12 @@ impl SkillTool {
             Some(_) => Err(format!(
                 "The skill `{name}` is for the user alone; ask them to type /{name}, and do not do its steps in another way"
             )),
-            None => Err(format!("There is no skill `{name}`; only those that are listed exist")),
+            None => Err(match self.catalog.whole_names(name).join("`, `") {
+                whole if whole.is_empty() => {
+                    format!("There is no skill `{name}`; only those that are listed exist")
+                }
+                whole => format!("There is no skill `{name}`; the whole name counts: `{whole}`"),
+            }),
         }
     }
 }
@@ -111,6 +119,10 @@ mod tests {
         fn find(&self, name: &str) -> Option<Arc<SkillDefinition>> {
             self.0.find(name).cloned()
         }
+
+        fn whole_names(&self, name: &str) -> Vec<String> {
+            if name == "go" { vec!["kit:go".to_owned(), "tools:go".to_owned()] } else { Vec::new() }
+        }
     }
 
     fn tool() -> SkillTool {
@@ -144,5 +156,7 @@ mod tests {
         assert_eq!(said("own").as_deref(), Some(own));
         let none = "Error: There is no skill `none`; only those that are listed exist.";
         assert_eq!(said("none").as_deref(), Some(none));
+        let several = "Error: There is no skill `go`; the whole name counts: `kit:go`, `tools:go`.";
+        assert_eq!(said("go").as_deref(), Some(several));
     }
 }

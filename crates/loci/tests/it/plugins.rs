@@ -118,6 +118,14 @@ async fn agent_of_a_plugin_begins_with_the_skills_of_its_plugin() {
 }
 
 #[tokio::test]
+async fn model_that_leaves_the_plugin_out_of_a_name_is_told_the_whole_one() {
+    let world = World::new([Step::call("Skill", json!({"skill": "greet"})), Step::text("done")]).await;
+    let dir = write_plugin(&world);
+    world.run(&print(["hi", "--plugin-dir", &dir]));
+    assert!(tool_result(&world).contains("`kit:greet`"), "{}", tool_result(&world));
+}
+
+#[tokio::test]
 async fn programs_of_a_plugin_are_found_by_commands() {
     let call = Step::call("Bash", json!({"command": "kit-tool", "description": "d"}));
     let world = World::new([call, Step::text("done")]).await;
