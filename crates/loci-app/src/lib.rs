@@ -28,6 +28,7 @@ mod gateway_models;
 pub mod helper_command;
 mod ineffective_settings;
 mod ineffective_vars;
+pub mod login;
 mod managed_policy;
 pub mod mcp;
 pub mod mcp_approvals;

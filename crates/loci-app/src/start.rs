@@ -15,7 +15,6 @@ use loci_engine::{
 };
 use loci_llm::Client;
 use loci_stdx::Env;
-use loci_storage::config::store_api_key;
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::ConversationTail;
 use serde_json::Value;
@@ -28,6 +27,7 @@ use crate::approvals::{
 use crate::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
 use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
 use crate::helper_command::HelperSandboxes;
+use crate::login::keep_key;
 use crate::mcp_approvals::ServerDecision;
 use crate::options::{RunOptions, SessionSource};
 use crate::sandbox::sandbox_maker;
@@ -263,11 +263,7 @@ impl SessionStart {
 
     /// Keeps an API key for this and later runs.
     pub fn store_key(&mut self, key: &str) -> Result<(), UserError> {
-        let home = ConfigHome::from_env(&self.inherited);
-        store_api_key(&home, key).map(drop).map_err(|error| {
-            UserError::new(format!("The key cannot be kept in `{}`: {error}", home.loci_dir().display()))
-                .hint("Make the directory writable, or set ANTHROPIC_API_KEY.")
-        })
+        keep_key(&self.inherited.vars, &ConfigHome::from_env(&self.inherited), key).map(drop)
     }
 
     /// Shows the end of the session that was asked for, once, before anything else is looked at.

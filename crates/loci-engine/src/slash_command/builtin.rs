@@ -175,6 +175,16 @@ const BUILTIN: &[Row] = &[
     ),
     ("recap", &[], "", "Say in a line or two what this session is about", FrontEnd, Terminal, AtOnce),
     ("theme", &[], "[name]", "Choose the colours, and see them at once", FrontEnd, Terminal, AtOnce),
+    (
+        "login",
+        &[],
+        "",
+        "Keep an API key, which is typed unseen and readable by you alone",
+        FrontEnd,
+        Terminal,
+        AtOnce,
+    ),
+    ("logout", &[], "", "Forget the API key that is kept", FrontEnd, Terminal, AtOnce),
     ("keybindings", &[], "", "Open the file of your own keys in your editor", FrontEnd, Terminal, AtOnce),
     (
         "agents",

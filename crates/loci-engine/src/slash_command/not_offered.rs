@@ -10,7 +10,6 @@ const INSTEAD: &[(&str, &str)] = &[
         "loop",
         "It is off where prompts cannot be scheduled (CLAUDE_CODE_DISABLE_CRON) and without bundled skills",
     ),
-    ("login", "Run `loci login` in a shell, or set ANTHROPIC_API_KEY"),
     ("color", "Sessions have names, not colours: `/rename`"),
     (
         "terminal-setup",
@@ -23,10 +22,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("bug", "There is no service that would take it; the repository of loci has issues"),
     ("release-notes", "`CHANGELOG.md` of loci has them"),
     ("import", "Use `loci sessions import` for sessions of Codex"),
-    (
-        "logout",
-        "Run `loci logout` in a shell, or unset ANTHROPIC_API_KEY; `loci auth status` says what is used",
-    ),
     ("fast", "`/effort low` makes answers quicker, `/model haiku` even more"),
     (
         "advisor",
@@ -91,7 +86,7 @@ mod tests {
     /// All that a user of the reference may type and that is not here.
     const KNOWN: &[&str] = &[
         "advisor artifacts autofix-pr bug chrome claude-api color dataviz deep-research design-login desktop fast feedback",
-        "heapdump ide import insights install-github-app install-slack-app login logout mobile output-style passes powerup",
+        "heapdump ide import insights install-github-app install-slack-app mobile output-style passes powerup",
         "pr-comments privacy-settings radio release-notes remote-control remote-env schedule setup-bedrock setup-vertex",
         "stickers team-onboarding teleport terminal-setup ultraplan ultrareview upgrade usage-credits vim voice web-setup",
         "workflows",

@@ -14,6 +14,7 @@ use loci_engine::{
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
+use crate::dialog::KeyEntry;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
     ConfigPanel, ContextPanel, CopyPanel, DebugPanel, DiffPanel, EffortPanel, ExportPanel, FewerPromptsPanel,
@@ -138,6 +139,11 @@ impl App {
                 ConfigPanel::begin()
             }
             "theme" => self.theme_command(call.argument.as_deref()),
+            "login" => {
+                self.dialogs.follow_up(KeyEntry::of_session());
+                Vec::new()
+            }
+            "logout" => vec![Action::AskPanel(PanelRequest::ForgetKey)],
             "keybindings" => vec![Action::EditKeyBindings],
             "branch" => self.branch(call.argument.clone()),
             "resume" => match &call.argument {

@@ -94,7 +94,7 @@ impl App {
 
     /// Asks for an API key.
     pub(super) fn ask_for_key(&mut self) {
-        self.dialogs.follow_up(KeyEntry::new(vec![Action::Answer(StartAnswer::Credentials)]));
+        self.dialogs.follow_up(KeyEntry::at_start(vec![Action::Answer(StartAnswer::Credentials)]));
     }
 
     pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Action> {

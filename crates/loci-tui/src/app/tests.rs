@@ -390,6 +390,22 @@ fn key_that_is_typed_for_the_first_run_is_never_shown() {
 }
 
 #[test]
+fn key_is_changed_and_forgotten_in_a_session() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text("/login").key(KeyCode::Enter);
+    it.text("sk-secret");
+    assert!(!it.seen().contains("secret") && it.seen().contains("•••"), "{}", it.seen());
+    it.key(KeyCode::Enter);
+    assert_eq!(it.actions, [Action::AskPanel(PanelRequest::StoreKey("sk-secret".into()))]);
+    it.actions.clear();
+    it.text("/login").key(KeyCode::Enter).text("sk").key(KeyCode::Esc);
+    assert_eq!(it.actions, [], "whoever goes back keeps what there is");
+    it.text("/logout").key(KeyCode::Enter);
+    assert_eq!(it.actions.first(), Some(&Action::AskPanel(PanelRequest::ForgetKey)));
+}
+
+#[test]
 fn every_command_of_the_terminal_does_something() {
     let registry = CommandRegistry::builtin();
     for command in registry.iter_in_terminal() {

@@ -1,17 +1,19 @@
 //! Typing an API key: what is typed is never seen.
 
 use super::{Dialog, DialogStep, DialogView, TextField, is_cancel, width_of};
-use crate::app::Action;
+use crate::app::{Action, SecretText};
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::{bold, cells, faint, line, paragraph};
+use crate::panel::PanelRequest;
 use crate::render::RenderContext;
 use crate::text::{Row, Style};
 
 /// A field for a key.
-#[derive(Default)]
 pub(crate) struct KeyEntry {
     field: TextField,
+    /// Has the key be kept.
+    keep: fn(SecretText) -> Action,
     /// What to do when it is left without one.
     cancel: Vec<Action>,
 }
@@ -23,9 +25,15 @@ impl std::fmt::Debug for KeyEntry {
 }
 
 impl KeyEntry {
-    /// Asks for a key; `cancel` is what follows when none is given.
-    pub(crate) fn new(cancel: Vec<Action>) -> Self {
-        Self { field: TextField::default(), cancel }
+    /// Asks for a key that a session needs to begin; `cancel` is what follows when none is given.
+    pub(crate) fn at_start(cancel: Vec<Action>) -> Self {
+        Self { field: TextField::default(), keep: Action::StoreKey, cancel }
+    }
+
+    /// Asks for another key, for the session that runs and those to come.
+    pub(crate) fn of_session() -> Self {
+        let keep = |key| Action::AskPanel(PanelRequest::StoreKey(key));
+        Self { field: TextField::default(), keep, cancel: Vec::new() }
     }
 }
 
@@ -40,7 +48,7 @@ impl Dialog for KeyEntry {
             InputEvent::Key(_) if action == Some(KeyAction::ConfirmYes) => {
                 let text = self.field.text().trim();
                 if !text.is_empty() {
-                    return DialogStep::Answered(vec![Action::StoreKey(text.into())]);
+                    return DialogStep::Answered(vec![(self.keep)(text.into())]);
                 }
             }
             InputEvent::Key(key) if is_cancel(action, *key) => {

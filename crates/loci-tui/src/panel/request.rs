@@ -16,6 +16,7 @@ use loci_app::commands::plugin::{self, PluginOptions, PluginReport};
 use loci_app::commands::sandbox::{self, SandboxChange, SandboxReport};
 use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
+use loci_app::login::{forget_key, keep_key};
 use loci_app::session_command::{
     self, CommandContext, ContextPoint, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
 };
@@ -153,6 +154,10 @@ pub enum PanelRequest {
         /// Whether it is.
         is_shown: bool,
     },
+    /// Keep an API key.
+    StoreKey(SecretText),
+    /// Forget the API key that is kept.
+    ForgetKey,
     /// Say what there is of skills.
     Skills {
         /// How the session stands.
@@ -451,6 +456,12 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let kept = config::keep_task_view(&ctx.settings(), is_shown);
             Ok(settings_data(ctx, kept.err().map(|error| error.to_string())))
         }
+        PanelRequest::StoreKey(_) | PanelRequest::ForgetKey if ctx.settings().is_demo() => {
+            Err(UserError::new("The demo keeps nothing").hint("Leave it and run `loci`, or `loci login`."))
+        }
+        PanelRequest::StoreKey(key) => keep_key(&ctx.env.vars, &ctx.home, key.reveal())
+            .map(|text| PanelData::Done(text.lines().map(str::to_owned).collect())),
+        PanelRequest::ForgetKey => forget_key(&ctx.home).map(|text| PanelData::Done(vec![text.to_owned()])),
         PanelRequest::Skills { snapshot } => Ok(PanelData::Skills(skills::rows(&snapshot))),
         PanelRequest::SetSkillVisibility { name, visibility } => {
             let changed = skills::set_visibility(&ctx.settings(), &name, visibility);
@@ -546,6 +557,8 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::Settings
         | PanelRequest::ChangeSetting { .. }
         | PanelRequest::KeepTaskView { .. }
+        | PanelRequest::StoreKey(_)
+        | PanelRequest::ForgetKey
         | PanelRequest::Skills { .. }
         | PanelRequest::SetSkillVisibility { .. }
         | PanelRequest::Hooks { .. }
