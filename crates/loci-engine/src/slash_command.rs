@@ -221,7 +221,12 @@ impl CommandRegistry {
         }
         let only_there = || {
             let command = self.find_of(CommandScope::Terminal, name)?;
-            Some(format!("/{} is a command of the terminal and is not available here", command.name))
+            let name = &command.name;
+            let instead = match name.as_str() {
+                "login" | "logout" => format!("; `loci {name}` in a shell does the same"),
+                _ => String::new(),
+            };
+            Some(format!("/{name} is a command of the terminal and is not available here{instead}"))
         };
         only_there().or_else(|| not_offered(name))
     }

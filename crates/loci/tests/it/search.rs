@@ -119,7 +119,8 @@ async fn a_search_can_be_narrowed() {
         (vec!["port", "--until", "2020-01-01"], 0),
         (vec!["port", "--project", "."], 3),
         (vec!["port", "--project", "/"], 0),
-        (vec!["--regex", r"\d{5}"], 2),
+        // Not just any five digits, which the name of the directory may have as well.
+        (vec!["--regex", r"\b48\d{3}\b"], 2),
         (vec!["po*", "--no-index"], 3),
         (vec!["port", "-n", "1"], 1),
     ] {
