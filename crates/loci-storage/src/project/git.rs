@@ -1,27 +1,31 @@
 //! The repository around a directory, read without running anything of its own.
 //!
-//! [`head_branch`] reads `.git/HEAD` and spawns nothing. [`git_snapshot`] reads branches, commits and the user's name
-//! from files (`refs`, `log` with `objects`, `config`) and asks `git` for the rest, with everything switched
-//! off that a repository's configuration could use to run a command: fsmonitor, hooks, signature checks,
+//! [`head_branch`] reads `.git/HEAD` and spawns nothing. [`git_snapshot`] reads branches, commits, the user's name and the
+//! state of a plain working tree from files (`refs`, `log` with `objects`, `config`, `status` with `index_file`) and asks `git`
+//! for the rest, with everything switched off that a repository's configuration could use to run a command: fsmonitor, hooks, signature checks,
 //! pagers, filters; with no locks taken; without the variables that point git somewhere else; and each
 //! question with a deadline.
 
 mod command;
 mod config;
+mod index_file;
 mod log;
 mod objects;
 mod refs;
+mod status;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::{Env, read_regular_to_string};
 
 use super::repository::{common_dir, git_dir_of};
-use command::Git;
-use config::{UserName, user_name};
+use command::{Git, PendingAnswer, find_git};
+use config::{GitConfig, UserName};
 use log::last_commits;
-use objects::ObjectId;
+use objects::{ObjectId, ObjectStore};
 use refs::Refs;
+use status::WorkingTree;
 
 /// How many commits a snapshot lists.
 const N_COMMITS: usize = 5;
@@ -73,47 +77,101 @@ pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
 
 /// Tells how the repository around `dir` stands; `None` outside one, or without git.
 ///
-/// Only the state of the working tree is git's to tell; the rest is read from files while git looks, and git is asked
-/// for it where a file is not plain.
+/// Git is asked where a file is not plain. Its look at the working tree takes longest, so it begins before the rest is read.
 pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     let branch = head_branch(dir)?;
     let git_dir = git_dir(dir)?;
-    let git = Git::new(dir, &git_dir, env)?;
-    let status = git.ask(&["status", "--short", "--ignore-submodules=dirty"]);
+    find_git(&env.vars)?;
     let common = common_dir(&git_dir);
+    let config = GitConfig::read(&common, env);
     let refs = Refs::open(&common);
-    let user = match user_name(&common, env) {
+    let head = refs.as_ref().and_then(|refs| head_commit(&git_dir, refs));
+    let store = ObjectStore::open(&common);
+    let status = match (&store, head) {
+        (Some(store), Some(Head::Commit(commit))) => {
+            plain_status(dir, &git_dir, &config, store.tree_of(commit), env)
+        }
+        _ => None,
+    };
+    let git = OnceCell::new();
+    let git = || git.get_or_init(|| Git::new(dir, &git_dir, env)).as_ref();
+    let status = match status {
+        Some(status) => StatusAnswer::Told(status),
+        None => StatusAnswer::Pending(git()?.ask(&["status", "--short", "--ignore-submodules=dirty"])?),
+    };
+    let user = match config.user_name() {
         UserName::Named(name) => Some(name),
         UserName::Unnamed => None,
-        UserName::Unclear => git.read(&["config", "--get", "user.name"]),
+        UserName::Unclear => git().and_then(|git| git.read(&["config", "--get", "user.name"])),
     };
     let main_branch = match &refs {
         Some(refs) => refs.main_branch(),
-        None => ask_main_branch(&git),
+        None => git().and_then(ask_main_branch),
     };
-    let log = refs.and_then(|refs| read_log(&git_dir, &common, &refs)).or_else(|| ask_log(&git));
+    let log = match (head, &store) {
+        // Yet to be born.
+        (Some(Head::Unborn), _) => Some(String::new()),
+        (Some(Head::Commit(commit)), Some(store)) => last_commits(store, &common, commit, N_COMMITS),
+        _ => None,
+    };
+    let log = log.or_else(|| git().and_then(ask_log));
     Some(GitSnapshot {
         branch,
         main_branch,
         // Without a status there is no repository that git would talk about.
-        status: status?.read()?.trim_end().to_owned(),
+        status: status.read()?.trim_end().to_owned(),
         log: log.unwrap_or_default().trim_end().to_owned(),
         user: user.map(|user| user.trim().to_owned()).filter(|user| !user.is_empty()),
     })
 }
 
-/// Lists the last commits from the repository's files; a branch without any has an empty list.
-fn read_log(git_dir: &Path, common: &Path, refs: &Refs<'_>) -> Option<String> {
+/// The state of the working tree, or the git that tells it.
+enum StatusAnswer {
+    Told(String),
+    Pending(PendingAnswer),
+}
+
+impl StatusAnswer {
+    fn read(self) -> Option<String> {
+        match self {
+            Self::Told(status) => Some(status),
+            Self::Pending(answer) => answer.read(),
+        }
+    }
+}
+
+/// Reads the state of the working tree from files. Git tells paths from where it is, so that is the top.
+fn plain_status(
+    dir: &Path,
+    git_dir: &Path,
+    config: &GitConfig,
+    head_tree: Option<ObjectId>,
+    env: &Env,
+) -> Option<String> {
+    let (config, head_tree) = (config.status()?, head_tree?);
+    (git_dir == dir.join(".git")).then_some(())?;
+    WorkingTree { top: dir, git_dir, head_tree, config }.status(env)
+}
+
+/// Where `HEAD` leads.
+#[derive(Clone, Copy)]
+enum Head {
+    Commit(ObjectId),
+    /// To a branch without a commit.
+    Unborn,
+}
+
+/// Reads where `HEAD` leads; nothing where git had better be asked.
+fn head_commit(git_dir: &Path, refs: &Refs<'_>) -> Option<Head> {
     let head = read_regular_to_string(git_dir.join("HEAD")).ok()?;
-    let id = match head.trim_end().strip_prefix("ref:").map(str::trim) {
-        Some(name) => match refs.target(name) {
-            Some(id) => id,
-            // Yet to be born, unless the name leads to another one.
-            None => return refs.is_absent(name).then(String::new),
-        },
-        None => ObjectId::parse(head.trim_end())?,
+    let Some(name) = head.trim_end().strip_prefix("ref:").map(str::trim) else {
+        return ObjectId::parse(head.trim_end()).map(Head::Commit);
     };
-    last_commits(common, id, N_COMMITS)
+    match refs.target(name) {
+        Some(id) => Some(Head::Commit(id)),
+        // A name that is there and no commit leads to another one.
+        None => refs.is_absent(name).then_some(Head::Unborn),
+    }
 }
 
 fn ask_log(git: &Git) -> Option<String> {

@@ -216,7 +216,27 @@ async fn the_demo_does_the_main_job_without_key_or_network() {
     assert_eq!(model.main_requests()[0].n_assistant_turns(), 6);
 }
 
-/// One `git` tells what the first request says of the repository; the rest is read from its files.
+/// What a plain working tree has changed is read from its files as well; a git in a usual place has its settings where they are
+/// looked for.
+#[cfg(unix)]
+#[tokio::test]
+async fn plain_repository_is_told_of_without_starting_git() {
+    let world = World::with_git([Step::text("ok")]).await;
+    world.home.write("a.txt", "one\n");
+    world.home.commit("first words");
+    world.home.write("a.txt", "two\n");
+    world.home.write("new.txt", "");
+    let path = world.path("trace.txt");
+    let traced =
+        print(["hi", "--debug=process", "--debug-file", &path]).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    assert_fine(&world.run(&traced));
+    let trace = world.home.read("trace.txt");
+    assert!(!trace.contains("git started"), "{trace}");
+    let system = world.last_request().system_text();
+    assert!(system.contains(" M a.txt\n?? new.txt") && system.contains("first words"), "{system}");
+}
+
+/// One `git` tells what the first request says of a repository that is not plain, or whose git is in an unusual place.
 #[cfg(unix)]
 #[tokio::test]
 async fn one_git_is_started_before_the_first_request() {

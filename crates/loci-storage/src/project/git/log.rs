@@ -29,8 +29,12 @@ struct Commit {
 }
 
 /// Lists the last `n_commits` from `head` back; nothing, when git had better be asked.
-pub(super) fn last_commits(common: &Path, head: ObjectId, n_commits: usize) -> Option<String> {
-    let store = ObjectStore::open(common)?;
+pub(super) fn last_commits(
+    store: &ObjectStore,
+    common: &Path,
+    head: ObjectId,
+    n_commits: usize,
+) -> Option<String> {
     let cut = shallow(common)?;
     let read = |id: ObjectId| {
         let mut commit = Commit::parse(id, &store.commit(id)?)?;

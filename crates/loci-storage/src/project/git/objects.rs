@@ -32,6 +32,11 @@ impl ObjectId {
         loci_core::hex::from_hex(text)?.try_into().ok().map(Self)
     }
 
+    /// Takes the bytes of a name.
+    pub(super) fn new(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+
     fn hex(self) -> String {
         loci_core::hex::to_hex(&self.0)
     }
@@ -51,6 +56,13 @@ impl ObjectStore {
             [dir.join("info/alternates"), common.join("info/grafts"), common.join("refs/replace")];
         let is_plain = elsewhere.iter().all(|path| fs::symlink_metadata(path).is_err());
         is_plain.then(|| Self { dir, packs: OnceCell::new() })
+    }
+
+    /// Returns the tree of a commit.
+    pub(super) fn tree_of(&self, commit: ObjectId) -> Option<ObjectId> {
+        let commit = self.commit(commit)?;
+        let digits = commit.strip_prefix(b"tree ")?.get(..40)?;
+        ObjectId::parse(std::str::from_utf8(digits).ok()?)
     }
 
     /// Reads a commit.
