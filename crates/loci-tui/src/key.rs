@@ -138,6 +138,13 @@ pub enum Reply {
         /// Column.
         column: u16,
     },
+    /// How large the text area is (`CSI 18 t`): rows and columns. tmux before 3.4 says them the other way round.
+    TextArea {
+        /// Rows, by most.
+        first: u16,
+        /// Columns, by most.
+        second: u16,
+    },
     /// Whether a private mode is known, and its state as DECRQM says it.
     Mode {
         /// Which.

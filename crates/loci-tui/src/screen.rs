@@ -7,9 +7,11 @@
 //! `docs/design/terminal.md` has the invariants, and says why `ratatui` does not do this.
 
 mod fullscreen;
+mod in_flight;
 mod pen;
 mod plain;
 mod row_diff;
+mod sketch;
 mod surface;
 mod writer;
 
@@ -17,7 +19,7 @@ pub use fullscreen::FullScreen;
 pub use plain::PlainWriter;
 pub(crate) use row_diff::split as split_row;
 pub use surface::Surface;
-pub use writer::{CURSOR_POSITION_QUERY, Writer, WriterOptions, live_limit};
+pub use writer::{Writer, WriterOptions, live_limit};
 pub(crate) use writer::{cut_to_caret, split_live};
 
 use crate::text::Row;

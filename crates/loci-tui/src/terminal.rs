@@ -139,8 +139,8 @@ impl Terminal {
         }
         self.restorer.write(modes::RESET_AT_START)?;
         if self.may_ask {
-            // Synchronized output, bracketed paste, kitty keyboard, background colour; and last what all answer.
-            self.restorer.write(b"\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b]11;?\x1b\\\x1b[c")?;
+            // Synchronized output, bracketed paste, kitty keyboard, size, background colour; and last what all answer.
+            self.restorer.write(b"\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b[18t\x1b]11;?\x1b\\\x1b[c")?;
             self.is_answered = false;
         }
         Ok(())

@@ -4,9 +4,9 @@
 //! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
 
 mod actions;
-mod cursor_queries;
 mod own_files;
 mod reader_pace;
+mod size_check;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,25 +23,21 @@ use loci_stdx::Env;
 use super::fullscreen::FullView;
 use super::window::WindowState;
 use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, News, PlainMode};
-use cursor_queries::CursorQueries;
 use own_files::OwnFiles;
 use reader_pace::ReaderPace;
+use size_check::{SizeAnswer, SizeCheck};
 
 use crate::input::{FileCompleter, FileSource, HistoryFile, PastPrompt};
 use crate::key::{InputEvent, Reply};
 use crate::mailbox::{Letter, Mailbox};
 use crate::notification::TerminalFacts;
-use crate::screen::{
-    CURSOR_POSITION_QUERY, Frame, FullScreen, PlainWriter, Size, Surface, Writer, WriterOptions,
-};
+use crate::screen::{Frame, FullScreen, PlainWriter, Size, Surface, Writer, WriterOptions};
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
 use crate::theme::Background;
 
 /// The least time between two frames that nobody typed for.
 const FRAME_TIME: Duration = Duration::from_millis(16);
-/// How long the frame after a resize waits for the terminal to say where the cursor went.
-const RESIZE_PATIENCE: Duration = Duration::from_millis(50);
 /// How many letters are taken before a frame is drawn.
 const MOST_LETTERS: usize = 256;
 /// How long the session may take to end once the person has left.
@@ -112,7 +108,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         size,
         drawn_at: None,
         resized_at: None,
-        cursor_queries: CursorQueries::default(),
+        size_check: SizeCheck::default(),
         exit: None,
         plays_demo: false,
         elsewhere: None,
@@ -175,7 +171,7 @@ struct EventLoop {
     drawn_at: Option<Instant>,
     /// When the size last changed; the frame after it waits for the terminal to say where the cursor went.
     resized_at: Option<Instant>,
-    cursor_queries: CursorQueries,
+    size_check: SizeCheck,
     exit: Option<ExitReason>,
     plays_demo: bool,
     elsewhere: Option<Elsewhere>,
@@ -203,8 +199,12 @@ impl EventLoop {
             let (has_input, has_news) = self.take_letters(is_dirty);
             is_dirty |= has_news;
             is_dirty |= self.resized_at.is_some();
-            if self.resized_at.is_some_and(|resized| resized.elapsed() < RESIZE_PATIENCE) {
-                continue;
+            if let Some(resized) = self.resized_at {
+                if resized.elapsed() < self.size_check.patience() {
+                    continue;
+                }
+                let tracks = self.size_check.give_up();
+                self.track_frames(tracks);
             }
             let is_due = self.drawn_at.is_none_or(|drawn| drawn.elapsed() >= FRAME_TIME);
             if self.exit.is_none() && (has_input || is_dirty && is_due) {
@@ -230,7 +230,7 @@ impl EventLoop {
         for _ in 0..MOST_LETTERS {
             let event = match self.mailbox.take(patience) {
                 Letter::Input(event) => {
-                    has_input = true;
+                    has_input |= !matches!(event, InputEvent::Reply(Reply::TextArea { .. }));
                     self.apply_to_terminal(&event);
                     Event::Input(event)
                 }
@@ -266,7 +266,8 @@ impl EventLoop {
     fn patience(&self, is_dirty: bool) -> Option<Duration> {
         let frame =
             self.drawn_at.filter(|_| is_dirty).map(|drawn| FRAME_TIME.saturating_sub(drawn.elapsed()));
-        let resize = self.resized_at.map(|resized| RESIZE_PATIENCE.saturating_sub(resized.elapsed()));
+        let resize =
+            self.resized_at.map(|resized| self.size_check.patience().saturating_sub(resized.elapsed()));
         let frame = resize.or(frame);
         let deadline = self.app.deadline().map(|deadline| deadline.saturating_sub(self.now()));
         [frame, deadline, self.pace.patience(Instant::now())].into_iter().flatten().min()
@@ -282,16 +283,21 @@ impl EventLoop {
             }
             // It was seen before the word of it came.
             InputEvent::Resize { width, height }
-                if (Size { width: *width, height: *height }) == self.size && self.resized_at.is_none() =>
+                if (Size { width: *width, height: *height }) == self.size
+                    && self.resized_at.is_none()
+                    && !self.size_check.answers() =>
             {
                 Ok(())
             }
             InputEvent::Resize { width, height } => {
                 self.size = Size { width: *width, height: *height };
-                self.resized_at = Some(Instant::now());
+                self.writer.expect_moved_rows();
                 match self.terminal.is_dumb() || self.writer.is_plain() {
-                    true => Ok(()),
-                    false => self.ask_for_the_cursor(),
+                    true => {
+                        self.resized_at = Some(Instant::now());
+                        Ok(())
+                    }
+                    false => self.ask_for_window(),
                 }
             }
             InputEvent::Key(_) | InputEvent::Paste(_) => {
@@ -328,8 +334,9 @@ impl EventLoop {
             Reply::ColorScheme { is_dark } => {
                 self.app.set_background(if *is_dark { Background::Dark } else { Background::Light });
             }
+            Reply::TextArea { first, second } => self.take_size_answer(*first, *second),
             Reply::CursorPosition { row, column }
-                if self.cursor_queries.answer() && self.resized_at.is_some() =>
+                if self.size_check.take_cursor() && self.resized_at.is_some() =>
             {
                 self.writer.report_cursor(*row, *column);
                 self.resized_at = None;
@@ -338,9 +345,30 @@ impl EventLoop {
         }
     }
 
-    fn ask_for_the_cursor(&mut self) -> io::Result<()> {
-        self.cursor_queries.ask();
-        self.output.write_all(CURSOR_POSITION_QUERY)
+    /// Takes the size that the terminal says it has.
+    fn take_size_answer(&mut self, first: u16, second: u16) {
+        match self.size_check.take_size(first, second, size_of(&self.terminal)) {
+            SizeAnswer::Offered => self.track_frames(self.size_check.answers()),
+            SizeAnswer::Window => {}
+            SizeAnswer::Frame(size) => {
+                // The word of the change is under way.
+                if !self.writer.answer_frame(size) && self.full_screen.is_none() {
+                    self.resized_at.get_or_insert_with(Instant::now);
+                }
+            }
+        }
+    }
+
+    fn track_frames(&mut self, is_on: bool) {
+        if is_on != self.writer.tracks_frames() {
+            self.writer.track_frames(is_on);
+        }
+    }
+
+    /// Waits with the next frame until the terminal has said what has become of the window.
+    fn ask_for_window(&mut self) -> io::Result<()> {
+        self.resized_at = Some(Instant::now());
+        self.output.write_all(self.size_check.ask_for_window())
     }
 
     fn start_below(&mut self) -> io::Result<()> {
@@ -365,8 +393,11 @@ impl EventLoop {
             frame.live.clear();
             frame.caret = None;
         }
-        let bytes = self.writer.draw(&frame, self.size);
+        let mut bytes = self.writer.draw(&frame, self.size);
         if !bytes.is_empty() {
+            if !self.writer.is_plain() {
+                bytes.extend_from_slice(self.size_check.ask_behind_frame());
+            }
             if let Some(prepark) = self.pace.prepark_before(&bytes) {
                 self.output.write_all(b"\r")?;
                 std::thread::sleep(prepark);
@@ -453,8 +484,7 @@ impl EventLoop {
                 self.output.write_all(b"\n")?;
             }
             // The window changed while another screen was shown: as after any other change, the terminal is asked first.
-            self.ask_for_the_cursor()?;
-            self.resized_at = Some(Instant::now());
+            self.ask_for_window()?;
             return Ok(OwnScreen::Unknown);
         }
         Ok(OwnScreen::AsItWas)
@@ -482,6 +512,7 @@ impl EventLoop {
 
     fn repaint(&mut self) -> io::Result<()> {
         self.size = size_of(&self.terminal);
+        self.size_check.clear();
         self.drawn_at = None;
         // Whoever had the terminal meanwhile had its title, too.
         self.window = WindowState::default();

@@ -62,11 +62,12 @@ impl Pen {
         bytes
     }
 
-    /// Moves to a row that is on the screen.
+    /// Moves to a row that is on the screen. Down by line feeds: in a window that has just become lower, rows that are no longer
+    /// there are scrolled in, where a move would stop at the last row and have others overwritten.
     pub(super) fn move_to_row(&mut self, row: usize) {
         match row.cmp(&self.row) {
             std::cmp::Ordering::Less => self.number(self.row - row, b'A'),
-            std::cmp::Ordering::Greater => self.number(row - self.row, b'B'),
+            std::cmp::Ordering::Greater => self.line_feeds(row - self.row),
             std::cmp::Ordering::Equal => return,
         }
         self.row = row;
@@ -97,8 +98,7 @@ impl Pen {
 
     /// Feeds rows without writing into them.
     pub(super) fn feed_rows(&mut self, n_rows: usize) {
-        self.end_looks();
-        self.out.extend(std::iter::repeat_n(b'\n', n_rows));
+        self.line_feeds(n_rows);
         self.row += n_rows;
         self.column = None;
         self.has_moved_rows = true;
@@ -152,6 +152,12 @@ impl Pen {
         } else {
             self.out.extend_from_slice(text.as_bytes());
         }
+    }
+
+    fn line_feeds(&mut self, n_rows: usize) {
+        // What scrolls in has the background of the look.
+        self.end_looks();
+        self.out.extend(std::iter::repeat_n(b'\n', n_rows));
     }
 
     fn end_looks(&mut self) {
@@ -279,6 +285,6 @@ mod tests {
             pen.move_to_row(2);
             pen.move_to_column(0);
         });
-        assert_eq!(bytes, "\x1b[2A\x1b[10G\x1b[B\r");
+        assert_eq!(bytes, "\x1b[2A\x1b[10G\n\r");
     }
 }

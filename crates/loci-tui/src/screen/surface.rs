@@ -59,6 +59,33 @@ impl Surface {
         }
     }
 
+    /// Has frames remembered until the terminal has answered for them.
+    pub fn track_frames(&mut self, is_on: bool) {
+        if let Self::Inline(writer) = self {
+            writer.track_frames(is_on);
+        }
+    }
+
+    /// Tells whether frames are remembered until the terminal has answered for them.
+    pub fn tracks_frames(&self) -> bool {
+        matches!(self, Self::Inline(writer) if writer.tracks_frames())
+    }
+
+    /// Takes the size for which the oldest frame was carried out; tells whether that is the one it was made for.
+    pub fn answer_frame(&mut self, size: Size) -> bool {
+        match self {
+            Self::Inline(writer) => writer.answer_frame(size),
+            Self::Plain(_) => true,
+        }
+    }
+
+    /// Has the live region looked for as after a change of the size.
+    pub fn expect_moved_rows(&mut self) {
+        if let Self::Inline(writer) = self {
+            writer.expect_moved_rows();
+        }
+    }
+
     /// Takes where the cursor went when the size changed.
     pub fn report_cursor(&mut self, row: u16, column: u16) {
         if let Self::Inline(writer) = self {

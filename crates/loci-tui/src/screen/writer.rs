@@ -12,12 +12,10 @@ use std::borrow::Cow;
 
 use loci_stdx::Vars;
 
+use super::in_flight::{InFlight, Recovery, SentFrame};
 use super::pen::Pen;
 use super::{Frame, Size, row_diff};
 use crate::text::{Row, clusters};
-
-/// Asks the terminal where its cursor is. The answer to one that was written after a resize is for [`Writer::report_cursor`].
-pub const CURSOR_POSITION_QUERY: &[u8] = b"\x1b[6n";
 
 /// What a terminal can do, as far as drawing is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,13 +88,49 @@ pub struct Writer {
     is_cursor_visible: bool,
     /// Where the terminal said its cursor is, since its size changed.
     report: Option<(u16, u16)>,
+    /// The frames that were not answered for, where the terminal is asked.
+    in_flight: Option<InFlight>,
+    /// Rows may have moved, whatever the size is.
+    is_moved: bool,
 }
 
 impl Writer {
     /// Makes a writer for a terminal whose cursor is at the start of an empty row.
     pub fn new(size: Size, options: WriterOptions) -> Self {
         let shown = vec![Row::default()];
-        Self { options, size, shown, cursor: (0, 0), is_cursor_visible: true, report: None }
+        Self {
+            options,
+            size,
+            shown,
+            cursor: (0, 0),
+            is_cursor_visible: true,
+            report: None,
+            in_flight: None,
+            is_moved: false,
+        }
+    }
+
+    /// Has frames remembered until [`answer_frame`](Self::answer_frame) tells for which size the terminal carried them out.
+    pub fn track_frames(&mut self, is_on: bool) {
+        self.in_flight = is_on.then(InFlight::default);
+    }
+
+    /// Tells whether frames are remembered.
+    pub fn tracks_frames(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// Takes the size that the terminal had behind the oldest frame that was not answered for; tells whether that is the size
+    /// the frame was made for.
+    pub fn answer_frame(&mut self, size: Size) -> bool {
+        let is_right = self.in_flight.as_mut().is_none_or(|frames| frames.answer(size));
+        self.is_moved |= !is_right;
+        is_right
+    }
+
+    /// Has the live region looked for as after a change of the size.
+    pub fn expect_moved_rows(&mut self) {
+        self.is_moved = true;
     }
 
     /// Changes what is known of the terminal, as its answers come.
@@ -117,12 +151,14 @@ impl Writer {
     /// Returns the bytes that bring the terminal from what it shows to a frame; none where nothing differs.
     pub fn draw(&mut self, frame: &Frame, size: Size) -> Vec<u8> {
         let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
-        if size != self.size {
-            self.take_size(size, &mut pen);
-        }
+        let (laid_for, cursor) = (self.size, self.cursor);
+        let is_anew = size != self.size || self.is_moved;
+        let before = self.in_flight.is_some().then(|| self.shown.clone());
+        let owed = if is_anew { self.take_size(size, &mut pen) } else { Vec::new() };
         self.report = None;
         let width = self.width();
-        let final_rows: Vec<Cow<'_, Row>> = frame.committed.iter().map(Row::without_end_blanks).collect();
+        let committed = owed.iter().chain(&frame.committed);
+        let final_rows: Vec<Cow<'_, Row>> = committed.map(Row::without_end_blanks).collect();
         let committed: Vec<Vec<Row>> = final_rows.iter().map(|row| row_diff::split(row, width)).collect();
         let n_committed: usize = committed.iter().map(Vec::len).sum();
         let (live, caret) = self.live_rows(frame, n_committed);
@@ -138,9 +174,15 @@ impl Writer {
         let (row, column) = caret.unwrap_or((live.len() - 1, 0));
         pen.move_to_row(n_committed + row);
         pen.move_to_column(column);
+        let committed = before.as_ref().map(|_| final_rows.into_iter().map(Cow::into_owned).collect());
         self.shown = live;
         self.cursor = (row, column);
-        self.finish_frame(pen, frame.is_caret_visible && caret.is_some())
+        let bytes = self.finish_frame(pen, frame.is_caret_visible && caret.is_some());
+        if let (Some(frames), Some(shown), Some(committed)) = (&mut self.in_flight, before, committed) {
+            let bytes = bytes.clone();
+            frames.push(SentFrame { size, shown, laid_for, cursor, committed, bytes, is_anew, ran_at: None });
+        }
+        bytes
     }
 
     /// Returns the bytes that take the live region away, with the cursor visible where it began: on the way out, before
@@ -152,8 +194,7 @@ impl Writer {
             pen.move_to_column(0);
             pen.erase_below();
         }
-        self.shown = vec![Row::default()];
-        self.cursor = (0, 0);
+        self.start_anew();
         self.finish_frame(pen, true)
     }
 
@@ -161,8 +202,7 @@ impl Writer {
     /// that is empty, else in the next.
     pub fn start_below(&mut self, size: Size) -> Vec<u8> {
         self.size = size;
-        self.shown = vec![Row::default()];
-        self.cursor = (0, 0);
+        self.start_anew();
         self.is_cursor_visible = true;
         // Blanks up to the last column wrap into the next row, unless the cursor was in the first column.
         let mut bytes = vec![b' '; self.width() - 1];
@@ -177,6 +217,16 @@ impl Writer {
         bytes.extend(std::iter::repeat_n(b'\n', usize::from(self.size.height)));
         bytes.extend_from_slice(b"\x1b[H");
         bytes
+    }
+
+    /// Nothing of what stands above is ours any more.
+    fn start_anew(&mut self) {
+        self.shown = vec![Row::default()];
+        self.cursor = (0, 0);
+        self.is_moved = false;
+        if let Some(frames) = &mut self.in_flight {
+            frames.clear();
+        }
     }
 
     fn width(&self) -> usize {
@@ -270,25 +320,17 @@ impl Writer {
         row_diff::write_difference(pen, old, new, self.width(), self.options.writes_whole_rows);
     }
 
-    /// Takes the live region as a terminal of the old size left it away, for a terminal of the new size.
-    fn take_size(&mut self, size: Size, pen: &mut Pen) {
-        let width = usize::from(size.width).max(1);
-        let (row, column) = self.cursor;
-        let reflows = match self.report {
-            // The cursor tells: wrapped with its row, or pushed to the last column.
-            Some((_, reported)) if column >= width && column % width != width - 1 => {
-                usize::from(reported) == column % width
-            }
-            _ => self.options.reflows,
-        };
-        let above: usize = if reflows {
-            let rows = self.shown.iter().take(row);
-            rows.map(|row| row_diff::split(row, width).len()).sum::<usize>() + column / width
-        } else {
-            row
-        };
+    /// Takes the live region as a terminal of the old size left it away, for a terminal of the new size; returns final rows that are
+    /// to be written once more.
+    fn take_size(&mut self, size: Size, pen: &mut Pen) -> Vec<Row> {
+        let reflows = self.reflows_now(size);
+        let recovery = self.in_flight.as_mut().and_then(|frames| frames.recover(size, reflows));
+        let Recovery { owed, rows_above } = recovery.unwrap_or_else(|| Recovery {
+            owed: Vec::new(),
+            rows_above: self.rows_above_cursor(size, reflows),
+        });
         let reachable = self.report.map_or(size.height.saturating_sub(1), |(row, _)| row);
-        pen.row = above.min(usize::from(reachable));
+        pen.row = rows_above.min(usize::from(reachable));
         pen.column = None;
         pen.move_to_row(0);
         pen.move_to_column(0);
@@ -296,6 +338,36 @@ impl Writer {
         self.size = size;
         self.shown = vec![Row::default()];
         self.cursor = (0, 0);
+        self.is_moved = false;
+        owed
+    }
+
+    /// Tells whether the terminal has wrapped its rows anew for a size.
+    fn reflows_now(&self, size: Size) -> bool {
+        let width = usize::from(size.width).max(1);
+        let column = self.cursor.1;
+        match self.report {
+            // The cursor tells: wrapped with its row, or pushed to the last column.
+            Some((_, reported)) if column >= width && column % width != width - 1 => {
+                usize::from(reported) == column % width
+            }
+            _ => self.options.reflows,
+        }
+    }
+
+    /// Returns how many rows of the live region stand above the cursor in a terminal that got another size.
+    fn rows_above_cursor(&self, size: Size, reflows: bool) -> usize {
+        let width = usize::from(size.width).max(1);
+        let (row, column) = self.cursor;
+        if !reflows {
+            return row;
+        }
+        let n_cells = self.shown.get(row).map_or(0, Row::width);
+        let is_wrapped = column < n_cells || self.report.is_some_and(|(_, column)| column == 0);
+        // Behind the text of its row the cursor stays in the last of the rows that it is wrapped to, in some terminals.
+        let column = if is_wrapped { column } else { column.min(n_cells.max(1) - 1) };
+        let rows = self.shown.iter().take(row);
+        rows.map(|row| row_diff::split(row, width).len()).sum::<usize>() + column / width
     }
 
     fn finish_frame(&mut self, pen: Pen, is_cursor_visible: bool) -> Vec<u8> {

@@ -179,6 +179,101 @@ proptest! {
     }
 }
 
+/// What happens to an answer that is streamed, and the size that the window gets while the frame is on its way to the terminal.
+#[derive(Debug, Clone)]
+struct LateStep {
+    /// Words that are added.
+    n_words: usize,
+    /// Rows that become final, from the first that is not.
+    n_committed: usize,
+    resized: Option<Size>,
+}
+
+fn late_step() -> impl Strategy<Value = LateStep> {
+    let resized = prop::option::weighted(0.4, size(30..90, 20..40));
+    (1usize..12, 0usize..4, resized).prop_map(|(n_words, n_committed, resized)| LateStep {
+        n_words,
+        n_committed,
+        resized,
+    })
+}
+
+/// An answer of numbered words, shown while it grows: most of it becomes final where it stands.
+struct NumberedAnswer {
+    n_words: usize,
+    /// The first word that is not final.
+    first: usize,
+}
+
+impl NumberedAnswer {
+    fn frame(&mut self, step: &LateStep, size: Size) -> Frame {
+        self.n_words += step.n_words;
+        let words: Vec<String> = (self.first..self.n_words).map(|n| format!("w{n:04}")).collect();
+        let mut rows = words.chunks(usize::from(size.width) / 6).map(|words| Row::plain(words.join(" ")));
+        let n_left = rows.len().saturating_sub(7);
+        let committed: Vec<Row> = rows.by_ref().take(step.n_committed.max(n_left)).collect();
+        self.first += committed.iter().map(|row| row.text().split(' ').count()).sum::<usize>();
+        let live: Vec<Row> = rows.chain([Row::plain("> ")]).collect();
+        let caret = Some((live.len() - 1, 2));
+        Frame { committed, live, caret, is_caret_visible: true, ..Frame::default() }
+    }
+}
+
+/// Plays frames of which some are carried out for another size than they were made for; returns how often each word is there.
+fn play_late(steps: &[LateStep]) -> (String, Vec<usize>) {
+    let mut real = Size { width: 60, height: 30 };
+    let mut terminal = <avt::Terminal as VirtualTerminal>::of(real);
+    let mut writer = Writer::new(real, WriterOptions::default());
+    writer.track_frames(true);
+    let mut answer = NumberedAnswer { n_words: 0, first: 0 };
+    // Something above, as in any terminal: this one keeps blank rows at the bottom.
+    let filled = LateStep { n_words: 400, n_committed: 39, resized: None };
+    for step in std::iter::once(&filled).chain(steps) {
+        let known = real;
+        let bytes = writer.draw(&answer.frame(step, known), known);
+        if let Some(size) = step.resized {
+            real = size;
+            VirtualTerminal::resize(&mut terminal, real);
+        }
+        terminal.write(&bytes);
+        if !bytes.is_empty() {
+            assert_eq!(writer.answer_frame(real), real == known);
+        }
+        if real != known {
+            let (row, column) = VirtualTerminal::cursor(&terminal);
+            writer.report_cursor(row, column);
+        }
+    }
+    let last = LateStep { n_words: 1, n_committed: usize::MAX, resized: None };
+    terminal.write(&writer.draw(&answer.frame(&last, real), real));
+    terminal.write(&writer.leave());
+    let lines = terminal.lines().join("\n");
+    let counts = (0..answer.n_words).map(|n| lines.matches(&format!("w{n:04}")).count()).collect();
+    (lines, counts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn frame_that_meets_a_resize_loses_no_final_row(steps in prop::collection::vec(late_step(), 1..30)) {
+        let (lines, counts) = play_late(&steps);
+        let lost: Vec<usize> = (0..counts.len()).filter(|word| counts[*word] == 0).collect();
+        prop_assert!(lost.is_empty(), "{lost:?} in\n{lines}");
+    }
+}
+
+#[test]
+fn frame_that_meets_another_window_doubles_nothing() {
+    for size in [(60, 22), (60, 38), (80, 30), (40, 30), (33, 22), (88, 38)] {
+        let size = Size { width: size.0, height: size.1 };
+        let step = |n_words, n_committed, resized| LateStep { n_words, n_committed, resized };
+        let steps = [step(12, 1, None), step(25, 2, Some(size)), step(9, 0, None), step(30, 3, None)];
+        let (lines, counts) = play_late(&steps);
+        assert!(counts.iter().all(|count| *count == 1), "{size:?}: {counts:?} in\n{lines}");
+    }
+}
+
 #[test]
 fn live_limit_is_half_the_screen_and_leaves_room_on_small_ones() {
     for (height, expected) in [(40, 20), (24, 12), (10, 5), (6, 5), (5, 5), (3, 3), (1, 1)] {
@@ -226,7 +321,7 @@ fn spinner_tick_writes_a_few_bytes_and_a_key_its_letter() {
     let mut drawn = Drawn::new(80, 24);
     drawn.draw(&["history"], &["⠋ Working… 10s", "────────────", "> hello"], false);
     let tick = drawn.draw(&[], &["⠙ Working… 11s", "────────────", "> hello"], false);
-    assert_eq!(tick, "\x1b[?25l\x1b[2A\r⠙\x1b[13G1\x1b[2B\x1b[8G\x1b[?25h");
+    assert_eq!(tick, "\x1b[?25l\x1b[2A\r⠙\x1b[13G1\n\n\x1b[8G\x1b[?25h");
     assert_eq!(drawn.draw(&[], &["⠙ Working… 11s", "────────────", "> hello!"], false), "!");
     assert_eq!(drawn.screen(), ["history", "⠙ Working… 11s", "────────────", "> hello!"]);
     assert_eq!(drawn.terminal.cursor(), (3, 8));

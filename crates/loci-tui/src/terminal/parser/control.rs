@@ -114,6 +114,7 @@ fn plain_csi(parameters: &Parameters<'_>, last: u8, alt: bool) -> Option<InputEv
         b'O' if parameters.numbers.is_empty() => return Some(InputEvent::Focus(false)),
         // xterm says F3 with a modifier in the same way; nobody binds that, and an answer must never be a key.
         b'R' if parameters.numbers.len() == 2 => return cursor_position(parameters).map(InputEvent::Reply),
+        b't' => return text_area(parameters).map(InputEvent::Reply),
         _ => {}
     }
     if !parameters.intermediates.is_empty() || parameters.is_release() {
@@ -206,6 +207,14 @@ fn cursor_position(parameters: &Parameters<'_>) -> Option<Reply> {
         u16::try_from(number).ok()
     };
     Some(Reply::CursorPosition { row: from_zero(0)?, column: from_zero(1)? })
+}
+
+fn text_area(parameters: &Parameters<'_>) -> Option<Reply> {
+    let number = |at| parameters.number(at).and_then(|number| u16::try_from(number).ok());
+    match (number(0)?, parameters.numbers.len()) {
+        (8, 3) => Some(Reply::TextArea { first: number(1)?, second: number(2)? }),
+        _ => None,
+    }
 }
 
 /// Says what a sequence with a private marker answers.

@@ -40,6 +40,7 @@ fn show_event(event: &InputEvent) -> String {
         }
         InputEvent::Reply(reply) => match reply {
             Reply::CursorPosition { row, column } => format!("cursor:{row},{column}"),
+            Reply::TextArea { first, second } => format!("area:{first},{second}"),
             Reply::Mode { mode, state } => format!("mode:{mode}={state}"),
             Reply::KeyboardFlags(flags) => format!("flags:{flags}"),
             Reply::Color { osc, rgb: (red, green, blue) } => {
@@ -270,6 +271,8 @@ fn answers_are_told_and_never_text() {
         \e[12;40R => cursor:11,39
         \e[1;2R => cursor:0,1
         \e[?5;7R => cursor:4,6
+        \e[8;24;80t => area:24,80
+        \e[8;24t =>
         \e[?2026;2$y => mode:2026=2
         \e[?2026;0$y => mode:2026=0
         \e[?0u\e[?5u => flags:0 flags:5
@@ -284,7 +287,7 @@ fn answers_are_told_and_never_text() {
         \e]52;c;SGVsbG8=\x07x => x
         \e]11;nonsense\e\\x => x
         \eP1$r0m\e\\x => x
-        \e[8;24;80tx => x
+        \e[4;24;80tx => x
         \e[0nx => x
         \e[?12345zx => x
         ",
