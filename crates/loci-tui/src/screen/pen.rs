@@ -130,10 +130,19 @@ impl Pen {
         self.out.extend_from_slice(b"\x1b[2K");
     }
 
-    /// Erases from the cursor to the end of the screen.
+    /// Erases from the cursor to the end of the screen; for the first column of the region there is `erase_from_row`.
     pub(super) fn erase_below(&mut self) {
         self.end_looks();
         self.out.extend_from_slice(b"\x1b[J");
+    }
+
+    /// Erases the row the cursor is in and everything below it. Never from the first column: at the top of the screen tmux takes
+    /// that for clearing all of it, and keeps what it erases in its history.
+    pub(super) fn erase_from_row(&mut self) {
+        self.erase_row();
+        self.move_to_column(1);
+        self.erase_below();
+        self.move_to_column(0);
     }
 
     /// Writes a sequence as it is.

@@ -150,7 +150,12 @@ impl Sketch {
                 self.lines.truncate(self.row + 1);
                 self.erase();
             }
-            b'K' => self.erase(),
+            b'K' => {
+                self.erase();
+                if parameter == "2" {
+                    self.lines[self.row].n_cells = 0;
+                }
+            }
             b'L' => {
                 self.touch();
                 // What comes in stands where the row stood.

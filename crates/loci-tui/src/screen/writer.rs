@@ -191,8 +191,7 @@ impl Writer {
         let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
         if self.shown != [Row::default()] {
             pen.move_to_row(0);
-            pen.move_to_column(0);
-            pen.erase_below();
+            pen.erase_from_row();
         }
         self.start_anew();
         self.finish_frame(pen, true)
@@ -333,8 +332,7 @@ impl Writer {
         pen.row = rows_above.min(usize::from(reachable));
         pen.column = None;
         pen.move_to_row(0);
-        pen.move_to_column(0);
-        pen.erase_below();
+        pen.erase_from_row();
         self.size = size;
         self.shown = vec![Row::default()];
         self.cursor = (0, 0);

@@ -264,6 +264,21 @@ proptest! {
 }
 
 #[test]
+fn live_region_at_the_top_of_the_screen_is_not_erased_from_the_first_cell() {
+    // tmux takes that for clearing the screen, and keeps what was on it: a second live region in the scrollback.
+    let (size, lower) = (Size { width: 40, height: 20 }, Size { width: 40, height: 6 });
+    let live: Vec<Row> = (0..9).map(|n| Row::plain(format!("row {n}"))).collect();
+    let frame = Frame { live, caret: Some((8, 2)), is_caret_visible: true, ..Frame::default() };
+    let mut writer = Writer::new(size, WriterOptions::default());
+    writer.draw(&frame, size);
+    writer.report_cursor(5, 2);
+    let bytes = String::from_utf8(writer.draw(&frame, lower)).unwrap();
+    assert!(bytes.contains("\x1b[5A\x1b[2K\x1b[2G\x1b[J\r"), "{bytes:?}");
+    let bytes = String::from_utf8(writer.leave()).unwrap();
+    assert!(bytes.contains("\x1b[2K\x1b[2G\x1b[J\r"), "{bytes:?}");
+}
+
+#[test]
 fn frame_that_meets_another_window_doubles_nothing() {
     for size in [(60, 22), (60, 38), (80, 30), (40, 30), (33, 22), (88, 38)] {
         let size = Size { width: size.0, height: size.1 };
@@ -380,7 +395,7 @@ fn synchronized_frame_has_its_marks_and_an_empty_one_no_bytes() {
     assert_eq!(bytes, "\x1b[?2026h\x1b[?25la\r\nb\r\x1b[?2026l");
     assert_eq!(writer.draw(&frame, size), b"");
     let bytes = String::from_utf8(writer.leave()).unwrap();
-    assert_eq!(bytes, "\x1b[?2026h\x1b[A\x1b[J\x1b[?25h\x1b[?2026l");
+    assert_eq!(bytes, "\x1b[?2026h\x1b[A\x1b[2K\x1b[2G\x1b[J\r\x1b[?25h\x1b[?2026l");
 }
 
 #[test]
