@@ -5,7 +5,8 @@
 //!
 //! What must stay true:
 //! 1. Entries split from one response become one assistant message again, blocks in order and byte for byte.
-//! 2. Consecutive user entries become one user message: tool results first, then reminders, then text.
+//! 2. Consecutive user entries become one user message: tool results first, then reminders, then text. What was said while
+//!    the model worked is text: it stands among prompts in the order in which they were sent.
 //! 3. Stored API failures, blank text and responses of nothing but reasoning are not sent; what was said before them is.
 //! 4. A message that has been followed by one of the other role never changes again, unless a result in it is replaced.
 
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::replaced::Replaced;
 use crate::weight::weigh_attachment;
+use reminder::is_said_to_the_model;
 pub(crate) use reminder::{entry_blocks as attachment_blocks, entry_text as attachment_text};
 
 /// The messages of a conversation, grown entry by entry.
@@ -73,7 +75,9 @@ impl Projection {
                 let blocks = attachment_blocks(entry);
                 weigh_attachment(entry, &blocks);
                 if !blocks.is_empty() {
-                    self.user_parts().reminders.extend(blocks);
+                    let is_said = is_said_to_the_model(entry);
+                    let parts = self.user_parts();
+                    if is_said { &mut parts.texts } else { &mut parts.reminders }.extend(blocks);
                 }
             }
             EntryKind::System if head.subtype.as_deref() == Some("local_command") => {

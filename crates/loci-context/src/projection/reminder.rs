@@ -49,6 +49,19 @@ pub(crate) fn entry_blocks(entry: &Entry) -> Vec<Block> {
     }
 }
 
+/// Tells whether an attachment is words that somebody sent while the model worked, and not news of a task or of the machine.
+pub(super) fn is_said_to_the_model(entry: &Entry) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Sent {
+        #[serde(rename = "type", default)]
+        kind: Value,
+        #[serde(rename = "commandMode", default)]
+        mode: Value,
+    }
+    let sent = entry.fields().read("attachment");
+    sent.is_some_and(|sent: Sent| sent.kind == "queued_command" && sent.mode != "task-notification")
+}
+
 /// Returns the same as text.
 pub(crate) fn entry_text(entry: &Entry) -> String {
     entry_blocks(entry).iter().filter_map(Block::text).collect::<Vec<_>>().join("\n")

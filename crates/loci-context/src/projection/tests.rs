@@ -56,11 +56,25 @@ fn results_come_first_then_reminders_then_text() {
     check(
         &[
             r#"{"type":"user","message":{"role":"user","content":"Next"}}"#,
-            r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"stop that"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"date_change","newDate":"2026-01-02"}}"#,
             r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":"a"}]}}"#,
         ],
         expect![[r#"
-            user: {"tool_use_id":"t1","type":"tool_result","content":"a"} {"type":"text","text":"<system-reminder>\nWhile you were working the user sent this message. Take it into account:\nstop that\n</system-reminder>"} {"type":"text","text":"Next"}"#]],
+            user: {"tool_use_id":"t1","type":"tool_result","content":"a"} {"type":"text","text":"<system-reminder>\nThe date is now 2026-01-02.\n</system-reminder>"} {"type":"text","text":"Next"}"#]],
+    );
+}
+
+#[test]
+fn messages_that_waited_stand_in_the_order_in_which_they_were_sent() {
+    check(
+        &[
+            r#"{"type":"user","message":{"role":"user","content":"first"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"second"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"a task ended","commandMode":"task-notification"}}"#,
+            r#"{"type":"user","message":{"role":"user","content":"third"}}"#,
+        ],
+        expect![[r#"
+            user: {"type":"text","text":"<system-reminder>\na task ended\n</system-reminder>"} {"type":"text","text":"first"} {"type":"text","text":"<system-reminder>\nWhile you were working the user sent this message. Take it into account:\nsecond\n</system-reminder>"} {"type":"text","text":"third"}"#]],
     );
 }
 
