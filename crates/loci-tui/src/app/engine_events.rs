@@ -121,6 +121,8 @@ impl App {
             }
             EngineEvent::CompactionEnded { failure } => {
                 if let Some(failure) = failure {
+                    // It was heard, and it would not go better if it stood in the prompt again.
+                    self.show_compact_command();
                     self.notice(
                         NoticeLevel::Warning,
                         format!("The conversation was not compacted: {failure}"),

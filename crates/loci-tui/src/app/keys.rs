@@ -249,8 +249,9 @@ impl App {
             return self.interrupt();
         }
         if !self.prompt.is_empty() {
-            // The next one leaves, as it does where nothing is typed.
-            self.prompt.clear();
+            // The next one leaves, as it does where nothing is typed; Up brings back what stood here.
+            let draft = self.prompt.take();
+            self.set_aside(draft);
             self.armed = None;
         }
         self.leave_on_second(key)

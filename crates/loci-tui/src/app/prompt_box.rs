@@ -38,11 +38,6 @@ impl PromptBox {
         self.editor.mode() == InputMode::Shell
     }
 
-    pub(super) fn clear(&mut self) {
-        self.editor.clear();
-        self.text_replaced();
-    }
-
     /// Takes all that is typed.
     pub(super) fn take(&mut self) -> Draft {
         let draft = self.editor.take();

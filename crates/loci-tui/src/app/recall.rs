@@ -84,6 +84,12 @@ impl App {
         self.recall.history.add(prompt.clone()).then_some(Action::Remember(prompt))
     }
 
+    /// Notes a draft that was thrown away, for as long as this session runs: it is in no file.
+    pub(super) fn set_aside(&mut self, draft: Draft) {
+        let session = self.session.id.as_deref();
+        self.recall.history.set_aside(past_prompt(draft, 0, &self.options.cwd, session));
+    }
+
     /// Takes what the history file says.
     pub(super) fn history_news(&mut self, news: HistoryNews) {
         match news {

@@ -262,6 +262,17 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
 }
 
 #[test]
+fn draft_that_ctrl_c_throws_away_comes_back_with_up_and_is_kept_once_it_is_sent() {
+    let mut it = Playing::new(60, 12);
+    it.text("draft").ctrl('c').key(KeyCode::Up);
+    assert_eq!(it.app.prompt.marked_text(), "draft|");
+    it.key(KeyCode::Enter);
+    let kept = it.actions.iter().filter(|action| matches!(action, Action::Remember(_)));
+    assert_eq!(kept.count(), 1, "{:?}", it.actions);
+    assert!(matches!(it.sent()[..], [Action::Send(Command::Prompt(_))]), "{:?}", it.actions);
+}
+
+#[test]
 fn messages_sent_while_working_are_queued_and_commands_wait_for_the_end() {
     let mut it = Playing::new(60, 16);
     it.begin_turn().text("also").key(KeyCode::Enter);
@@ -289,6 +300,18 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
     assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
     it.begin_turn().end_turn();
     assert_eq!(it.app.prompt.draft().display(), "hello", "what is refused comes back");
+}
+
+#[test]
+fn compaction_that_fails_shows_its_command_and_leaves_the_prompt_alone() {
+    let mut it = Playing::new(60, 16);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text("/compact tests").key(KeyCode::Enter).begin_turn().text("next");
+    it.news(EngineEvent::CompactionEnded { failure: Some("too little".into()) }).end_turn();
+    assert_eq!(it.app.prompt.draft().display(), "next", "{}", it.seen());
+    let seen = it.seen();
+    let places = ["> /compact tests", "was not compacted: too little"].map(|text| seen.find(text));
+    assert!(matches!(places, [Some(command), Some(why)] if command < why), "{seen}");
 }
 
 #[test]

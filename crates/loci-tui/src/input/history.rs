@@ -91,6 +91,8 @@ fn pasted_chip(id: &str, value: &Value) -> Option<Chip> {
 pub struct PromptHistory {
     /// Those of this session, the latest first.
     own: Vec<Arc<PastPrompt>>,
+    /// Whether the latest of them was thrown away: it is in no file.
+    is_latest_aside: bool,
     /// Those of earlier sessions of the project, the latest first.
     earlier: Vec<Arc<PastPrompt>>,
     /// Which is shown, counted from the latest.
@@ -107,14 +109,26 @@ impl PromptHistory {
         self.earlier = prompts.into_iter().filter(is_new).map(Arc::new).collect();
     }
 
-    /// Adds a prompt that was sent, or put away; returns whether it is another one than the last.
+    /// Adds a prompt that was sent, or put away; returns whether it is to be kept: it is another one than the last.
     pub fn add(&mut self, prompt: PastPrompt) -> bool {
+        let was_aside = self.is_latest_aside;
+        let is_new = self.add_new(&prompt);
+        self.is_latest_aside = false;
+        is_new || (was_aside && !prompt.draft.is_empty())
+    }
+
+    /// Adds what was typed and thrown away, which is not to be kept.
+    pub fn set_aside(&mut self, prompt: PastPrompt) {
+        self.is_latest_aside |= self.add_new(&prompt);
+    }
+
+    fn add_new(&mut self, prompt: &PastPrompt) -> bool {
         self.rest();
         if prompt.draft.is_empty() || self.prompts().next().is_some_and(|last| last.reads_like(&prompt.draft))
         {
             return false;
         }
-        self.own.insert(0, Arc::new(prompt));
+        self.own.insert(0, Arc::new(prompt.clone()));
         true
     }
 
