@@ -593,6 +593,10 @@ impl App {
         }
         self.conversation.end_turn(self.now);
         self.work = None;
-        vec![Action::Exit(reason)]
+        // Nobody said that what is still typed, or was put aside, is to be thrown away.
+        let drafts = self.prompt.take_all();
+        let mut actions: Vec<Action> = drafts.iter().filter_map(|draft| self.remember(draft)).collect();
+        actions.push(Action::Exit(reason));
+        actions
     }
 }

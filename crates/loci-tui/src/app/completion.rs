@@ -12,6 +12,7 @@ use crate::input::{
     CommandItem, FileAnswer, FileSource, Mention, Menu, MenuItem, MenuStyles, Token, TokenKind,
     match_commands, match_emoji,
 };
+use crate::key::{Key, KeyCode};
 use crate::layout::{faint, marked};
 use crate::text::{Row, Style};
 
@@ -38,6 +39,8 @@ pub(super) struct Completion {
     dismissed: Option<(TokenKind, usize)>,
     /// Whether the project is being read for the first time.
     is_reading: bool,
+    /// A file was just put in, with a blank behind it that nobody typed: where that ends in the line.
+    blank_end: Option<usize>,
 }
 
 impl Completion {
@@ -68,7 +71,7 @@ impl Completion {
     }
 
     fn close(&mut self) {
-        *self = Self { dismissed: self.dismissed.take(), ..Self::default() };
+        *self = Self { dismissed: self.dismissed.take(), blank_end: self.blank_end, ..Self::default() };
     }
 }
 
@@ -268,7 +271,17 @@ impl App {
         let text = token.replacement(&item.value);
         self.completion.close();
         self.prompt.replace_in_line(token.range, &text);
+        let has_blank = token.kind == TokenKind::Mention && text.ends_with(' ');
+        self.completion.blank_end = has_blank.then(|| self.prompt.n_bytes_before());
         self.refresh_completion()
+    }
+
+    /// Has lines of the file that was just put in stand directly behind its name: `@file#L10-20`.
+    pub(super) fn join_line_range(&mut self, key: Key) {
+        let blank_end = self.completion.blank_end.take();
+        if key.code == KeyCode::Char('#') && blank_end == Some(self.prompt.n_bytes_before()) {
+            self.prompt.remove_blank_before();
+        }
     }
 
     /// Takes Enter while the menu is open; none where what is typed is to be sent as it stands.

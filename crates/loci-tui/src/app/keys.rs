@@ -106,6 +106,7 @@ impl App {
                 true if self.prompt.is_shell() => return self.complete_shell(),
                 _ => {}
             }
+            self.join_line_range(key);
             self.prompt.edit(key);
             if key.code == KeyCode::Char(':') {
                 self.replace_emoji_name();

@@ -45,6 +45,14 @@ impl PromptBox {
         draft
     }
 
+    /// Takes what was put aside, the oldest first, and then what is typed.
+    pub(super) fn take_all(&mut self) -> Vec<Draft> {
+        let mut drafts = self.editor.take_stash();
+        drafts.push(self.take());
+        drafts.retain(|draft| !draft.is_empty());
+        drafts
+    }
+
     /// Has vim's keys, with these pairs that mean Escape in INSERT mode, or has them no more.
     pub(super) fn set_vim(&mut self, remaps: Option<&[VimRemap]>) {
         match (remaps, &mut self.vim) {
@@ -94,6 +102,11 @@ impl PromptBox {
         outcome
     }
 
+    /// Brings back what was put aside last, where nothing is typed; tells whether there was something.
+    pub(super) fn restore_stash(&mut self) -> bool {
+        self.is_empty() && !self.is_shell() && self.stash() == EditOutcome::Changed
+    }
+
     /// Puts a draft before what stands there.
     pub(super) fn prepend(&mut self, draft: &Draft) {
         if draft.is_empty() {
@@ -123,6 +136,19 @@ impl PromptBox {
         let draft = self.editor.draft();
         let (before, behind) = draft.around_caret();
         format!("{before}|{behind}")
+    }
+
+    /// Returns how much of the caret's line stands before the caret.
+    pub(super) fn n_bytes_before(&self) -> usize {
+        self.editor.before_caret().len()
+    }
+
+    /// Takes away the blank directly before the caret.
+    pub(super) fn remove_blank_before(&mut self) {
+        let end = self.editor.before_caret().len();
+        if self.editor.before_caret().ends_with(' ') {
+            self.editor.replace_in_line(end - 1..end, "");
+        }
     }
 
     /// Returns all that is typed, as it stands.

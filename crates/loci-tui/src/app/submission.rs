@@ -38,6 +38,10 @@ impl App {
         let remembered = self.remember(&draft);
         let mut actions = self.dispatch(draft);
         actions.extend(remembered);
+        // Who puts a prompt aside has something to say first; it has been said.
+        if self.prompt.restore_stash() {
+            self.flash("The prompt that was put aside is back");
+        }
         actions
     }
 

@@ -159,6 +159,11 @@ impl Editor {
         }
     }
 
+    /// Takes all that is stashed, the oldest first.
+    pub fn take_stash(&mut self) -> Vec<Draft> {
+        std::mem::take(&mut self.stash)
+    }
+
     /// Tells whether something is stashed.
     pub fn has_stash(&self) -> bool {
         !self.stash.is_empty()
@@ -228,11 +233,22 @@ impl Editor {
             text = command;
         }
         let is_long = text.len() > CHIP_BYTES || text.matches('\n').count() >= CHIP_LINES;
+        if is_long && let Some(before) = self.pasted_before_caret(text) {
+            return self.replace(before, self.caret, text);
+        }
         let mark = if is_long { self.chips.add_text(text) } else { None };
         match mark {
             Some(mark) => self.replace(self.caret, self.caret, mark.encode_utf8(&mut [0; 4])),
             None => self.replace(self.caret, self.caret, text),
         }
+    }
+
+    /// Returns where the chip of a pasted text begins, where it is the one directly before the caret.
+    fn pasted_before_caret(&self, text: &str) -> Option<Position> {
+        let mark = self.before_caret().chars().next_back()?;
+        let chip = self.chips.of(mark)?;
+        let is_it = matches!(&chip.content, ChipContent::Text(content) if **content == *text);
+        is_it.then(|| Position { byte: self.caret.byte - mark.len_utf8(), ..self.caret })
     }
 
     /// Puts in the chip of a picture that is about to be read; `pasted` is the text that names it, if any. Returns its

@@ -17,7 +17,7 @@ use crate::input::{
     Draft, FileAnswer, FileSource, HistoryNews, IgnoredFiles, InputMode, PastPrompt, PastedImage,
     PictureSource, TokenKind, past_prompt,
 };
-use crate::key::{InputEvent, KeyCode};
+use crate::key::{InputEvent, KeyCode, TerminalSignal};
 
 impl Playing {
     fn paste(&mut self, text: &str) -> &mut Self {
@@ -158,6 +158,51 @@ fn escape_twice_puts_the_draft_into_the_history() {
     assert!(it.app.prompt.is_empty());
     it.key(KeyCode::Up);
     assert_eq!(it.app.prompt.draft().display(), "half a thought");
+}
+
+#[test]
+fn prompt_that_was_put_aside_comes_back_behind_what_was_sent_first() {
+    let mut it = Playing::new(60, 12);
+    it.text("long thought").ctrl('s').text("short").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("short")))]);
+    assert_eq!(it.app.prompt.marked_text(), "long thought|");
+    assert!(it.seen().contains("put aside is back"), "{}", it.seen());
+    it.ctrl('s').text("!ls").key(KeyCode::Enter);
+    assert_eq!(it.app.prompt.marked_text(), "long thought|", "behind a command of the shell, too");
+    it.text(" on").key(KeyCode::Enter);
+    assert!(it.app.prompt.is_empty(), "it comes back once");
+}
+
+#[test]
+fn what_is_typed_or_put_aside_when_loci_ends_is_remembered() {
+    for signal in [TerminalSignal::Terminate, TerminalSignal::HangUp] {
+        let mut it = Playing::new(60, 12);
+        it.text("aside").ctrl('s').text("half a thought").event(Event::Input(InputEvent::Signal(signal)));
+        let kept: Vec<String> = it
+            .actions
+            .iter()
+            .map(|action| match action {
+                Action::Remember(prompt) => prompt.draft.display(),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(kept[..2], ["aside", "half a thought"], "{kept:?}");
+        assert!(matches!(it.actions.last(), Some(Action::Exit(_))), "{kept:?}");
+    }
+}
+
+#[test]
+fn lines_of_a_file_stand_behind_the_name_that_was_completed() {
+    let mut it = Playing::new(60, 12);
+    let complete = |it: &mut Playing| {
+        it.text("@ma").event(files(TokenKind::Mention, "ma", &["src/main.rs"])).key(KeyCode::Tab);
+    };
+    complete(&mut it);
+    it.text("#L1-2 and ");
+    assert_eq!(it.app.prompt.marked_text(), "@src/main.rs#L1-2 and |");
+    complete(&mut it);
+    it.text("fix #12");
+    assert_eq!(it.app.prompt.marked_text(), "@src/main.rs#L1-2 and @src/main.rs fix #12|");
 }
 
 #[test]

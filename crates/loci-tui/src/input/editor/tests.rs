@@ -171,6 +171,22 @@ fn long_pastes_become_chips_that_are_one_unit() {
 }
 
 #[test]
+fn the_same_pasted_again_stands_there_as_text() {
+    let long = "line\n".repeat(12);
+    let mut editor = editor("see |", Flavor::Classic);
+    editor.paste(&long);
+    editor.paste(&long);
+    assert_eq!(editor.text(), format!("see {long}"));
+    press(&mut editor, "ctrl+_");
+    assert_eq!(show(&editor), "see [Pasted text #1 +12 lines]|");
+    editor.insert(" ");
+    editor.paste(&long);
+    assert_eq!(show(&editor), "see [Pasted text #1 +12 lines] [Pasted text #2 +12 lines]|");
+    editor.paste(&"other\n".repeat(12));
+    assert!(show(&editor).ends_with("[Pasted text #2 +12 lines][Pasted text #3 +12 lines]|"));
+}
+
+#[test]
 fn short_pastes_are_text_at_the_caret() {
     let mut editor = editor("a|b", Flavor::Classic);
     editor.paste("1\r\n2\r3\x07\u{1b}[31m");
