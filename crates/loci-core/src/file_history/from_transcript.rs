@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::entry::{Entry, EntryKind};
 use crate::ids::EntryId;
+use crate::message::Block;
 
 /// A prompt: a place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,12 @@ fn prompt(entry: &Entry) -> Option<PromptPoint> {
     {
         return None;
     }
-    let text = typed_text(entry.content()?.text())?;
+    let said = entry.content()?.text();
+    let is_command = said.starts_with(COMMAND);
+    let mut text = typed_text(said)?;
+    if is_command {
+        text = with_chain(text, entry);
+    }
     let timestamp = head.timestamp.as_deref().unwrap_or_default().to_owned();
     Some(PromptPoint { id: head.uuid.clone()?, parent: head.parent.clone(), text, timestamp })
 }
@@ -63,12 +69,33 @@ fn typed_text(text: String) -> Option<String> {
     if let Some(rest) = text.strip_prefix("<bash-input>") {
         return Some(format!("!{}", rest.strip_suffix("</bash-input>").unwrap_or(rest)));
     }
-    if text.starts_with("<command-") {
-        let name = between(&text, "<command-name>", "</command-name>")?;
-        let arguments = between(&text, "<command-args>", "</command-args>").unwrap_or_default();
+    if text.starts_with(COMMAND) {
+        let (name, arguments) = command_of(&text)?;
         return Some(format!("{name} {arguments}").trim_end().to_owned());
     }
     Some(text)
+}
+
+/// Adds the other skills of a chain to the first: each stands in a text of its own, before what it says, and all had the same
+/// arguments.
+fn with_chain(first: String, entry: &Entry) -> String {
+    let blocks = entry.blocks();
+    let others = blocks.iter().skip(1).filter_map(Block::text).filter(|text| text.starts_with(COMMAND));
+    let others: Vec<String> = others.filter_map(|text| Some(command_of(&text)?.0.to_owned())).collect();
+    if others.is_empty() {
+        return first;
+    }
+    let (name, arguments) = first.split_once(' ').unwrap_or((&first, ""));
+    format!("{name} {} {arguments}", others.join(" ")).trim_end().to_owned()
+}
+
+/// What the record of a command begins with.
+const COMMAND: &str = "<command-";
+
+/// Returns the name of a command, slash and all, and what followed it.
+fn command_of(text: &str) -> Option<(&str, &str)> {
+    let name = between(text, "<command-name>", "</command-name>")?;
+    Some((name, between(text, "<command-args>", "</command-args>").unwrap_or_default()))
 }
 
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
@@ -126,12 +153,29 @@ mod tests {
                     "<command-name>/fix</command-name>\n<command-message>fix</command-message>\n<command-args>the port</command-args>"
                 ),
             ),
+            user(
+                "c3",
+                json!([
+                    {"type": "text", "text": "<command-message>a</command-message>\n<command-name>/a</command-name>\n<command-args>the port</command-args>"},
+                    {"type": "text", "text": "Do what a says."},
+                    {"type": "text", "text": "<command-message>b</command-message>\n<command-name>/b</command-name>\n<command-args>the port</command-args>"},
+                    {"type": "text", "text": "Do what b says."}]),
+            ),
             user("c2", json!("<local-command-stdout>ok</local-command-stdout>")),
             user("n1", json!("<task-notification>\n<task-id>x</task-id></task-notification>")),
             user("u2", json!([{"type": "text", "text": "Again"}])),
         ]));
         let told: Vec<(&str, &str)> = found.iter().map(|it| (it.id.as_str(), it.text.as_str())).collect();
-        assert_eq!(told, [("u1", "Do it"), ("b1", "!ls -l"), ("c1", "/fix the port"), ("u2", "Again")]);
+        assert_eq!(
+            told,
+            [
+                ("u1", "Do it"),
+                ("b1", "!ls -l"),
+                ("c1", "/fix the port"),
+                ("c3", "/a /b the port"),
+                ("u2", "Again")
+            ]
+        );
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl App {
                 self.prompt.stash();
                 match (had_text, self.prompt.is_empty()) {
                     (true, _) => {
-                        self.flash("The prompt is put aside · Ctrl+S on an empty one brings it back");
+                        self.flash("The prompt is put aside · it comes back once something else was sent");
                     }
                     (false, true) => self.flash("Nothing is put aside · Ctrl+S puts what is typed aside"),
                     (false, false) => self.flash = None,

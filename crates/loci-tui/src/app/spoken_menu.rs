@@ -55,6 +55,10 @@ impl App {
             KeyCode::Backspace if !self.menu_answer.is_empty() => drop(self.menu_answer.pop()),
             KeyCode::Enter if !self.menu_answer.is_empty() => return Some(self.choose_typed(&menu)),
             KeyCode::Enter if menu.kind == MenuKind::Answer => self.speak(range(menu.n)),
+            // What goes on is the last of them.
+            KeyCode::Enter if menu.kind == MenuKind::Several => {
+                return Some(self.press_keys(steps(menu.marked, menu.n).chain([KeyCode::Enter])));
+            }
             _ => {
                 self.menu_answer.clear();
                 return None;

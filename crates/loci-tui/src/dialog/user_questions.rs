@@ -35,7 +35,7 @@ pub(crate) struct UserQuestionsDialog {
 #[derive(Debug)]
 struct Tab {
     question: UserQuestion,
-    /// Which row is marked; the last one is the field.
+    /// Which row is marked: behind the options stands the field, and behind that what goes on where several may be chosen.
     marked: usize,
     chosen: Vec<bool>,
     other: TextField,
@@ -44,6 +44,15 @@ struct Tab {
 impl Tab {
     fn is_other(&self) -> bool {
         self.marked == self.question.options.len()
+    }
+
+    /// Tells whether Enter chooses the marked option and no more: where several may be chosen, another row goes on.
+    fn only_chooses(&self) -> bool {
+        self.question.multi_select && self.marked < self.question.options.len()
+    }
+
+    fn n_rows(&self) -> usize {
+        self.question.options.len() + 1 + usize::from(self.question.multi_select)
     }
 
     fn is_unanswered(&self) -> bool {
@@ -117,7 +126,7 @@ impl UserQuestionsDialog {
         }
         let n_tabs = self.tabs.len();
         let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
-        let n_rows = tab.question.options.len() + 1;
+        let n_rows = tab.n_rows();
         match action {
             Some(KeyAction::ConfirmPrevious | KeyAction::SelectPrevious) => {
                 tab.marked = (tab.marked + n_rows - 1) % n_rows;
@@ -127,9 +136,11 @@ impl UserQuestionsDialog {
             Some(KeyAction::ConfirmPreviousField | KeyAction::ConfirmCycleMode) => {
                 self.tab = (self.tab + n_tabs - 1) % n_tabs;
             }
-            Some(KeyAction::ConfirmYes | KeyAction::SelectAccept) if !is_letter(key) => return self.enter(),
+            Some(KeyAction::ConfirmYes | KeyAction::SelectAccept) if !is_letter(key) => {
+                return if tab.only_chooses() { self.toggle() } else { self.enter() };
+            }
             Some(KeyAction::ChatExternalEditor) => {
-                tab.marked = n_rows - 1;
+                tab.marked = tab.question.options.len();
                 return edit_elsewhere(&self.id, tab.other.text());
             }
             _ if tab.is_other() => drop(tab.other.handle(key)),
@@ -147,11 +158,11 @@ impl UserQuestionsDialog {
         let KeyCode::Char(digit @ '1'..='9') = key.code else { return DialogStep::Open };
         let Some(tab) = self.tabs.get_mut(self.tab) else { return DialogStep::Open };
         let idx = digit as usize - '1' as usize;
-        if idx > tab.question.options.len() {
+        if idx >= tab.n_rows() {
             return DialogStep::Open;
         }
         tab.marked = idx;
-        match (tab.is_other(), tab.question.multi_select) {
+        match (tab.is_other(), tab.only_chooses()) {
             (true, _) => DialogStep::Open,
             (false, true) => self.toggle(),
             (false, false) => self.enter(),
@@ -181,6 +192,12 @@ impl UserQuestionsDialog {
         let Some(next) = next else { return self.submit() };
         self.is_reminded |= next <= self.tab;
         (self.tab, self.scroll) = (next, 0);
+        // Enter sends without an answer now, as the hint says.
+        if self.is_reminded
+            && let Some(tab) = self.tabs.get_mut(next).filter(|tab| tab.question.multi_select)
+        {
+            tab.marked = tab.n_rows() - 1;
+        }
         DialogStep::Open
     }
 
@@ -260,10 +277,17 @@ impl Dialog for UserQuestionsDialog {
         }
         let style = if tab.is_other() { marked() } else { Style::default() };
         foot.push(line(&format!("{lead}{}", visible(&tab.other.display_text().0)), style));
-        let hint = match tab.question.multi_select {
-            true => "Space to choose · Enter to go on · Tab other questions · Ctrl+G own words · Esc not now",
-            false => "Enter to choose · Tab other questions · Ctrl+G own words · Esc not now",
-        };
+        if tab.question.multi_select {
+            let number = tab.n_rows();
+            let is_marked = tab.marked + 1 == number;
+            if is_marked {
+                focus = foot.len();
+            }
+            let what = if self.tab + 1 < self.tabs.len() { "Next question" } else { "Send" };
+            let style = if is_marked { marked() } else { Style::default() };
+            foot.push(line(&format!("{}{number}. {what}", mark_of(is_marked)), style));
+        }
+        let hint = "Enter to choose · Tab other questions · Ctrl+G own words · Esc not now";
         let reminder = match self.is_reminded && tab.is_unanswered() {
             true => "Not answered yet · Enter sends without it · ",
             false => "",
@@ -383,18 +407,22 @@ mod tests {
     #[test]
     fn answers_are_chosen_or_typed() {
         for (keys, expected) in [
-            ("\r \r", json!({"Which?": "a", "How?": "x"})),
-            ("2 v \r", json!({"Which?": "b", "How?": "x, y"})),
-            ("vvmine\r12\r", json!({"Which?": "mine", "How?": "x, y"})),
+            ("\r 4", json!({"Which?": "a", "How?": "x"})),
+            ("2 v vv\r", json!({"Which?": "b", "How?": "x, y"})),
+            ("vvmine\r124", json!({"Which?": "mine", "How?": "x, y"})),
             ("1", json!("open")),
+            // Enter on one of several chooses it, and takes it back.
+            ("1\rv\r4", json!({"Which?": "a", "How?": "x, y"})),
+            ("1\r\rv\rvv\r", json!({"Which?": "a", "How?": "y"})),
+            ("1vvown\r", json!({"Which?": "a", "How?": "own"})),
             // What was passed over is shown again, once.
-            ("\r\r", json!("open")),
-            ("\r\r\r", json!({"Which?": "a"})),
-            ("\r\r \r", json!({"Which?": "a", "How?": "x"})),
-            ("vv\r \r", json!("open")),
-            ("vv\r \rvv\r", json!({"Which?": "b", "How?": "x"})),
-            ("vv\r\r\r", json!("open")),
-            ("vv\r\r\r\r", json!({})),
+            ("\r4", json!("open")),
+            ("\r4\r", json!({"Which?": "a"})),
+            ("\r414", json!({"Which?": "a", "How?": "x"})),
+            ("vv\r 4", json!("open")),
+            ("vv\r 4vv\r", json!({"Which?": "b", "How?": "x"})),
+            ("vv\r4\r", json!("open")),
+            ("vv\r4\r\r", json!({})),
             ("1\x1b", json!("declined")),
         ] {
             assert_eq!(answers(keys), expected, "{keys:?}");

@@ -34,8 +34,9 @@ async fn questions_of_the_model_are_answered_at_the_terminal() {
     // Both, and a word of one's own.
     screen.type_text("1");
     screen.wait_for("[x] Small");
-    screen.type_text("\x1b[B \x1b[B");
-    screen.wait_for("[x] Large");
+    screen.type_text("\x1b[B\r\x1b[B");
+    let contents = screen.wait_for("[x] Large");
+    assert!(contents.contains("4. Send"), "{contents}");
     screen.type_text("Huge\r");
     screen.wait_for("I see.");
     let told = world.last_request().tool_results().remove(0).text;
