@@ -38,7 +38,12 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
         return LocalOutcome::error(format!("{VARIABLE} is set to `{by}` and wins; unset it to choose here"));
     }
     let chosen = (level != "auto").then(|| level.clone());
-    match save(commands, &level) {
+    let kept = match session.is_interactive {
+        true => save(commands, &level),
+        // A program means the session that it drives.
+        false => Ok(", for this session".to_owned()),
+    };
+    match kept {
         Ok(note) => LocalOutcome::text(format!("Effort: {level}{note}")).with(LocalEffect::SetEffort(chosen)),
         Err(error) => refused(&error),
     }

@@ -136,7 +136,8 @@ fn to_markdown(rows: &[ModelRow], session: &SessionSnapshot) -> String {
     text
 }
 
-/// Asks another model, and keeps that in the user's settings.
+/// Asks another model, and keeps that in the user's settings where somebody sits at a terminal: a program means the session
+/// that it drives.
 fn choose(
     commands: &SessionCommands,
     name: &str,
@@ -155,6 +156,7 @@ fn choose(
         if usual == id { String::new() } else { format!(" (settings do not let `{usual}` be chosen)") };
     let ctx = commands.settings_context();
     let kept = match name.eq_ignore_ascii_case("default") {
+        _ if !session.is_interactive => ", for this session".to_owned(),
         true => match ctx.unset(&["model"], Scope::User)? {
             true => "; your settings name none any more".to_owned(),
             false => String::new(),
