@@ -7,6 +7,7 @@
 mod execute;
 mod grammar;
 mod motion;
+mod operand;
 #[cfg(test)]
 mod tests;
 mod text_object;
@@ -82,6 +83,8 @@ pub struct Vim {
     find: Option<Find>,
     /// Where a selection began.
     anchor: Position,
+    /// Whether the caret went to the end of its line, and keeps to the ends of lines.
+    keeps_line_end: bool,
     /// What `.` does again.
     last_change: Option<Change>,
     /// What began INSERT mode, and what was typed in it.
@@ -181,9 +184,9 @@ impl Vim {
         editor.set_selection(None);
     }
 
-    /// Keeps the caret on a sign, where the mode asks for it.
+    /// Keeps the caret on a sign, where the mode asks for it; a selection may end with its line.
     pub fn settle(&self, editor: &mut Editor) {
-        if self.mode == VimMode::Insert {
+        if matches!(self.mode, VimMode::Insert | VimMode::Visual) {
             return;
         }
         let at = editor.caret();
@@ -239,7 +242,13 @@ impl Vim {
                 VimCommand::Insert(_) => insertion.count.unwrap_or(1) - 1,
                 _ => 0,
             };
+            let is_on_own_line =
+                matches!(insertion.command, VimCommand::Insert(InsertAt::LineBelow | InsertAt::LineAbove));
             for _ in 0..n_more {
+                if is_on_own_line {
+                    editor.set_caret(editor.buffer().line_end(editor.caret().line));
+                    editor.insert("\n");
+                }
                 replay(editor, &insertion.typed);
             }
             self.last_change = Some(insertion);
@@ -255,6 +264,8 @@ impl Vim {
         let letter = match key.code {
             _ if has_modifier => None,
             KeyCode::Char(char) => Some(char),
+            // Another line takes the place of the sign.
+            KeyCode::Enter if !is_visual && self.keys.last() == Some(&'r') => Some('\n'),
             KeyCode::Left | KeyCode::Backspace => Some('h'),
             KeyCode::Right => Some('l'),
             KeyCode::Home => Some('0'),
@@ -265,6 +276,7 @@ impl Vim {
             KeyCode::Down if is_visual || is_begun => Some('j'),
             KeyCode::Esc if is_visual && !is_begun => {
                 self.mode = VimMode::Normal;
+                self.settle(editor);
                 return VimStep::Taken;
             }
             KeyCode::Esc if is_begun => {

@@ -1,34 +1,40 @@
 //! Commands of vim, carried out on the text.
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use super::super::buffer::{Buffer, Position};
 use super::super::command::EditCommand;
 use super::super::editor::{EditOutcome, Editor};
-use super::grammar::{Case, InsertAt, Motion, Operator, Selecting, Target, VimCommand};
-use super::motion::{Class, class, destination, first_non_blank, left_in_line, right_in_line, run_end};
+use super::grammar::{Case, InsertAt, Motion, Operator, Selecting, Target, TextObject, VimCommand};
+use super::motion::{destination, first_non_blank, left_in_line, right_in_line};
+use super::operand::{Part, part_of};
 use super::text_object::{bounds, last_place};
 use super::{Change, Register, Vim, VimMode, VimStep, replay};
 
 /// How far lines are indented.
 const INDENT: &str = "  ";
 
+/// No count indents further.
+const MOST_INDENTED: usize = 64;
+
 /// No count makes a paste longer, in bytes.
 const MOST_PASTED: usize = 1 << 20;
-
-/// A part of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) from: Position,
-    /// The place behind it.
-    pub(super) to: Position,
-    /// Whole lines; `from` and `to` are the ends of the first and the last.
-    pub(super) is_lines: bool,
-}
 
 /// How much was selected when something was done to it, for the time it is done again elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Lines(usize),
+    /// Signs of one line.
     Signs(usize),
+    /// So many lines, and so many signs of the last.
+    Rows {
+        n_lines: usize,
+        n_signs: usize,
+    },
+    /// So many lines, to the end of the last and with it.
+    ToLineEnd {
+        n_lines: usize,
+    },
 }
 
 impl Vim {
@@ -49,10 +55,7 @@ impl Vim {
             }
             VimCommand::Select(selecting) => self.select(editor, selecting),
             VimCommand::SelectObject { object, is_around } => {
-                if let Some((from, to)) = bounds(editor.buffer(), editor.caret(), object, is_around) {
-                    self.anchor = from;
-                    editor.set_caret(last_place(editor.buffer(), from, to));
-                }
+                self.select_object(editor, object, is_around, count.unwrap_or(1));
             }
             VimCommand::SwapEnds => {
                 let caret = editor.caret();
@@ -77,10 +80,11 @@ impl Vim {
     pub(super) fn selected(&self, editor: &Editor) -> Part {
         let buffer = editor.buffer();
         let (anchor, caret) = (buffer.nearest(self.anchor), editor.caret());
-        let (from, to) = (anchor.min(caret), anchor.max(caret));
         match self.mode {
-            VimMode::VisualLine => lines(buffer, from.line, to.line),
-            _ => Part { from, to: buffer.right_of(to).unwrap_or(to), is_lines: false },
+            VimMode::VisualLine => {
+                Part::lines(buffer, anchor.line.min(caret.line), anchor.line.max(caret.line))
+            }
+            _ => selection(buffer, anchor, caret),
         }
     }
 
@@ -94,6 +98,7 @@ impl Vim {
             _ => {
                 let to = destination(editor.buffer(), editor.caret(), motion, count, self.find);
                 to.into_iter().for_each(|to| editor.set_caret(to));
+                self.keeps_line_end = motion == Motion::LineEnd;
                 return VimStep::Taken;
             }
         };
@@ -103,7 +108,27 @@ impl Vim {
                 return if is_at_end { beyond } else { VimStep::Taken };
             }
         }
+        if self.keeps_line_end {
+            editor.nudge_caret(editor.buffer().line_end(editor.caret().line));
+        }
         VimStep::Taken
+    }
+
+    fn select_object(&mut self, editor: &mut Editor, object: TextObject, is_around: bool, n_times: usize) {
+        let (buffer, caret) = (editor.buffer(), editor.caret());
+        let anchor = buffer.nearest(self.anchor);
+        let Some((from, to)) = bounds(buffer, (anchor, caret), object, is_around, n_times) else { return };
+        self.mode = VimMode::Visual;
+        self.keeps_line_end = false;
+        if matches!(object, TextObject::Word(_)) && caret < anchor {
+            editor.set_caret(from);
+            return;
+        }
+        self.anchor = from;
+        let is_lines =
+            from.byte == 0 && to == buffer.line_end(to.line) && matches!(object, TextObject::Brackets(..));
+        let last = if is_lines { to } else { last_place(buffer, from, to) };
+        editor.set_caret(last);
     }
 
     fn select(&mut self, editor: &Editor, selecting: Selecting) {
@@ -113,6 +138,7 @@ impl Vim {
         };
         if self.mode == VimMode::Normal {
             self.anchor = editor.caret();
+            self.keeps_line_end = false;
         }
         self.mode = if self.mode == wanted { VimMode::Normal } else { wanted };
     }
@@ -140,10 +166,18 @@ impl Vim {
             (false, Some(extent)) => Some(extended(editor, extent)),
             (false, None) => None,
         };
-        let extent = part.map(|part| measured(editor.buffer(), part));
+        let extent = part.map(|part| measured(editor.buffer(), part, is_selected && self.keeps_line_end));
+        // Lines that were selected upwards leave the caret where it is.
+        let caret = Some(editor.caret()).filter(|caret| caret.line < self.anchor.line);
         let change = Change { extent, ..change };
         self.mode = VimMode::Normal;
+        self.keeps_line_end = false;
         let is_done = self.apply(editor, &change, part);
+        let keeps_text =
+            |command| matches!(command, VimCommand::Operate(Operator::Yank, _) | VimCommand::ChangeCase(_));
+        if is_selected && part.is_some_and(|part| part.is_lines) && keeps_text(change.command) {
+            editor.set_caret(caret.unwrap_or(Position { byte: 0, ..editor.caret() }));
+        }
         if self.mode == VimMode::Insert {
             self.insertion = Some(change);
             return;
@@ -160,14 +194,26 @@ impl Vim {
         let count = change.count;
         match change.command {
             VimCommand::Operate(operator, target) => {
-                let part = selected.or_else(|| self.part_of(editor, operator, target, count));
-                part.map(|part| self.operate(editor, operator, target, part)).is_some()
+                if let Target::Motion(Motion::Find(find)) = target {
+                    self.find = Some(find);
+                }
+                let (buffer, caret) = (editor.buffer(), editor.caret());
+                let part = match selected {
+                    Some(part) => Some((part, part.from)),
+                    None => part_of(buffer, caret, (operator, target), count, self.find),
+                };
+                let n_times = if selected.is_some() { count.unwrap_or(1) } else { 1 };
+                part.map(|(part, caret)| self.operate(editor, operator, (part, caret), n_times)).is_some()
             }
             VimCommand::Insert(at) => {
                 begin_insertion(editor, at);
                 self.mode = VimMode::Insert;
                 true
             }
+            VimCommand::Replace('\n') if has_signs(editor, count.unwrap_or(1)) => {
+                split_line(editor, count.unwrap_or(1))
+            }
+            VimCommand::Replace(_) if selected.is_none() && !has_signs(editor, count.unwrap_or(1)) => false,
             VimCommand::Replace(char) => {
                 let is_done = rewrite(editor, selected, count, |cluster, text| {
                     text.push(if cluster == "\n" { '\n' } else { char });
@@ -193,88 +239,45 @@ impl Vim {
         }
     }
 
-    /// Says which part of the text an operator works on.
-    fn part_of(
+    fn operate(
         &mut self,
-        editor: &Editor,
+        editor: &mut Editor,
         operator: Operator,
-        target: Target,
-        count: Option<usize>,
-    ) -> Option<Part> {
-        let (buffer, caret) = (editor.buffer(), editor.caret());
-        let motion = match target {
-            Target::Selection => return None,
-            Target::Lines => return Some(lines(buffer, caret.line, caret.line + count.unwrap_or(1) - 1)),
-            Target::Object { object, is_around } => {
-                let (from, to) = bounds(buffer, caret, object, is_around)?;
-                return Some(Part { from, to, is_lines: false });
-            }
-            Target::Motion(motion) => motion,
-        };
-        if let Motion::Find(find) = motion {
-            self.find = Some(find);
-        }
-        if let (Operator::Change, Motion::Word(kind)) = (operator, motion)
-            && class(buffer, caret, kind) != Class::Blank
-        {
-            // A changed word keeps the blanks behind it.
-            let mut to = run_end(buffer, caret, kind);
-            if let Some(n_more) = count.and_then(|count| count.checked_sub(2)) {
-                let last = left_in_line(buffer, to);
-                let end = destination(buffer, last, Motion::WordEnd(kind), Some(n_more + 1), None)?;
-                to = right_in_line(buffer, end);
-            }
-            return Some(Part { from: caret, to, is_lines: false });
-        }
-        let mut there = destination(buffer, caret, motion, count, self.find)?;
-        if matches!(motion, Motion::Up | Motion::Down | Motion::TextStart | Motion::TextEnd) {
-            return Some(lines(buffer, caret.line.min(there.line), caret.line.max(there.line)));
-        }
-        if matches!(motion, Motion::Word(_))
-            && there.line > caret.line
-            && there <= first_non_blank(buffer, there.line)
-        {
-            // The last word of a line does not take the line's end along.
-            there = buffer.line_end(there.line - 1);
-        }
-        let is_inclusive = match motion {
-            Motion::WordEnd(_) => true,
-            Motion::Find(find) => !find.is_back,
-            Motion::RepeatFind { is_reversed } => self.find.is_some_and(|it| it.is_back == is_reversed),
-            _ => false,
-        };
-        let (from, to) = (caret.min(there), caret.max(there));
-        let to = if is_inclusive { right_in_line(buffer, to) } else { to };
-        (from < to || operator == Operator::Change).then_some(Part { from, to, is_lines: false })
-    }
-
-    fn operate(&mut self, editor: &mut Editor, operator: Operator, target: Target, part: Part) {
+        (part, caret): (Part, Position),
+        n_times: usize,
+    ) {
         match operator {
             Operator::Yank => {
                 self.keep(editor, part);
-                if !part.is_lines || target == Target::Selection {
-                    editor.set_caret(part.from);
-                }
+                editor.set_caret(caret);
             }
             Operator::Delete => {
-                self.keep(editor, part);
+                self.keep_removed(editor, part);
                 delete(editor, part);
             }
             Operator::Change => {
-                self.keep(editor, part);
+                self.keep_removed(editor, part);
                 editor.replace_part(part.from, part.to, "");
                 self.mode = VimMode::Insert;
             }
-            Operator::Indent | Operator::Dedent => indent(editor, part, operator),
+            Operator::Indent | Operator::Dedent => {
+                (0..n_times.min(MOST_INDENTED)).for_each(|_| indent(editor, part, operator));
+            }
         }
     }
 
     /// Keeps a part of the text for the next paste, and for Ctrl+Y.
     fn keep(&mut self, editor: &mut Editor, part: Part) {
         let text = editor.buffer().slice(part.from, part.to);
-        if !text.is_empty() || part.is_lines {
+        if !text.is_empty() {
             editor.keep_killed(&text);
-            self.register = Register { text, is_lines: part.is_lines };
+        }
+        self.register = Register { text, is_lines: part.is_lines };
+    }
+
+    fn keep_removed(&mut self, editor: &mut Editor, part: Part) {
+        if part.from < part.to || part.is_lines && !editor.buffer().is_empty() {
+            self.keep(editor, part);
         }
     }
 
@@ -294,11 +297,12 @@ impl Vim {
         let all = vec![text.as_str(); n_times].join(separator);
         if let Some(part) = selected {
             self.keep(editor, part);
-            let all = if is_lines && !part.is_lines { format!("\n{all}\n") } else { all };
-            editor.replace_part(part.from, part.to, &all);
-            let place = match part.is_lines {
-                true => first_non_blank(editor.buffer(), part.from.line),
-                false => last_place(editor.buffer(), part.from, editor.caret()),
+            let surrounded = if is_lines && !part.is_lines { format!("\n{all}\n") } else { all.clone() };
+            editor.replace_part(part.from, part.to, &surrounded);
+            let first_line = part.from.line + usize::from(is_lines && !part.is_lines);
+            let place = match is_lines || part.is_lines {
+                true => first_non_blank(editor.buffer(), first_line),
+                false => pasted_place(editor, part.from, &all),
             };
             editor.set_caret(place);
             return true;
@@ -315,46 +319,58 @@ impl Vim {
         } else {
             let at = if is_behind { right_in_line(editor.buffer(), caret) } else { caret };
             editor.replace_part(at, at, &all);
-            editor.set_caret(last_place(editor.buffer(), at, editor.caret()));
+            editor.set_caret(pasted_place(editor, at, &all));
         }
         true
     }
 }
 
-/// Whole lines, as far as there are such.
-fn lines(buffer: &Buffer, first: usize, last: usize) -> Part {
-    let last = last.min(buffer.n_lines() - 1);
-    Part { from: Position { line: first, byte: 0 }, to: buffer.line_end(last), is_lines: true }
+/// Where the caret stands once signs were put in: on their last, or on the first where they are of several lines.
+fn pasted_place(editor: &Editor, from: Position, text: &str) -> Position {
+    if text.contains('\n') { from } else { last_place(editor.buffer(), from, editor.caret()) }
 }
 
-fn measured(buffer: &Buffer, part: Part) -> Extent {
+/// What is selected from a sign to another, and with both.
+fn selection(buffer: &Buffer, one: Position, other: Position) -> Part {
+    let (from, last) = (one.min(other), one.max(other));
+    Part { from, to: buffer.right_of(last).unwrap_or(last), last_line: last.line, is_lines: false }
+}
+
+fn measured(buffer: &Buffer, part: Part, is_to_line_end: bool) -> Extent {
+    let n_lines = part.last_line - part.from.line + 1;
+    let start = if n_lines == 1 { part.from } else { Position { line: part.last_line, byte: 0 } };
+    let mut n_signs = 0;
+    let mut at = start;
+    while let Some(next) = buffer.right_of(at).filter(|_| at < part.to) {
+        (at, n_signs) = (next, n_signs + 1);
+    }
     match part.is_lines {
-        true => Extent::Lines(part.to.line - part.from.line + 1),
-        false => {
-            let mut n_signs = 0;
-            let mut at = part.from;
-            while let Some(next) = buffer.right_of(at).filter(|_| at < part.to) {
-                (at, n_signs) = (next, n_signs + 1);
-            }
-            Extent::Signs(n_signs)
-        }
+        true => Extent::Lines(n_lines),
+        false if is_to_line_end => Extent::ToLineEnd { n_lines },
+        false if n_lines == 1 => Extent::Signs(n_signs),
+        false => Extent::Rows { n_lines, n_signs },
     }
 }
 
 /// The part of the same extent that begins at the caret.
 fn extended(editor: &Editor, extent: Extent) -> Part {
     let (buffer, from) = (editor.buffer(), editor.caret());
+    let line_below = |n_lines: usize| (from.line + n_lines - 1).min(buffer.n_lines() - 1);
+    let signs_on =
+        |from: Position, n_signs: usize| (1..n_signs).fold(from, |at, _| right_in_line(buffer, at));
     match extent {
-        Extent::Lines(n) => lines(buffer, from.line, from.line + n - 1),
-        Extent::Signs(n) => {
-            let to = (0..n).fold(from, |at, _| buffer.right_of(at).unwrap_or(at));
-            Part { from, to, is_lines: false }
+        Extent::Lines(n_lines) => Part::lines(buffer, from.line, line_below(n_lines)),
+        Extent::Signs(n_signs) => selection(buffer, from, signs_on(from, n_signs)),
+        Extent::Rows { n_lines, n_signs } => {
+            let start = Position { line: line_below(n_lines), byte: 0 };
+            selection(buffer, from, signs_on(start, n_signs))
         }
+        Extent::ToLineEnd { n_lines } => selection(buffer, from, buffer.line_end(line_below(n_lines))),
     }
 }
 
 fn delete(editor: &mut Editor, part: Part) {
-    let Part { from, to, is_lines } = part;
+    let Part { from, to, is_lines, .. } = part;
     if !is_lines {
         editor.replace_part(from, to, "");
         return;
@@ -372,7 +388,7 @@ fn delete(editor: &mut Editor, part: Part) {
 }
 
 fn indent(editor: &mut Editor, part: Part, operator: Operator) {
-    for line in part.from.line..=part.to.line {
+    for line in part.from.line..=part.last_line {
         let text = editor.buffer().line(line);
         let (n_removed, added) = match operator {
             Operator::Indent if !text.is_empty() => (0, INDENT),
@@ -415,7 +431,7 @@ fn rewrite(
     let from = editor.caret();
     let buffer = editor.buffer();
     let to = destination(buffer, from, Motion::Right, count, None).unwrap_or(from);
-    let part = selected.unwrap_or(Part { from, to, is_lines: false });
+    let part = selected.unwrap_or(Part::signs(from, to));
     let mut text = String::new();
     let mut at = part.from;
     while let Some(next) = buffer.right_of(at).filter(|_| at < part.to) {
@@ -430,6 +446,20 @@ fn rewrite(
         editor.set_caret(part.from);
     }
     true
+}
+
+/// Puts one line end in the place of so many signs.
+fn split_line(editor: &mut Editor, n_signs: usize) -> bool {
+    let from = editor.caret();
+    let to = (0..n_signs).fold(from, |at, _| right_in_line(editor.buffer(), at));
+    editor.replace_part(from, to, "\n");
+    true
+}
+
+/// Tells whether so many signs stand from the caret on in its line.
+fn has_signs(editor: &Editor, n_signs: usize) -> bool {
+    let behind = &editor.buffer().line(editor.caret().line)[editor.caret().byte..];
+    behind.graphemes(true).nth(n_signs - 1).is_some()
 }
 
 fn push_in_case(text: &mut String, char: char, case: Case) {
@@ -447,7 +477,10 @@ fn push_in_case(text: &mut String, char: char, case: Case) {
 /// Joins lines with one blank between, and puts the caret there.
 fn join(editor: &mut Editor, selected: Option<Part>, count: Option<usize>) -> bool {
     let (first, n_joints) = match selected {
-        Some(part) => (part.from.line, (part.to.line - part.from.line).max(1)),
+        Some(part) => {
+            editor.set_caret(part.from);
+            (part.from.line, (part.last_line - part.from.line).max(1))
+        }
         None => (editor.caret().line, count.unwrap_or(2).max(2) - 1),
     };
     let mut is_done = false;

@@ -11,8 +11,20 @@ pub(super) enum Class {
     Blank,
     Letter,
     Sign,
+    /// A sign of a script that is written without blanks.
+    Script(Script),
     /// A chip, which is a word by itself.
     Chip,
+}
+
+/// Scripts whose words are told apart by the script alone, as vim does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    Hiragana,
+    Katakana,
+    Han,
+    Hangul,
+    Emoji,
 }
 
 /// Returns the kind of the sign at a place.
@@ -22,9 +34,24 @@ pub(super) fn class(buffer: &Buffer, at: Position, kind: WordKind) -> Class {
         None => Class::Blank,
         Some(char) if char.is_whitespace() => Class::Blank,
         Some(char) if is_chip_mark(char) => Class::Chip,
-        Some(char) if kind == WordKind::Blank || char.is_alphanumeric() || char == '_' => Class::Letter,
-        Some(_) => Class::Sign,
+        Some(_) if kind == WordKind::Blank => Class::Letter,
+        Some(char) => match script(char) {
+            Some(script) => Class::Script(script),
+            None if char.is_alphanumeric() || char == '_' => Class::Letter,
+            None => Class::Sign,
+        },
     }
+}
+
+fn script(char: char) -> Option<Script> {
+    Some(match u32::from(char) {
+        0x3040..=0x309f => Script::Hiragana,
+        0x30a0..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9f => Script::Katakana,
+        0x3400..=0x9fff | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff => Script::Han,
+        0x1100..=0x11ff | 0x3130..=0x318f | 0xac00..=0xd7a3 => Script::Hangul,
+        0x2600..=0x27bf | 0x1_f000..=0x1_faff => Script::Emoji,
+        _ => return None,
+    })
 }
 
 /// Returns where the first sign of a line stands that is no blank; the end where there is none.
@@ -66,24 +93,16 @@ pub(super) fn destination(
     match motion {
         Motion::Left => repeated(&|at| left_in_line(buffer, at)),
         Motion::Right => repeated(&|at| right_in_line(buffer, at)),
-        Motion::Up => from.line.checked_sub(n_times).map(|line| in_line(buffer, line, from.byte)),
-        Motion::Down => {
-            let line = from.line + n_times;
-            (line < buffer.n_lines()).then(|| in_line(buffer, line, from.byte))
-        }
-        Motion::Word(kind) => repeated(&|at| next_word(buffer, at, kind)),
-        Motion::WordEnd(kind) => repeated(&|at| word_end(buffer, at, kind)),
+        Motion::Up => (from.line > 0).then(|| in_line(buffer, from.line.saturating_sub(n_times), from.byte)),
+        Motion::Down => lines_below(buffer, from.line, n_times).map(|line| in_line(buffer, line, from.byte)),
+        Motion::Word(kind) => Some(next_word(buffer, from, kind, n_times, LastWord::EndsAnywhere)),
+        Motion::WordEnd(kind) => Some(word_end(buffer, from, kind, n_times, false)),
         Motion::WordBack(kind) => repeated(&|at| word_back(buffer, at, kind)),
         Motion::LineStart => Some(Position { byte: 0, ..from }),
-        Motion::LineEnd => {
-            let line = (from.line + n_times - 1).min(buffer.n_lines() - 1);
-            Some(buffer.line_end(line))
-        }
-        Motion::FirstNonBlank => Some(first_non_blank(buffer, from.line)),
-        Motion::TextStart => Some(first_non_blank(buffer, line_number(buffer, count.unwrap_or(1)))),
-        Motion::TextEnd => {
-            Some(first_non_blank(buffer, line_number(buffer, count.unwrap_or(buffer.n_lines()))))
-        }
+        Motion::LineEnd => lines_below(buffer, from.line, n_times - 1).map(|line| buffer.line_end(line)),
+        Motion::FirstNonBlank => Some(first_sign(buffer, from.line)),
+        Motion::TextStart => Some(first_sign(buffer, line_number(buffer, count.unwrap_or(1)))),
+        Motion::TextEnd => Some(first_sign(buffer, line_number(buffer, count.unwrap_or(buffer.n_lines())))),
         Motion::Find(find) => find_char(buffer, from, find, n_times, false),
         Motion::RepeatFind { is_reversed } => {
             let find = find?;
@@ -93,23 +112,58 @@ pub(super) fn destination(
     }
 }
 
+/// The first sign of a line that is no blank, else its last.
+fn first_sign(buffer: &Buffer, line: usize) -> Position {
+    let at = first_non_blank(buffer, line);
+    if at == buffer.line_end(line) { left_in_line(buffer, at) } else { at }
+}
+
 /// The line of a number, the first being one.
 fn line_number(buffer: &Buffer, number: usize) -> usize {
     number.saturating_sub(1).min(buffer.n_lines() - 1)
+}
+
+/// The line so many further down, or the last; none from the last itself.
+pub(super) fn lines_below(buffer: &Buffer, line: usize, n_lines: usize) -> Option<usize> {
+    let last = buffer.n_lines() - 1;
+    (n_lines == 0 || line < last).then(|| (line + n_lines).min(last))
 }
 
 fn in_line(buffer: &Buffer, line: usize, byte: usize) -> Position {
     buffer.nearest(Position { line, byte })
 }
 
-/// The beginning of the next word; the end of the text behind the last.
-fn next_word(buffer: &Buffer, from: Position, kind: WordKind) -> Position {
-    let mut at = run_end(buffer, from, kind);
-    while class(buffer, at, kind) == Class::Blank {
-        match buffer.right_of(at) {
-            Some(next) if next.line > at.line && buffer.line(next.line).is_empty() => return next,
-            Some(next) => at = next,
-            None => break,
+/// Whether `w` may go on to the next line with its last word: an operator's ends with the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastWord {
+    EndsAnywhere,
+    EndsWithItsLine,
+}
+
+/// The beginning of the nth next word; the end of the text behind the last.
+pub(super) fn next_word(
+    buffer: &Buffer,
+    from: Position,
+    kind: WordKind,
+    n_times: usize,
+    last_word: LastWord,
+) -> Position {
+    let is_line_end = |at: Position| at == buffer.line_end(at.line);
+    let mut at = from;
+    for n_left in (0..n_times).rev() {
+        let stops = n_left == 0 && last_word == LastWord::EndsWithItsLine;
+        let line = at.line;
+        let Some(next) = buffer.right_of(at) else { return at };
+        let behind = run_end(buffer, at, kind);
+        at = if behind == at { next } else { behind };
+        if stops && (at.line > line || is_line_end(at)) {
+            return at;
+        }
+        while class(buffer, at, kind) == Class::Blank && !buffer.line(at.line).is_empty() {
+            match buffer.right_of(at).filter(|_| !stops || !is_line_end(at)) {
+                Some(next) => at = next,
+                None => return at,
+            }
         }
     }
     at
@@ -128,16 +182,33 @@ pub(super) fn run_end(buffer: &Buffer, from: Position, kind: WordKind) -> Positi
     at
 }
 
-/// The last sign of a word.
-fn word_end(buffer: &Buffer, from: Position, kind: WordKind) -> Position {
-    let Some(mut at) = buffer.right_of(from) else { return from };
-    while class(buffer, at, kind) == Class::Blank {
-        match buffer.right_of(at) {
-            Some(next) => at = next,
-            None => return from,
+/// The last sign of the nth word; the end of the text where there are not so many. `stays` has the word at hand count even
+/// from its last sign, as `cw` does.
+pub(super) fn word_end(
+    buffer: &Buffer,
+    from: Position,
+    kind: WordKind,
+    n_times: usize,
+    mut stays: bool,
+) -> Position {
+    let mut at = from;
+    for _ in 0..n_times {
+        let run = class(buffer, at, kind);
+        let behind = run_end(buffer, at, kind);
+        let Some(next) = buffer.right_of(at) else { return at };
+        if run == Class::Blank || behind == next && !stays {
+            at = next;
+            while class(buffer, at, kind) == Class::Blank {
+                match buffer.right_of(at) {
+                    Some(next) => at = next,
+                    None => return at,
+                }
+            }
         }
+        at = left_in_line(buffer, run_end(buffer, at, kind));
+        stays = false;
     }
-    left_in_line(buffer, run_end(buffer, at, kind))
+    at
 }
 
 /// The beginning of the word before.

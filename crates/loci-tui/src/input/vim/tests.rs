@@ -236,7 +236,7 @@ fn text_objects() {
         ("a[|1]", "da]", "|a"),
         ("{ |x }", "di{", "{|}"),
         ("{ |x }", "da}", "|"),
-        ("{\n  |x\n}", "di{", "{\n|\n}"),
+        ("{\n  |x\n}", "di{", "{\n|}"),
         ("o|ne", "di(", "o|ne"),
         ("one t|wo", "ciwX<esc>", "one |X"),
         ("one t|wo", "yiwP", "one tw|otwo"),
@@ -297,6 +297,37 @@ fn visual_mode() {
         ("|one\ntwo", "yyjVp", "one\n|one"),
         ("ab|c\nd", "vggd", "|\nd"),
     ]);
+}
+
+/// What vim itself does, recorded by `recorded.py`: text, caret and register.
+#[test]
+fn keys_do_what_vim_does_with_them() {
+    let unescape = |text: &str| {
+        text.replace("\\n", "\n").replace("\\e", "\u{1b}").replace("\\r", "\r").replace("\\\\", "\\")
+    };
+    let mut wrong = Vec::new();
+    for row in include_str!("recorded.tsv").lines() {
+        let cells: Vec<String> = row.split('\t').map(unescape).collect();
+        let [before, keys, after, register] = cells.as_slice() else { panic!("{row}") };
+        let mut it = Prompt::new(before);
+        it.vim.register = Register { text: "zz".to_owned(), is_lines: false };
+        for key in keys.chars().filter(|key| *key != ' ') {
+            it.key(Key::plain(match key {
+                '\u{1b}' => KeyCode::Esc,
+                '\r' => KeyCode::Enter,
+                char => KeyCode::Char(char),
+            }));
+        }
+        while it.vim.mode != VimMode::Normal || !it.vim.keys.is_empty() {
+            it.keys("<esc>");
+        }
+        let Register { text, is_lines } = &it.vim.register;
+        let seen = (it.marked(), format!("{text}{}", if *is_lines { "\n" } else { "" }));
+        if seen != (after.clone(), register.clone()) {
+            wrong.push(format!("{row}: {seen:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

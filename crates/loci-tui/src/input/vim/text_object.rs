@@ -4,30 +4,113 @@ use super::super::buffer::{Buffer, Position};
 use super::grammar::{TextObject, WordKind};
 use super::motion::{Class, class, left_in_line, right_in_line, run_end, run_start};
 
-/// Returns where an object at a place begins and ends; none where there is no such object.
+/// Returns where an object at a place begins and ends; none where there is no such object. `selected` has where a
+/// selection began and where the caret is: one that holds more than a sign is extended.
 pub(super) fn bounds(
     buffer: &Buffer,
-    at: Position,
+    selected: (Position, Position),
     object: TextObject,
     is_around: bool,
+    n_times: usize,
 ) -> Option<(Position, Position)> {
     match object {
-        TextObject::Word(kind) => Some(word(buffer, at, kind, is_around)),
-        TextObject::Quotes(quote) => quotes(buffer, at, quote, is_around),
-        TextObject::Brackets(open, close) => brackets(buffer, at, (open, close), is_around),
+        TextObject::Word(kind) => words(buffer, selected, kind, is_around, n_times),
+        TextObject::Quotes(quote) => quotes(buffer, selected, quote, is_around),
+        TextObject::Brackets(open, close) => {
+            let (anchor, caret) = selected;
+            let (from, last) = (anchor.min(caret), anchor.max(caret));
+            let is_larger = |(start, end): (Position, Position)| {
+                anchor == caret
+                    || start < from && last < end
+                    || start <= from && right_in_line(buffer, last) < end
+            };
+            let mut at = from;
+            let mut n_left = n_times;
+            loop {
+                let open_at = match opening(buffer, at, open, close) {
+                    Some(open_at) => open_at,
+                    // Before the brackets of a line the next ones count.
+                    None if at == caret && n_times == 1 => next_in_line(buffer, at, open)?,
+                    None => return None,
+                };
+                let found = brackets(buffer, open_at, (open, close), is_around)?;
+                n_left -= usize::from(is_larger(found));
+                if n_left == 0 {
+                    return Some(found);
+                }
+                at = buffer.left_of(open_at)?;
+            }
+        }
     }
 }
 
-fn word(buffer: &Buffer, at: Position, kind: WordKind, is_around: bool) -> (Position, Position) {
-    let from = run_start(buffer, at, kind);
-    let is_blank = class(buffer, at, kind) == Class::Blank;
-    let to = if is_blank { blanks_end(buffer, at) } else { run_end(buffer, at, kind) };
-    if !is_around {
-        return (from, to);
+/// So many words, each with its blanks or, without them, words and blanks in turn; they stay in their line.
+fn words(
+    buffer: &Buffer,
+    (anchor, caret): (Position, Position),
+    kind: WordKind,
+    is_around: bool,
+    n_times: usize,
+) -> Option<(Position, Position)> {
+    if caret < anchor {
+        let mut from = caret;
+        for _ in 0..n_times {
+            from = words_before(buffer, from, kind, is_around)?;
+        }
+        return Some((from, right_in_line(buffer, anchor)));
     }
-    // Blanks belong to the word behind them; a word takes the blanks behind it, else those before it.
-    let end = if is_blank { run_end(buffer, to, kind) } else { blanks_end(buffer, to) };
-    if end == to && !is_blank { (blanks_start(buffer, from), to) } else { (from, end) }
+    let is_extended = anchor < caret;
+    let mut from = if is_extended { anchor } else { run_start(buffer, caret, kind) };
+    let mut to = if is_extended { right_in_line(buffer, caret) } else { from };
+    let mut ends_with_word = false;
+    for _ in 0..n_times {
+        let begun = to;
+        let is_blank = class(buffer, to, kind) == Class::Blank;
+        to = piece_end(buffer, to, kind);
+        ends_with_word = is_around && is_blank;
+        if is_around {
+            let behind = piece_end(buffer, to, kind);
+            let is_followed = is_blank || class(buffer, to, kind) == Class::Blank;
+            ends_with_word |= !is_followed || behind == to;
+            to = if is_followed { behind } else { to };
+        }
+        let is_missing = to == begun && (is_extended || n_times > 1);
+        if is_missing
+            || is_around && is_blank && class(buffer, left_in_line(buffer, to), kind) == Class::Blank
+        {
+            return None;
+        }
+    }
+    // A word takes the blanks behind it, else those before it, if they are no indent.
+    let starts_with_word = class(buffer, from, kind) != Class::Blank;
+    if ends_with_word && starts_with_word && !is_extended {
+        let start = blanks_start(buffer, from);
+        from = if start.byte > 0 { start } else { from };
+    }
+    Some((from, to))
+}
+
+/// Where the words before a place begin, for a selection that is extended backwards.
+fn words_before(buffer: &Buffer, at: Position, kind: WordKind, is_around: bool) -> Option<Position> {
+    let left = |at: Position| {
+        let left = left_in_line(buffer, at);
+        (left != at).then(|| run_start(buffer, left, kind))
+    };
+    let first = left(at)?;
+    let is_blank = class(buffer, first, kind) == Class::Blank;
+    if !is_around {
+        return Some(first);
+    }
+    let second = left(first).filter(|second| is_blank || class(buffer, *second, kind) == Class::Blank);
+    Some(second.unwrap_or(first))
+}
+
+/// The end of the run of blanks, or of the word, that begins at a place.
+fn piece_end(buffer: &Buffer, at: Position, kind: WordKind) -> Position {
+    match class(buffer, at, kind) {
+        Class::Blank => blanks_end(buffer, at),
+        _ => run_end(buffer, at, kind),
+    }
 }
 
 fn blanks_end(buffer: &Buffer, from: Position) -> Position {
@@ -40,15 +123,26 @@ fn blanks_start(buffer: &Buffer, from: Position) -> Position {
 }
 
 /// Quotes are paired from the beginning of the line; the pair around the place counts, else the next one.
-fn quotes(buffer: &Buffer, at: Position, quote: char, is_around: bool) -> Option<(Position, Position)> {
+fn quotes(
+    buffer: &Buffer,
+    (anchor, at): (Position, Position),
+    quote: char,
+    is_around: bool,
+) -> Option<(Position, Position)> {
     let line = buffer.line(at.line);
     let is_escaped = |byte: usize| line[..byte].chars().rev().take_while(|c| *c == '\\').count() % 2 == 1;
     let marks: Vec<usize> =
         line.match_indices(quote).map(|(byte, _)| byte).filter(|byte| !is_escaped(*byte)).collect();
     let pair = marks.chunks_exact(2).find(|pair| at.byte <= pair[1])?;
     let place = |byte| Position { byte, ..at };
+    let inner = (place(pair[0] + quote.len_utf8()), place(pair[1]));
+    // Once more, the quotes themselves are selected.
+    let is_selected = anchor < at && anchor == inner.0 && right_in_line(buffer, at) == inner.1;
+    if is_selected && !is_around {
+        return Some((place(pair[0]), place(pair[1] + quote.len_utf8())));
+    }
     if !is_around {
-        return Some((place(pair[0] + quote.len_utf8()), place(pair[1])));
+        return Some(inner);
     }
     let (from, to) = (place(pair[0]), place(pair[1] + quote.len_utf8()));
     let end = blanks_end(buffer, to);
@@ -57,11 +151,10 @@ fn quotes(buffer: &Buffer, at: Position, quote: char, is_around: bool) -> Option
 
 fn brackets(
     buffer: &Buffer,
-    at: Position,
+    from: Position,
     (open, close): (char, char),
     is_around: bool,
 ) -> Option<(Position, Position)> {
-    let from = opening(buffer, at, open, close)?;
     let to = closing(buffer, from, open, close)?;
     if is_around {
         return Some((from, right_in_line(buffer, to)));
@@ -75,6 +168,11 @@ fn brackets(
         inner.1 = buffer.line_end(to.line - 1);
     }
     Some(inner)
+}
+
+fn next_in_line(buffer: &Buffer, at: Position, char: char) -> Option<Position> {
+    let byte = buffer.line(at.line)[at.byte..].find(char)?;
+    Some(Position { byte: at.byte + byte, ..at })
 }
 
 fn char_at(buffer: &Buffer, at: Position) -> Option<char> {
