@@ -1,5 +1,6 @@
 //! Small pieces that dialogs, panels and the status area are laid out with.
 
+use crate::screen::split_row;
 use crate::text::{Color, Row, Span, Style, sanitize_line, truncate, width, wrap};
 use crate::theme::ThemeToken;
 
@@ -76,7 +77,25 @@ pub(crate) fn paragraph(lead: &str, text: &str, style: Style, width: u16) -> Vec
     for (idx, part) in text.split('\n').enumerate() {
         let span = [Span::styled(sanitize_line(part), style)];
         let lead = if idx == 0 { &first } else { &rest };
-        rows.extend(wrap(&span, usize::from(width.max(1)), lead, &rest));
+        let wrapped = wrap(&span, usize::from(width.max(1)), lead, &rest);
+        // Nothing of it may be out of sight: a word that is longer than the row is broken.
+        rows.extend(wrapped.iter().flat_map(|row| split_row(row, usize::from(width))));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn word_longer_than_the_row_is_broken_and_shown_whole() {
+        let word = format!("https://example.com/{}日本;rm", "x".repeat(60));
+        for width in [5, 20, 50] {
+            let rows = paragraph("  ", &format!("curl {word} -o f"), Style::default(), width);
+            assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{width}");
+            let text: String = rows.iter().map(Row::text).collect();
+            assert!(text.replace(' ', "").contains(&word), "{width}: {text}");
+        }
+    }
 }
