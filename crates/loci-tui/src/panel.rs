@@ -88,7 +88,7 @@ use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{bold, cut, faint, line};
 use crate::render::RenderContext;
 use crate::screen::Size;
-use crate::text::Row;
+use crate::text::{Row, Span};
 
 /// Something that is looked at and acted on in the place of the prompt.
 pub(crate) trait Panel: std::fmt::Debug {
@@ -236,16 +236,54 @@ impl PanelView {
         }
         let mut rows = self.head;
         rows.extend(self.body);
-        rows.extend(self.hint.filter(|_| has_hint));
+        rows.extend(self.hint.filter(|_| has_hint).map(|hint| fit_hint(hint, size.width)));
         rows.truncate(height);
         (rows.iter().map(|row| cut(row, size.width)).collect(), self.caret)
     }
+}
+
+/// Leaves keys out of the middle of what is too long, so that the way out of the panel stays.
+fn fit_hint(hint: Row, width: u16) -> Row {
+    const BETWEEN: &str = " · ";
+    let text = hint.text();
+    let (Some((keys, way_out)), [span]) = (text.rsplit_once(BETWEEN), hint.spans.as_slice()) else {
+        return hint;
+    };
+    if crate::layout::cells(&text) <= width {
+        return hint;
+    }
+    let mut shown = String::new();
+    for key in keys.split(BETWEEN) {
+        let longer = format!("{shown}{key}{BETWEEN}");
+        if crate::layout::cells(&format!("{longer}…{BETWEEN}{way_out}")) > width {
+            break;
+        }
+        shown = longer;
+    }
+    let rest = if shown.is_empty() { String::new() } else { format!("…{BETWEEN}") };
+    Row::new(vec![Span::styled(format!("{shown}{rest}{way_out}"), span.style)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dialog::TextField;
+
+    #[test]
+    fn keys_that_do_not_fit_leave_the_way_out() {
+        for (width, expected) in [
+            (60, "Enter look · r reconnect · e on or off · Esc close"),
+            (49, "Enter look · r reconnect · … · Esc close"),
+            (40, "Enter look · r reconnect · … · Esc close"),
+            (39, "Enter look · … · Esc close"),
+            (20, "Esc close"),
+            (5, "Esc …"),
+        ] {
+            let view = PanelView::new("t", "Enter look · r reconnect · e on or off · Esc close");
+            let (rows, _) = view.fit(Size { width, height: 9 });
+            assert_eq!(rows.last().map(Row::text).as_deref(), Some(expected), "{width}");
+        }
+    }
 
     fn view() -> PanelView {
         let mut view = PanelView::new("title", "keys");

@@ -26,6 +26,8 @@ const LOG: usize = 3;
 pub(crate) struct McpPanel {
     servers: Option<Vec<ServerRow>>,
     problem: Option<String>,
+    /// The server at which a login was begun, until it is over.
+    login: Option<String>,
     marked: usize,
     /// The one that is looked at, by name.
     open: Option<String>,
@@ -41,6 +43,7 @@ impl Default for McpPanel {
         Self {
             servers: None,
             problem: None,
+            login: None,
             marked: 0,
             open: None,
             tabs: Tabs::new(TITLES),
@@ -70,8 +73,25 @@ impl McpPanel {
             KeyCode::Char('e') => McpAction::Toggle { server: name, is_on: server.status == "disabled" },
             _ => return PanelStep::Stay,
         };
+        self.login = match &action {
+            McpAction::Authenticate { server, .. } => Some(server.clone()),
+            _ => None,
+        };
+        self.send(action)
+    }
+
+    fn send(&mut self, action: McpAction) -> PanelStep {
         self.problem = Some("Working on it…".to_owned());
         PanelStep::Act(vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })])
+    }
+
+    /// Takes the address that a login ended at, where the browser could not bring it here itself.
+    fn take_pasted(&mut self, pasted: &str) -> PanelStep {
+        let address = pasted.trim().to_owned();
+        match self.login.clone().filter(|_| !address.is_empty()) {
+            Some(server) => self.send(McpAction::LoginAnswer { server, address }),
+            None => PanelStep::Stay,
+        }
     }
 
     /// What came of the last wish, in full: it may be an address to visit.
@@ -151,9 +171,11 @@ impl Panel for McpPanel {
                 (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
             }
             _ => {
-                if let InputEvent::Key(key) = event {
-                    return self.act(key.code);
-                }
+                return match event {
+                    InputEvent::Key(key) => self.act(key.code),
+                    InputEvent::Paste(text) => self.take_pasted(text),
+                    _ => PanelStep::Stay,
+                };
             }
         }
         PanelStep::Stay
@@ -169,7 +191,10 @@ impl Panel for McpPanel {
                 self.servers = Some(servers);
             }
             PanelData::ServersChanged(Ok(Some(page))) => {
-                self.problem = Some(format!("Log in at this page, then come back: {page}"));
+                self.problem = Some(format!(
+                    "Log in at this page, then come back; where the browser is elsewhere, paste the address that it \
+                     ends at: {page}"
+                ));
                 return vec![Action::OpenPage(page), ask_snapshot()];
             }
             PanelData::ServersChanged(outcome) => {
@@ -286,8 +311,14 @@ mod tests {
             assert_eq!(shown.key(KeyCode::Char('l'), None), PanelStep::Act(vec![send]));
             let page = format!("https://as/{}", "x".repeat(100));
             let wanted = [Action::OpenPage(page.clone()), ask_snapshot()];
-            assert_eq!(shown.receive(PanelData::ServersChanged(Ok(Some(page)))), wanted);
+            assert_eq!(shown.receive(PanelData::ServersChanged(Ok(Some(page.clone())))), wanted);
             shown.assert_clean();
+            assert!(height < 12 || shown.text().replace('\n', "").contains(&page), "{}", shown.text());
+            let address = "http://localhost:1/callback?code=c".to_owned();
+            let answer = McpAction::LoginAnswer { server: "日本".into(), address };
+            let send = Action::Send(Command::Mcp { request: "panel".into(), action: answer });
+            let pasted = " http://localhost:1/callback?code=c\n";
+            assert_eq!(shown.paste(pasted), PanelStep::Act(vec![send]));
             shown.receive(PanelData::ServersChanged(Ok(None)));
             shown.action(KeyAction::SelectPrevious);
             shown.action(KeyAction::SelectAccept);

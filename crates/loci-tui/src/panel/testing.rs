@@ -78,6 +78,10 @@ impl<P: Panel> Shown<P> {
         self.panel.handle(&InputEvent::Key(Key::plain(code)), &PanelContext { action })
     }
 
+    pub(crate) fn paste(&mut self, text: &str) -> PanelStep {
+        self.panel.handle(&InputEvent::Paste(text.to_owned()), &PanelContext { action: None })
+    }
+
     /// Presses whatever key is bound to this.
     pub(crate) fn action(&mut self, action: KeyAction) -> PanelStep {
         self.key(KeyCode::F(12), Some(action))
