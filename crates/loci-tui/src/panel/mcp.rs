@@ -1,5 +1,7 @@
 //! `/mcp`: the servers, how they are doing, what each offers and logs, and looking after them.
 
+use std::time::Duration;
+
 use loci_app::commands::mcp::ServerRow;
 use loci_engine::{Command, McpAction};
 use loci_stdx::counted;
@@ -18,6 +20,12 @@ use crate::text::{Row, Span, Style, sanitize_line};
 
 /// What is seen of a server.
 const TITLES: &[&str] = &["Tools", "Resources", "Prompts", "Log"];
+/// How often it is asked what became of servers that connect, and of a login.
+const REFRESH: Duration = Duration::from_secs(1);
+/// The status of a server that is used.
+const CONNECTED: &str = "connected";
+/// That of one that is being connected.
+const PENDING: &str = "pending";
 /// The tab with the log.
 const LOG: usize = 3;
 
@@ -188,6 +196,11 @@ impl Panel for McpPanel {
             }
             PanelData::Servers(servers) => {
                 self.marked = self.marked.min(servers.len().saturating_sub(1));
+                let is_in = |server: &ServerRow| self.login.as_ref() == Some(&server.name);
+                if servers.iter().any(|server| is_in(server) && server.status == CONNECTED) {
+                    self.login = None;
+                    self.problem = Some("You are logged in".to_owned());
+                }
                 self.servers = Some(servers);
             }
             PanelData::ServersChanged(Ok(Some(page))) => {
@@ -208,6 +221,15 @@ impl Panel for McpPanel {
             _ => {}
         }
         Vec::new()
+    }
+
+    fn refresh_every(&self) -> Option<Duration> {
+        let is_pending = self.servers.iter().flatten().any(|server| server.status == PENDING);
+        (self.login.is_some() || is_pending).then_some(REFRESH)
+    }
+
+    fn refresh(&self) -> Vec<Action> {
+        vec![ask_snapshot()]
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
@@ -319,6 +341,15 @@ mod tests {
             let send = Action::Send(Command::Mcp { request: "panel".into(), action: answer });
             let pasted = " http://localhost:1/callback?code=c\n";
             assert_eq!(shown.paste(pasted), PanelStep::Act(vec![send]));
+            assert_eq!(shown.panel.refresh_every(), Some(REFRESH), "somebody logs in elsewhere");
+            assert_eq!(shown.panel.refresh(), [ask_snapshot()]);
+            let servers = |status| vec![server("calc", "connected"), server("日本", status)];
+            shown.receive(PanelData::Servers(servers("connected")));
+            assert_eq!((shown.panel.refresh_every(), shown.text().contains("logged in")), (None, true));
+            shown.receive(PanelData::Servers(servers("pending")));
+            assert_eq!(shown.panel.refresh_every(), Some(REFRESH), "it connects");
+            shown.receive(PanelData::Servers(servers("disabled")));
+            assert_eq!(shown.panel.refresh_every(), None);
             shown.receive(PanelData::ServersChanged(Ok(None)));
             shown.action(KeyAction::SelectPrevious);
             shown.action(KeyAction::SelectAccept);
