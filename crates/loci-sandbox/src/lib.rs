@@ -20,6 +20,8 @@ mod plan;
 pub mod policy;
 mod program_start;
 mod refusals;
+#[cfg(target_os = "linux")]
+mod repository_check;
 mod session;
 mod standby;
 

@@ -10,6 +10,7 @@ mod outside;
 pub(crate) mod placeholders;
 mod restrict;
 mod seccomp;
+mod staging;
 pub(crate) mod sys;
 
 use std::ffi::OsString;

@@ -45,6 +45,9 @@ pub enum PathKind {
 pub struct Plan {
     /// Made before and removed afterwards, outside the namespaces.
     pub placeholders: Vec<Placeholder>,
+    /// Those of the placeholders that are a `.git` at the top of a root: a command may make a repository there, which is kept
+    /// apart until it has been looked at.
+    pub staged: Vec<PathBuf>,
     /// Removed afterwards where the command made them.
     pub absent: Vec<PathBuf>,
     /// Mounts, in order.
@@ -88,6 +91,13 @@ pub enum MountStep {
     Shut(PathBuf),
     /// Covers a placeholder with something that can be neither read nor written.
     Block(PathBuf),
+    /// Mounts a directory inside a placeholder on it, writable. No plan has it: which directory is known once it is made.
+    Stage {
+        /// The directory.
+        from: PathBuf,
+        /// The placeholder.
+        at: PathBuf,
+    },
 }
 
 impl MountStep {
@@ -100,7 +110,8 @@ impl MountStep {
             | Self::Open(path)
             | Self::Pin(path)
             | Self::Shut(path)
-            | Self::Block(path) => path,
+            | Self::Block(path)
+            | Self::Stage { at: path, .. } => path,
         }
     }
 
@@ -110,7 +121,7 @@ impl MountStep {
             Self::Open(_) => 0,
             Self::Pin(_) => 1,
             Self::Reduce(..) => 2,
-            Self::Shut(_) | Self::Block(_) => 3,
+            Self::Shut(_) | Self::Block(_) | Self::Stage { .. } => 3,
             Self::HideDir(_) | Self::HideFile(_) => 4,
         }
     }
@@ -157,6 +168,10 @@ impl Plan {
         self.placeholders.dedup();
         self.absent.sort();
         self.absent.dedup();
+        self.staged.sort();
+        self.staged.dedup();
+        let shut = |path: &PathBuf| self.mounts.contains(&MountStep::Shut(path.clone()));
+        self.staged.retain(|path| !shut(path));
         self.without_hidden()
     }
 
@@ -179,6 +194,7 @@ impl Plan {
         };
         self.mounts.retain(|step| !is_hidden(step.path()));
         self.placeholders.retain(|it| !is_hidden(&it.path));
+        self.staged.retain(|it| !is_hidden(it));
         self
     }
 
@@ -240,6 +256,11 @@ impl Plan {
                     // Programs look for other names in a directory on the way to what is shut.
                     let kind = if is_last { placeholder_kind(&at) } else { PlaceholderKind::Dir };
                     self.placeholders.push(Placeholder { path: at.clone(), kind });
+                    // Somebody who denies something else in it denies that it is made.
+                    if idx == 0 && at.ends_with(".git") && git_paths(&at).iter().any(|it| it == path) {
+                        self.staged.push(at);
+                        return None;
+                    }
                     self.mounts.push(match kind {
                         PlaceholderKind::Socket => MountStep::Block(at),
                         PlaceholderKind::Dir | PlaceholderKind::File => MountStep::Shut(at),
@@ -288,11 +309,10 @@ fn has_bare_dirs(disk: &dyn Disk, dir: &Path) -> bool {
 }
 
 /// Tells whether a missing path is removed after the command rather than held during it: a `HEAD` in the working directory
-/// of a repository, whatever it is, makes `git log HEAD` ambiguous. What else a repository in disguise needs is held.
+/// of a repository, or where a command may make one, makes `git log HEAD` ambiguous, whatever it is. What else a repository
+/// in disguise needs is held.
 fn is_removed_afterwards(disk: &dyn Disk, root: &Path, path: &Path) -> bool {
-    let is_head = path.parent() == Some(root) && path.ends_with("HEAD");
-    let is_in_repository = || root.ancestors().any(|dir| disk.kind(&dir.join(".git")) != PathKind::Missing);
-    is_head && is_in_repository() && !has_bare_dirs(disk, root)
+    path.parent() == Some(root) && path.ends_with("HEAD") && !has_bare_dirs(disk, root)
 }
 
 /// Collects what symlinks in a directory lead to.
@@ -401,7 +421,7 @@ pub(crate) const PLACEHOLDER_DIR: u32 = 0o1755;
 pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
 /// Tells whether this is a placeholder, of a command that runs beside this one or that was killed.
-fn is_placeholder(found: &std::fs::Metadata) -> bool {
+pub(crate) fn is_placeholder(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     is_placeholder_mode(found.mode(), found.len() == 0)
 }

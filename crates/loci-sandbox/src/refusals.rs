@@ -29,6 +29,9 @@ const SIGNS: &[&str] = &[
 /// What they say of what is hidden by leaving it out of its directory: nothing is refused then but reading.
 const MISSING: &[&str] = &["no such file or directory", "enoent"];
 
+/// What programs say that want to begin in an empty directory.
+const NOT_EMPTY: &[&str] = &["not an empty directory", "is not empty", "directory not empty"];
+
 /// How many refusals are told.
 const MOST: usize = 5;
 
@@ -47,7 +50,7 @@ pub(crate) fn refused_paths(
         (is_write || says(MISSING)).then_some((line, is_write))
     });
     let mut told: Vec<PathBuf> = Vec::new();
-    let mut words = Vec::new();
+    let mut words: Vec<String> = full_directory(output, cwd, files, disk).into_iter().collect();
     for (line, may_be_write) in lines {
         // Of what is copied, moved or linked the last is what was to be made.
         let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
@@ -61,6 +64,21 @@ pub(crate) fn refused_paths(
         }
     }
     words
+}
+
+/// Explains that an empty directory of the session is not empty to a command: placeholders lie in it.
+fn full_directory(output: &str, cwd: &Path, files: &FileRules, disk: &dyn Disk) -> Option<String> {
+    let says_so = |line: &&str| NOT_EMPTY.iter().any(|sign| line.to_ascii_lowercase().contains(sign));
+    let paths = output.lines().filter(says_so).flat_map(paths_in).map(|path| normalise(cwd, &path));
+    let mut is_empty_root = paths.filter(|path| {
+        files.roots.contains(path) && disk.kind(path) == PathKind::Dir && disk.names(path).is_empty()
+    });
+    let root = is_empty_root.next()?;
+    Some(format!(
+        "`{}` is empty, but not while a command runs in the sandbox: names that stay shut are held in it. What wants an empty \
+         directory works in one below; in place of `git clone URL .`, `git init && git pull URL` works here",
+        root.display()
+    ))
 }
 
 fn read_refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Option<String> {
@@ -109,7 +127,9 @@ fn held_name(path: &Path, files: &FileRules, disk: &dyn Disk) -> Option<PathBuf>
         let root = files.roots.iter().find(|root| shut.starts_with(root) && *root != shut)?;
         let parents: Vec<&Path> =
             shut.ancestors().skip(1).take_while(|it| *it != root && it.starts_with(root)).collect();
-        parents.into_iter().rev().find(|it| disk.kind(it) == PathKind::Missing)
+        // A `.git` at the top of a root can be made.
+        let is_held = |it: &&Path| !(it.ends_with(".git") && it.parent() == Some(root.as_path()));
+        parents.into_iter().rev().filter(is_held).find(|it| disk.kind(it) == PathKind::Missing)
     });
     on_the_way.into_iter().find(|missing| path.starts_with(missing)).map(Path::to_owned)
 }
@@ -167,15 +187,54 @@ mod tests {
 
     #[test]
     fn missing_directory_that_was_held_is_named() {
-        let (settings, cwd) = (PathSettings::default(), Path::new("/h/p"));
+        let settings = PathSettings { deny_write: vec!["/h/p/kept/a".into()], ..PathSettings::default() };
         let files = FileRules::new(&places(), &settings);
-        let line =
-            "fatal: cannot copy '/usr/t/description' to '/h/p/.git/description': Read-only file system";
-        for (disk, expected) in
-            [(&Empty as &dyn Disk, "`/h/p/.git` is not there"), (&Repository, "`/usr/t/description`")]
-        {
-            let found = refused_paths(line, cwd, &files, &settings, disk).join("\n");
-            assert!(found.contains(expected), "{found}");
+        for (name, disk, expected) in [
+            ("kept/b", &Empty as &dyn Disk, "`/h/p/kept` is not there"),
+            ("kept/b", &Repository, "`/usr/t/description`"),
+            // A repository can be made.
+            (".git/b", &Empty, "`/usr/t/description`"),
+        ] {
+            let line =
+                format!("fatal: cannot copy '/usr/t/description' to '/h/p/{name}': Read-only file system");
+            let found = refused_paths(&line, Path::new("/h/p"), &files, &settings, disk).join("\n");
+            assert!(found.contains(expected), "{name}: {found}");
+        }
+    }
+
+    #[test]
+    fn directory_that_is_empty_but_for_placeholders_is_explained() {
+        let settings = PathSettings::default();
+        let files = FileRules::new(&places(), &settings);
+        for (line, cwd, disk, expected) in [
+            (
+                "fatal: destination path '.' already exists and is not an empty directory.",
+                "/h/p",
+                &Repository as &dyn Disk,
+                true,
+            ),
+            (
+                "fatal: destination path '/h/p' already exists and is not an empty directory.",
+                "/h/p/a",
+                &Repository,
+                true,
+            ),
+            (
+                "fatal: destination path 'a' already exists and is not an empty directory.",
+                "/h/p",
+                &Repository,
+                false,
+            ),
+            (
+                "fatal: destination path '.' already exists and is not an empty directory.",
+                "/h/p",
+                &Empty,
+                false,
+            ),
+            ("nothing is said of '.'", "/h/p", &Repository, false),
+        ] {
+            let found = refused_paths(line, Path::new(cwd), &files, &settings, disk).join("\n");
+            assert_eq!(found.contains("`/h/p` is empty"), expected, "{line}: {found}");
         }
     }
 

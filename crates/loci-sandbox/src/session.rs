@@ -14,7 +14,7 @@ use crate::control::ProxyPort;
 use crate::egress::Egress;
 use crate::launch::{Connections, SandboxRun, Supervisor, launch};
 use crate::level::Level;
-use crate::plan::RealDisk;
+use crate::plan::{RealDisk, is_placeholder};
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
 use crate::program_start::ProgramStart;
 use crate::refusals::refused_paths;
@@ -228,8 +228,8 @@ pub fn git_dirs(dir: &Path) -> Vec<PathBuf> {
     let dot_git = dir.join(".git");
     match std::fs::symlink_metadata(&dot_git) {
         Ok(found) if found.is_file() => linked_git_dir(&dot_git).into_iter().collect(),
-        Ok(_) => Vec::new(),
-        Err(_) => {
+        Ok(found) if !is_placeholder(&found) => Vec::new(),
+        _ => {
             let around = dir.ancestors().skip(1).map(|it| it.join(".git"));
             let is_dir = |path: &PathBuf| path.symlink_metadata().is_ok_and(|it| it.is_dir());
             around.into_iter().find(is_dir).into_iter().collect()

@@ -19,7 +19,7 @@ use crate::plan::MountStep;
 const MOUNTS_END: u8 = b'.';
 /// Says that everything outside is ready.
 const READY: u8 = b'+';
-/// What is kept of the directory that was reduced before it.
+/// What is kept of the directory that was reduced before it, or mounted on the one that was named.
 const KEPT: u8 = b'k';
 
 /// Makes the two ends.
@@ -145,6 +145,7 @@ fn entries_of(step: &MountStep) -> Vec<(u8, &Path)> {
         MountStep::Pin(_) => (b'p', &[]),
         MountStep::Shut(_) => (b's', &[]),
         MountStep::Block(_) => (b'b', &[]),
+        MountStep::Stage { from, .. } => (b'g', std::slice::from_ref(from)),
     };
     [(letter, step.path())].into_iter().chain(kept.iter().map(|path| (KEPT, path.as_path()))).collect()
 }
@@ -160,9 +161,13 @@ fn steps_of(entries: Vec<(u8, PathBuf)>) -> io::Result<Vec<MountStep>> {
             b'p' => MountStep::Pin(path),
             b's' => MountStep::Shut(path),
             b'b' => MountStep::Block(path),
+            b'g' => MountStep::Stage { from: PathBuf::new(), at: path },
             KEPT => {
-                let Some(MountStep::Reduce(_, kept)) = steps.last_mut() else { return Err(unknown()) };
-                kept.push(path);
+                match steps.last_mut() {
+                    Some(MountStep::Reduce(_, kept)) => kept.push(path),
+                    Some(MountStep::Stage { from, .. }) => *from = path,
+                    _ => return Err(unknown()),
+                }
                 continue;
             }
             _ => return Err(unknown()),
@@ -196,7 +201,11 @@ mod tests {
             MountStep::Shut(path(b"/s")),
             MountStep::Block(path(b"/b")),
         ];
-        let placeholders = vec![MountStep::Block(path(b"/l+.")), MountStep::Shut(path(b"/m\xfe"))];
+        let placeholders = vec![
+            MountStep::Block(path(b"/l+.")),
+            MountStep::Shut(path(b"/m\xfe")),
+            MountStep::Stage { from: path(b"/g/0"), at: path(b"/g") },
+        ];
         let grants = vec![
             (path(b"/"), Grant::List),
             (path(b"/dev"), Grant::Read),

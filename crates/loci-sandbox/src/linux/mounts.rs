@@ -185,6 +185,7 @@ pub(super) fn apply(steps: &[MountStep], mut writable: WritableTrees) -> io::Res
             MountStep::Pin(path) => pin(path),
             MountStep::Shut(path) => shut(path),
             MountStep::Block(path) => blocked.block(path),
+            MountStep::Stage { from, at } => stage(from, at),
         };
         done.map_err(|error| named(step.path(), &error))?;
     }
@@ -195,6 +196,11 @@ pub(super) fn apply(steps: &[MountStep], mut writable: WritableTrees) -> io::Res
 fn open(path: &Path, writable: &mut WritableTrees) -> io::Result<()> {
     let idx = writable.0.iter().position(|(of, _)| of == path).ok_or(io::ErrorKind::NotFound)?;
     attach(&writable.0.swap_remove(idx).1, &open_no_link(path)?)
+}
+
+/// Mounts a directory on another.
+fn stage(from: &Path, at: &Path) -> io::Result<()> {
+    attach(&clone_tree(&open_no_link(from)?, false)?, &open_no_link(at)?)
 }
 
 fn pin(path: &Path) -> io::Result<()> {

@@ -22,6 +22,7 @@ use super::helper::{ProgramSource, checked, code_of, leave_streams};
 use super::init::{self, FirstProcess};
 use super::landlock::{self, Grant, Rules};
 use super::placeholders::{self, Made};
+use super::staging::StagedRepository;
 use super::sys::{self, Forked};
 use crate::control::{self, Message};
 use crate::plan::{MountStep, Plan, RealDisk};
@@ -145,7 +146,8 @@ impl PreparedSandbox {
         policy.files.as_ref().map_or(Ok(()), refuse_everything_writable)?;
         let disk = RealDisk::default();
         let plan = policy.files.as_ref().map(|files| Plan::new(files, &disk)).unwrap_or_default();
-        let code = match make_outside(&asked, policy, &plan, rules, &disk, inside) {
+        let mut staged = Vec::new();
+        let code = match make_outside(&asked, policy, &plan, rules, &disk, inside, &mut staged) {
             // Placeholders are held until the program has ended.
             Ok(_made) => wait_for_program(first, outcome),
             Err(error) => {
@@ -153,6 +155,11 @@ impl PreparedSandbox {
                 Err(error)
             }
         };
+        // Nothing of the program is left to write into what is looked at here.
+        for text in staged.into_iter().filter_map(StagedRepository::publish) {
+            // Nobody is left to tell when the other end is gone.
+            drop(control::send(control.as_fd(), &Message::Removed(text)));
+        }
         if let Some(files) = &policy.files {
             placeholders::sweep(files, &plan);
         }
@@ -227,16 +234,36 @@ fn make_outside(
     rules: Option<Rules>,
     disk: &RealDisk,
     mut inside: Sender,
+    staged: &mut Vec<StagedRepository>,
 ) -> io::Result<Made> {
     let held: HashSet<&Path> = plan.placeholders.iter().map(|it| it.path.as_path()).collect();
     let is_held = |step: &MountStep| held.contains(step.path());
     inside.send_mounts(plan.mounts.iter().filter(|step| !is_held(step)));
     let made = checked(asked.fault, HelperStep::Placeholders, || placeholders::make(&plan.placeholders))?;
     let is_made = |step: &MountStep| !made.left_out.iter().any(|path| path == step.path());
-    inside.send_mounts(plan.mounts.iter().filter(|step| is_held(step) && is_made(step)));
+    let repositories = stage(plan, &made, staged)?;
+    let on_placeholders = plan.mounts.iter().filter(|step| is_held(step) && is_made(step));
+    inside.send_mounts(on_placeholders.chain(&repositories));
     let grants = checked(asked.fault, HelperStep::Grants, || grant_outside(policy, rules, disk))?;
     inside.send_ready(&grants);
     Ok(made)
+}
+
+/// Makes the directories in which the program may make repositories; returns their mounts. Where something else has the name
+/// of a placeholder by now, that is shut.
+fn stage(plan: &Plan, made: &Made, staged: &mut Vec<StagedRepository>) -> io::Result<Vec<MountStep>> {
+    let mut steps = Vec::new();
+    for path in plan.staged.iter().filter(|path| !made.left_out.contains(path)) {
+        steps.push(match StagedRepository::new(path)? {
+            Some(repository) => {
+                let (from, at) = repository.mount();
+                staged.push(repository);
+                MountStep::Stage { from, at }
+            }
+            None => MountStep::Shut(path.clone()),
+        });
+    }
+    Ok(steps)
 }
 
 /// Adds to the rules of Landlock what they give of the machine's files; returns what can be added only inside.

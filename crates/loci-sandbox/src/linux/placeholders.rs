@@ -20,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::mounts::open_path;
+use super::staging::{is_staging, names_in};
 use crate::plan::{
     PLACEHOLDER_DIR, PLACEHOLDER_FILE, Placeholder, PlaceholderKind, Plan, is_placeholder_mode,
 };
@@ -74,12 +75,12 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// Opens a directory, no part of whose path may be a symlink.
-fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
 }
 
-fn lock(dir: &OwnedFd, operation: FlockOperation) -> io::Result<()> {
+pub(super) fn lock(dir: &OwnedFd, operation: FlockOperation) -> io::Result<()> {
     for _ in 0..ATTEMPTS {
         match flock(dir, operation) {
             Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
@@ -184,10 +185,15 @@ fn remove_placeholder(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     Ok(unlinkat(dir, name, AtFlags::empty())?)
 }
 
-/// Makes a directory, into which somebody outside has written meanwhile, one like any other.
+/// Makes a directory, into which somebody outside has written meanwhile, one like any other; one in which there is only what
+/// commands have not finished stays what it is.
 fn adopt(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(fchmod(openat(dir, name, flags, Mode::empty())?, Mode::from_raw_mode(0o755))?)
+    let dir = openat(dir, name, flags, Mode::empty())?;
+    match names_in(dir.as_fd())?.iter().all(|name| is_staging(name)) {
+        true => Ok(()),
+        false => Ok(fchmod(dir, Mode::from_raw_mode(0o755))?),
+    }
 }
 
 /// Removes what a command has made although it must not be there; a directory only if it is empty.

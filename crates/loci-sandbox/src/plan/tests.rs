@@ -65,6 +65,8 @@ fn show(plan: &Plan) -> String {
         })
         .collect();
     lines.push(format!("placeholders: {}", names.join(" ")));
+    let staged: Vec<String> = plan.staged.iter().map(|it| it.display().to_string()).collect();
+    lines.extend((!staged.is_empty()).then(|| format!("staged: {}", staged.join(" "))));
     lines.push(format!(
         "absent: {}",
         plan.absent.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ")
@@ -83,6 +85,7 @@ fn show(plan: &Plan) -> String {
                 MountStep::Pin(path) => format!("pin {}", path.display()),
                 MountStep::Shut(path) => format!("shut {}", path.display()),
                 MountStep::Block(path) => format!("block {}", path.display()),
+                MountStep::Stage { at, .. } => format!("stage {}", at.display()),
             },
         ),
     );
@@ -157,8 +160,9 @@ fn what_may_not_be_read_is_covered_with_its_exceptions_shown() {
             ..PathSettings::default()
         },
         &expect![[r#"
-            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude (directory) /h/p/.envrc /h/p/.git (directory) /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/HEAD /h/p/objects /h/p/refs
-            absent: 
+            placeholders: /h/p/.bash_login /h/p/.bash_logout /h/p/.bash_profile /h/p/.bashrc /h/p/.claude (directory) /h/p/.envrc /h/p/.git (directory) /h/p/.gitconfig /h/p/.idea /h/p/.mcp.json /h/p/.profile /h/p/.vscode /h/p/.zlogin /h/p/.zlogout /h/p/.zprofile /h/p/.zshenv /h/p/.zshrc /h/p/objects /h/p/refs
+            staged: /h/p/.git
+            absent: /h/p/HEAD
             reduce /big to /big/b
             hide file /h/.netrc
             open /h/p
@@ -236,4 +240,27 @@ fn directory_of_keys_is_hidden_whole_where_settings_deny_it() {
     };
     assert_eq!(steps(&[]), ["hide file /h/.ssh/id"]);
     assert_eq!(steps(&["/h/.ssh"]), ["hide directory /h/.ssh"]);
+}
+
+#[test]
+fn repository_may_be_made_where_there_is_none_unless_something_in_it_is_denied() {
+    for (disk, deny, expected) in [
+        ("/h/p/ /t/s/", &[][..], &["/h/p/.git"][..]),
+        ("/h/p/ /t/s/", &["/h/p/.git"], &[]),
+        ("/h/p/ /t/s/", &["/h/p/.git/objects"], &[]),
+        ("/h/p/ /t/s/", &["/h/p/.git/hooks"], &["/h/p/.git"]),
+        ("/h/p/.git/ /t/s/", &[], &[]),
+        ("/h/p/.git /t/s/", &[], &[]),
+        ("/h/p/.git->/elsewhere /t/s/", &[], &[]),
+        ("/h/.git/config /h/p/ /t/s/", &[], &["/h/p/.git"]),
+    ] {
+        let settings =
+            PathSettings { deny_write: deny.iter().map(PathBuf::from).collect(), ..PathSettings::default() };
+        let plan = Plan::new(&rules(&settings), &FakeDisk::parse(disk));
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(plan.staged, expected, "{disk} {deny:?}");
+        let is_held = plan.placeholders.iter().any(|it| it.path == Path::new("/h/p/.git"));
+        let is_missing = !disk.contains("/h/p/.git");
+        assert_eq!(is_held, is_missing, "what is missing has a placeholder: {disk} {deny:?}");
+    }
 }

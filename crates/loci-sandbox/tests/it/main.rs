@@ -11,6 +11,7 @@
 mod egress;
 mod faults;
 mod kit;
+mod new_repository;
 mod probe_table;
 mod probes;
 mod programs;

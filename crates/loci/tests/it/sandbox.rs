@@ -86,6 +86,27 @@ async fn sandboxed_command_runs_unasked_and_cannot_write_outside() {
     assert!(!said.contains("Sandbox"), "{said}");
 }
 
+/// What a repository would run outside is said where the command's result is read.
+#[tokio::test]
+async fn repository_is_made_in_the_session_s_directory_without_what_would_run_outside() {
+    let calls = [
+        bash(
+            "cd .. ; cd project && rm -rf .git; git init -q && git config core.pager 'touch pwned' && git rev-parse --is-inside-work-tree",
+        ),
+        bash("git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && git log --format=%s"),
+    ];
+    let Some((texts, _, world)) = results(on(), &[], &calls).await else { return };
+    assert!(texts[0].starts_with("true\n"), "{}", texts[0]);
+    assert!(
+        texts[0].contains("[sandbox] the repository") && texts[0].contains("`core.pager`"),
+        "{}",
+        texts[0]
+    );
+    assert_eq!(texts[1], "one");
+    let config = std::fs::read_to_string(world.home.project().join(".git/config")).unwrap();
+    assert!(config.contains("[core]") && !config.contains("pager"), "{config}");
+}
+
 #[tokio::test]
 async fn leaving_the_sandbox_is_a_question_and_rules_still_hold() {
     let outside = json!({"command": "touch made", "dangerouslyDisableSandbox": true});

@@ -1,0 +1,136 @@
+//! What of a repository that a command has made may be used outside the sandbox: names, and a configuration made anew.
+//!
+//! Git runs what its hooks are and what its configuration names, so that nothing is kept because it looks harmless: what is
+//! kept is on a list, and of a configuration only such settings are written, in our own words. It is pure; what is done with
+//! it is in `linux/staging.rs`.
+
+mod config;
+
+pub(crate) use config::{HarmlessConfig, MINIMAL_CONFIG};
+
+/// What becomes of an entry at the top of a repository that a command has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryFate {
+    /// It is data, and one file.
+    File,
+    /// It is a directory of data, all the way down.
+    Tree,
+    /// It is a directory of hooks: those stay that git never runs.
+    Hooks,
+    /// It is the configuration, which is made anew.
+    Config,
+    /// It says which commit is looked at, and makes a repository of all this: it comes last.
+    Head,
+    /// It stays where it is not used: git might run it, or be led elsewhere by it.
+    SetAside,
+}
+
+impl EntryFate {
+    /// Returns the fate of a name. Steps of a rebase (`exec`), other working directories and repositories of submodules are
+    /// not data, and what is not known is not either.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "HEAD" => Self::Head,
+            "config" => Self::Config,
+            "hooks" => Self::Hooks,
+            "objects" | "refs" | "logs" | "info" | "branches" | "reftable" => Self::Tree,
+            "index" | "packed-refs" | "shallow" | "description" => Self::File,
+            _ if name.starts_with("sharedindex.") => Self::File,
+            // `COMMIT_EDITMSG`, `ORIG_HEAD` and the like.
+            _ if name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_') => Self::File,
+            _ => Self::SetAside,
+        }
+    }
+
+    /// Tells whether a file inside a tree of data leads git elsewhere: to objects of another repository, to a remote.
+    pub(crate) fn leads_elsewhere(path: &str) -> bool {
+        matches!(path, "objects/info/alternates" | "objects/info/http-alternates")
+            || path.starts_with("branches/")
+    }
+
+    /// Tells whether a name in the directory of hooks is one that git never runs.
+    pub(crate) fn is_sample(name: &str) -> bool {
+        name.ends_with(".sample")
+    }
+}
+
+/// Tells whether this is what `HEAD` says: a branch, or a commit.
+pub(crate) fn is_head(text: &str) -> bool {
+    let line = text.trim_end_matches('\n');
+    let is_ref = |name: &str| !name.is_empty() && !name.chars().any(|c| c.is_whitespace() || c.is_control());
+    let is_commit = |it: &str| matches!(it.len(), 40 | 64) && it.bytes().all(|b| b.is_ascii_hexdigit());
+    line.strip_prefix("ref: refs/").is_some_and(is_ref) || is_commit(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_runs_or_is_led_by_is_set_aside_and_so_is_what_is_not_known() {
+        for (names, fate) in [
+            (&["HEAD"][..], EntryFate::Head),
+            (&["config"], EntryFate::Config),
+            (&["hooks"], EntryFate::Hooks),
+            (&["objects", "refs", "logs", "info", "branches", "reftable"], EntryFate::Tree),
+            (
+                &[
+                    "index",
+                    "packed-refs",
+                    "shallow",
+                    "description",
+                    "sharedindex.0a",
+                    "COMMIT_EDITMSG",
+                    "FETCH_HEAD",
+                ],
+                EntryFate::File,
+            ),
+            (
+                &[
+                    "config.worktree",
+                    "commondir",
+                    "gitdir",
+                    "modules",
+                    "worktrees",
+                    "remotes",
+                    "rebase-merge",
+                    "rebase-apply",
+                    "sequencer",
+                    "index.lock",
+                    "x",
+                    "head",
+                ],
+                EntryFate::SetAside,
+            ),
+        ] {
+            for name in names {
+                assert_eq!(EntryFate::of(name), fate, "{name}");
+            }
+        }
+        for (path, expected) in [
+            ("objects/info/alternates", true),
+            ("objects/info/packs", false),
+            ("branches/origin", true),
+            ("info/exclude", false),
+        ] {
+            assert_eq!(EntryFate::leads_elsewhere(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn head_names_a_branch_or_a_commit() {
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        for (text, expected) in [
+            ("ref: refs/heads/main\n", true),
+            (commit, true),
+            ("ref: ../elsewhere", false),
+            ("ref: refs/", false),
+            ("ref: refs/heads/a b", false),
+            ("ref: refs/heads/a\nx", false),
+            ("", false),
+            (&commit[1..], false),
+        ] {
+            assert_eq!(is_head(text), expected, "{text}");
+        }
+    }
+}
