@@ -7,6 +7,7 @@
 pub(crate) mod awk;
 mod flags;
 mod interpreter;
+mod orders;
 pub(crate) mod python;
 pub(crate) mod sed;
 mod words;
@@ -61,12 +62,15 @@ pub(crate) fn could_run_others(values: &[Value], document: Document<'_>) -> bool
         ("vim" | "vi" | "nvim" | "ex" | "view" | "emacs", _) => {
             arguments.iter().any(|value| value.text.starts_with(['+', '-', HOLE]))
         }
-        ("psql" | "mysql" | "ed" | "dc" | "gnuplot" | "m4", _) | (_, "sqlite") => {
-            let escapes = |value: &Value| {
-                ["!", "shell", "system", "esyscmd", "\0"].iter().any(|it| value.text.contains(it))
-            };
-            arguments.iter().any(escapes)
+        ("psql" | "mysql" | "mariadb" | "ed" | "dc" | "gnuplot" | "m4", _) | (_, "sqlite") => {
+            let in_document =
+                matches!(document, Document::Known(text) if orders::document_could_run(base, text));
+            in_document || arguments.iter().any(|value| orders::could_run(base, &value.text))
         }
+        ("printf" | "read" | "mapfile" | "readarray" | "getopts", _) => {
+            flags::sets_loading_variable(base, arguments)
+        }
+        ("yq", _) => arguments.iter().any(|value| value.text.contains("system(")),
         (_, "python" | "pypy") => interpreter::by_python(arguments, document),
         (_, "perl") => interpreter::by_perl(arguments, document),
         (_, "ruby") => interpreter::by_ruby(arguments, document),

@@ -135,7 +135,7 @@ fn wrapping(values: &[Value], text: String) -> Cover {
 }
 
 /// Returns true for a variable that has programs load or run something.
-fn is_loading(name: &str) -> bool {
+pub(crate) fn is_loading(name: &str) -> bool {
     const BEGINNINGS: &[&str] =
         &["LD_", "DYLD_", "PYTHON", "PERL", "RUBY", "NODE_", "GIT_", "BASH_", "JAVA_", "GLIBC_"];
     wrappers::is_code_variable(name)

@@ -12,9 +12,10 @@ mod versioned;
 use loci_core::tool::HOLE;
 
 use crate::code::{Named, PythonCode, python, python_code};
+use crate::read_only;
 use crate::value::Value;
 use crate::wrappers::family;
-use flags::{behind_equals, flag_values, is_in_place, long_values, operands};
+use flags::{as_glob, behind_equals, flag_values, is_in_place, long_values, operands, part};
 
 /// One use of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,8 @@ const READERS: &[&str] = &[
     "split", "csplit", "iconv", "pr", "fmt", "expand", "unexpand", "join", "look", "tsort", "shuf", "numfmt", "vi", "vim",
     "nvim", "vimdiff", "nano", "emacs", "code", "open", "xdg-open", "openssl", "gpg", "age", "scp", "sftp", "rsync", "ed",
     "ex", "m4", "ssh-add", "envsubst", "xmllint", "cpio", "ar", "7z", "patch", "ptx", "dos2unix", "unix2dos", "pygmentize", "mail",
-    "rg", "tailf", "cloc", "tokei",
+    "rg", "tailf", "cloc", "tokei", "man", "groff", "troff", "delta", "pandoc", "cpp", "gcc", "g++", "cc", "c++", "clang", "clang++",
+    "as", "shfmt", "shellcheck", "ul", "pg",
 ];
 
 /// Readers whose first operand is a program or a pattern.
@@ -57,13 +59,41 @@ const WRITERS: &[&str] = &[
 /// Programs that read files which flags of theirs name.
 const READ_FLAGS: &[(&str, &[&str])] = &[
     ("date", &["-f", "--file", "-r", "--reference"]),
-    ("ssh", &["-i", "-F", "-E"]),
+    ("ssh", &["-i", "-F"]),
     ("scp", &["-i", "-F"]),
     ("sftp", &["-i", "-F", "-b"]),
     ("ssh-keygen", &["-f"]),
     ("psql", &["-f", "--file"]),
     ("make", &["-f", "--file", "--makefile", "-C", "--directory"]),
     ("gmake", &["-f", "--file", "--makefile", "-C", "--directory"]),
+    ("gh", &["-F", "--body-file", "--notes-file", "--input"]),
+    ("jq", &["--from-file"]),
+    ("yq", &["--from-file"]),
+    ("npm", &["--prefix", "-C"]),
+    ("cargo", &["--manifest-path", "-C"]),
+    ("pip", &["-r", "--requirement"]),
+    ("pip3", &["-r", "--requirement"]),
+    ("dig", &["-f"]),
+    ("tar", &["--add-file"]),
+    ("bsdtar", &["--add-file"]),
+];
+
+/// Programs that write files which flags of theirs name.
+const WRITTEN_FLAGS: &[(&str, &[&str])] = &[
+    ("less", &["-o", "-O", "--log-file", "--LOG-FILE"]),
+    ("ssh", &["-E"]),
+    ("csplit", &["-f", "--prefix"]),
+    ("rsync", &["--partial-dir"]),
+    ("psql", &["-o", "-L"]),
+    ("tar", &["-g", "--listed-incremental", "--index-file", "--volno-file"]),
+];
+
+/// Flags by which most programs that have them name what they write.
+#[rustfmt::skip]
+const USUAL_OUTPUTS: &[&str] = &[
+    "--output", "--output-file", "--output-dir", "--output-directory", "--outputFile", "--outfile", "--outFile", "--out-dir",
+    "--outdir", "--outDir", "--log-file", "--target-dir", "--artifact-dir", "--junitxml", "--basetemp", "--tee", "--coverprofile",
+    "--cpuprofile", "--memprofile", "--outputdir", "--export-json", "--export-markdown", "--export-csv",
 ];
 
 /// Programs whose `-o` or `--output` names a file they write.
@@ -112,6 +142,9 @@ pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
 /// What the lists say of a program.
 fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     let operands = operands(arguments);
+    if program == "rg" {
+        found.extend(chosen_files(arguments).into_iter().map(Access::Read));
+    }
     if READERS.contains(&program) {
         found.extend(operands.iter().cloned().map(Access::Read));
         found.extend(long_values(arguments).into_iter().map(Access::Read));
@@ -122,6 +155,10 @@ fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     if OUTPUT_FLAGS.contains(&program) {
         let written = flag_values(arguments, &["-o", "--output", "-out"]);
         found.extend(written.into_iter().map(Access::Write));
+    }
+    found.extend(usual_outputs(program, arguments).into_iter().map(Access::Write));
+    for (_, flags) in WRITTEN_FLAGS.iter().filter(|(name, _)| *name == program) {
+        found.extend(flag_values(arguments, flags).into_iter().map(Access::Write));
     }
     for (_, flags) in READ_FLAGS.iter().filter(|(name, _)| *name == program) {
         found.extend(flag_values(arguments, flags).into_iter().map(Access::Read));
@@ -136,6 +173,25 @@ fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
         found.extend(flag_values(arguments, &["-d"]).into_iter().map(Access::Write));
         found.push(Access::Write(Value::literal(".")));
     }
+}
+
+/// What flags say that mean the same nearly everywhere; those of `go` have one hyphen.
+fn usual_outputs(program: &str, arguments: &[Value]) -> Vec<Value> {
+    let is_output = |flag: &str| match flag.strip_prefix('-').filter(|_| program == "go") {
+        Some(name) if !name.starts_with('-') => {
+            name == "o" || USUAL_OUTPUTS.iter().any(|usual| usual[2..] == *name)
+        }
+        _ => USUAL_OUTPUTS.contains(&flag),
+    };
+    let mut found = Vec::new();
+    for (idx, value) in arguments.iter().enumerate() {
+        match value.text.split_once('=') {
+            Some((flag, text)) if is_output(flag) => found.push(part(value, text)),
+            None if is_output(&value.text) => found.extend(arguments.get(idx + 1).cloned()),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// A program nobody knows may be any that reads, writes or removes.
@@ -179,9 +235,15 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     };
     let is_given = |text: &str| GIVEN.iter().any(|flag| text.starts_with(flag)) || takes_code(text);
     let has_pattern = arguments.iter().any(|value| is_given(&value.text));
-    let operands = operands(&without_code(program, arguments));
-    let files = if has_pattern { &operands[..] } else { operands.get(1..).unwrap_or_default() };
+    let without_code = without_code(program, arguments);
+    // The empty program is one, too.
+    let mut words = without_code.iter().filter(|value| !value.text.starts_with('-'));
+    let is_empty_first = words.next().is_some_and(|first| first.text.is_empty());
+    let operands = operands(&without_code);
+    let n_programs = usize::from(!has_pattern && !is_empty_first);
+    let files = operands.get(n_programs..).unwrap_or_default();
     found.extend(files.iter().cloned().map(Access::Read));
+    found.extend(chosen_files(arguments).into_iter().map(Access::Read));
     found.extend(flag_values(arguments, &["-f", "--file"]).into_iter().map(Access::Read));
     let edits = arguments.iter().any(|value| is_in_place(&value.text));
     if matches!(program, "sed" | "gsed" | "perl" | "ruby" | "yq" | "awk" | "gawk") && edits {
@@ -194,6 +256,17 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
         "awk" | "gawk" | "mawk" | "nawk" => scripts.iter().for_each(|value| script::awk(value, found)),
         _ => {}
     }
+}
+
+/// What a search is told to look into, at any depth: `--include=.env`.
+fn chosen_files(arguments: &[Value]) -> Vec<Value> {
+    let chosen = flag_values(arguments, &["--include", "-g", "--glob", "--iglob"]);
+    let as_chosen = |value: &Value| {
+        let glob = read_only::chosen_files(&value.text)?;
+        let is_glob = glob.contains(['*', '?', '[']);
+        Some(if is_glob { as_glob(value, glob) } else { part(value, glob) })
+    };
+    chosen.iter().filter_map(as_chosen).collect()
 }
 
 /// Takes code and patterns off that a flag of their own gives: they are no files.
@@ -226,7 +299,7 @@ fn by_python(arguments: &[Value], found: &mut Vec<Access>) {
     let (script, code) = match python_code(arguments) {
         PythonCode::Text(value) => (value.clone(), value.text.clone()),
         PythonCode::Attached(code) => (Value::literal(code), code.to_owned()),
-        PythonCode::None | PythonCode::Input | PythonCode::Unknown => return,
+        PythonCode::None | PythonCode::Input | PythonCode::Unknown => return by_module(arguments, found),
     };
     for (name, is_written) in python::read(&code).unwrap_or_default() {
         let value = script::named(&script, &name);
@@ -236,6 +309,31 @@ fn by_python(arguments: &[Value], found: &mut Vec<Access>) {
             false if name != Named::Unknown => found.push(Access::Read(value)),
             false => {}
         }
+    }
+}
+
+/// What a module of Python's own reads, and what some of them write.
+fn by_module(arguments: &[Value], found: &mut Vec<Access>) {
+    let is_flag = |value: &Value| value.text.starts_with("-m");
+    let Some(at) = arguments.iter().position(is_flag) else { return };
+    let (module, rest) = match arguments[at].text.strip_prefix("-m") {
+        Some("") => (arguments.get(at + 1).map_or("", |it| it.text.as_str()), arguments.get(at + 2..)),
+        module => (module.unwrap_or_default(), arguments.get(at + 1..)),
+    };
+    let operands = operands(rest.unwrap_or_default());
+    #[rustfmt::skip]
+    const READERS: &[&str] = &["json.tool", "base64", "tokenize", "ast", "dis", "quopri", "uu", "pickle", "pickletools", "zipfile",
+        "tarfile", "py_compile", "compileall", "pydoc", "mimetypes", "sqlite3", "tabnanny", "pyclbr", "lib2to3", "inspect"];
+    if READERS.contains(&module) {
+        found.extend(operands.iter().cloned().map(Access::Read));
+    }
+    let writes = match module {
+        "json.tool" | "uu" | "quopri" | "zipfile" | "tarfile" => operands.len() > 1,
+        "venv" | "zipapp" | "virtualenv" => true,
+        _ => false,
+    };
+    if writes {
+        found.extend(operands.last().cloned().map(Access::Write));
     }
 }
 

@@ -4,7 +4,7 @@
 //! colon (`HEAD:secrets/key`). Whether the repository's own configuration makes git run programs (S-23) cannot be
 //! told from the command line; whoever has a disk must look.
 
-use crate::read_only::{Parsed, parse};
+use crate::read_only::{Parsed, parse, with_wildcards};
 use crate::table::{Operands, Spec};
 use crate::value::Value;
 
@@ -31,9 +31,29 @@ pub(crate) fn reads_of(arguments: &[&str]) -> Option<Vec<String>> {
     let values = arguments.iter().filter(|word| !word.starts_with('-'));
     for word in values.chain(parsed.operands.iter().filter(|word| word.starts_with('-'))) {
         reads.push((*word).to_owned());
-        reads.extend(word.split_once(':').map(|(_, path)| path.to_owned()));
+        reads.extend(behind_colons(word).map(str::to_owned));
     }
+    // The pattern of `grep` is none of paths, nor are those of branches.
+    let takes_paths =
+        matches!(spec.name, "blame" | "diff" | "grep" | "log" | "ls-files" | "rev-list" | "show" | "status");
+    let pathspecs = parsed.operands.iter().skip(usize::from(spec.name == "grep")).filter(|_| takes_paths);
+    reads.extend(pathspecs.filter_map(|word| pathspec(word)).map(with_wildcards));
     Some(reads)
+}
+
+/// Returns what stands behind each colon: `HEAD:path`, `:0:path`.
+pub(crate) fn behind_colons(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices(':').map(|(at, _)| &word[at + 1..]).filter(|path| !path.is_empty())
+}
+
+/// Returns what a pathspec names if it is more than a path: git expands it by itself, in quotes too, and there are magic
+/// words before it.
+pub(crate) fn pathspec(word: &str) -> Option<&str> {
+    let behind_magic = match word.strip_prefix(":(") {
+        Some(rest) => rest.split_once(')').map(|(_, path)| path),
+        None => word.strip_prefix(":/"),
+    };
+    behind_magic.or_else(|| word.contains(['*', '?', '[']).then_some(word))
 }
 
 /// A format that tells of signatures has another program check them.

@@ -7,6 +7,11 @@ use crate::{find, git, special};
 /// Marks a word that is a glob; no other word holds it, since the parser refuses control characters.
 const GLOB: char = '\u{1}';
 
+/// Returns a path as reads are told of, with what would make it a glob for a program that expands them by itself.
+pub(crate) fn with_wildcards(path: &str) -> String {
+    if path.contains(['*', '?', '[']) { format!("{GLOB}{path}") } else { path.to_owned() }
+}
+
 /// Programs without a flag that writes or runs, so that a file named like a flag does no harm.
 #[rustfmt::skip]
 const GLOB_SAFE: &[&str] = &[
@@ -65,6 +70,8 @@ pub(crate) struct Parsed<'a> {
     pub(crate) flags: Vec<String>,
     /// Values of flags that name a file.
     pub(crate) paths: Vec<&'a str>,
+    /// Values of flags that say which files a search looks into.
+    pub(crate) chosen: Vec<&'a str>,
     /// Everything that is not a flag.
     pub(crate) operands: Vec<&'a str>,
 }
@@ -83,6 +90,7 @@ enum Arity {
     Value,
     /// As `Value`, and it names a file that is read.
     Path,
+    Glob,
     /// Attached or absent.
     Optional,
 }
@@ -92,6 +100,7 @@ impl Arity {
         match mark {
             Some(':') => Self::Value,
             Some('@') => Self::Path,
+            Some('*') => Self::Glob,
             Some('?') => Self::Optional,
             _ => Self::None,
         }
@@ -135,6 +144,8 @@ fn parse_long<'a>(
         }
         (Arity::Path, None) => parsed.paths.push(next_value(rest)?),
         (Arity::Path, Some(path)) => parsed.paths.push(path),
+        (Arity::Glob, None) => parsed.chosen.push(next_value(rest)?),
+        (Arity::Glob, Some(glob)) => parsed.chosen.push(glob),
         (Arity::None | Arity::Optional, None) | (Arity::Value | Arity::Optional, Some(_)) => {}
     }
     Some(())
@@ -166,10 +177,12 @@ fn parse_cluster<'a>(
         match arity {
             Arity::None => continue,
             Arity::Optional => {}
-            Arity::Value | Arity::Path => {
+            Arity::Value | Arity::Path | Arity::Glob => {
                 let value = if attached.is_empty() { next_value(rest)? } else { attached };
-                if arity == Arity::Path {
-                    parsed.paths.push(value);
+                match arity {
+                    Arity::Path => parsed.paths.push(value),
+                    Arity::Glob => parsed.chosen.push(value),
+                    _ => {}
                 }
             }
         }
@@ -223,7 +236,18 @@ fn operand_reads(spec: &Spec, parsed: Parsed<'_>) -> Option<Vec<String>> {
         Operands::None | Operands::Format | Operands::OnePath => return None,
     };
     let reads = paths.iter().chain(&parsed.paths).filter(|path| **path != "-");
-    Some(reads.map(|path| (*path).to_owned()).collect())
+    let chosen = parsed.chosen.iter().filter_map(|glob| chosen_files(glob)).map(with_wildcards);
+    Some(reads.map(|path| (*path).to_owned()).chain(chosen).collect())
+}
+
+/// Returns what a search looks into by name, at whatever depth. One that leaves files out looks into no more, and one that
+/// names whole trees, links and all, says no more than where the search begins.
+pub(crate) fn chosen_files(glob: &str) -> Option<&str> {
+    let is_glob = glob.contains(['*', '?', '[']);
+    let names_all =
+        glob.chars().all(|c| "*.?/".contains(c)) || glob.starts_with(".*") || glob.starts_with(".?");
+    let is_broad = glob.starts_with('!') || names_all || (is_glob && glob.contains('/'));
+    (!is_broad).then(|| glob.trim_start_matches('/'))
 }
 
 /// Returns grep's files: all operands when a flag gave the pattern, else all but the first.

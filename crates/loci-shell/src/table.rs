@@ -1,7 +1,7 @@
 //! The commands that only read, with every flag that keeps them so.
 //!
-//! A letter or name alone takes nothing; `:` marks a value, `@` a value that names a file to read, `?` a value
-//! that is attached or absent. Left out on purpose: flags that write (`sort -o`), run programs
+//! A letter or name alone takes nothing; `:` marks a value, `@` a value that names a file to read, `*` one that names files
+//! to look into at any depth, `?` a value that is attached or absent. Left out on purpose: flags that write (`sort -o`), run programs
 //! (`sort --compress-program`), take file lists from a file (`--files0-from`, `md5sum -c`), or follow symlinks
 //! met on the way (`grep -R`, `du -L`, `diff -r`).
 
@@ -87,7 +87,7 @@ const GREP_LONG: &[&str] = &[
     "after-context:",
     "before-context:",
     "context:",
-    "include:",
+    "include*",
     "exclude:",
     "exclude-dir:",
     "color?",
@@ -182,10 +182,10 @@ pub(crate) const TABLE: &[Spec] = &[
         "filelimit:", "sort:", "du", "si", "inodes", "device", "timefmt:", "matchdirs", "ignore-case"]),
     spec("type", Text, "afptP", &[]),
     spec("uptime", None, "ps", &["pretty", "since"]),
-    with_number(spec("rg", PatternThenPathsOrHere, "nNilcwvxFSse:f@g:t:T:A:B:C:m:oUHIpj:quPabM:d:", &["line-number",
+    with_number(spec("rg", PatternThenPathsOrHere, "nNilcwvxFSse:f@g*t:T:A:B:C:m:oUHIpj:quPabM:d:", &["line-number",
         "no-line-number", "ignore-case", "files-with-matches", "files-without-match", "count", "count-matches",
-        "word-regexp", "line-regexp", "invert-match", "fixed-strings", "smart-case", "case-sensitive", "regexp:", "glob:",
-        "iglob:", "type:", "type-not:", "after-context:", "before-context:", "context:", "max-count:", "only-matching",
+        "word-regexp", "line-regexp", "invert-match", "fixed-strings", "smart-case", "case-sensitive", "regexp:", "glob*",
+        "iglob*", "type:", "type-not:", "after-context:", "before-context:", "context:", "max-count:", "only-matching",
         "multiline", "multiline-dotall", "with-filename", "no-filename", "heading", "no-heading", "hidden", "no-ignore",
         "no-ignore-vcs", "files", "json", "stats", "max-depth:", "sort:", "sortr:", "color:", "column", "pretty", "quiet",
         "text", "trim", "vimgrep", "pcre2", "replace:", "max-columns:", "max-filesize:", "type-list", "debug", "null",

@@ -37,7 +37,7 @@ fn commands_that_only_read() {
         ("head -1 a.txt", &["a.txt"]),
         ("head -n1 -- -a.txt", &["-a.txt"]),
         ("grep -r x ..", &[".."]),
-        ("grep -rn 'fn main' --include='*.rs'", &["."]),
+        ("grep -rn 'fn main' --include='*.rs'", &[".", "*.rs"]),
         ("grep -e a -e b c d", &["c", "d"]),
         ("grep -f patterns c", &["c", "patterns"]),
         ("grep -A3 x f", &["f"]),

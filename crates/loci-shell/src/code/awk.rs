@@ -65,6 +65,10 @@ pub(crate) fn read(code: &str) -> AwkProgram {
         match token {
             Token::Word(word) if matches!(word.as_str(), "print" | "printf") => printing = Some(depth),
             Token::Word(word) if word == "getline" => reading = true,
+            // The files that are read besides are those of its arguments.
+            Token::Word(word) if word == "ARGV" && is_set(&tokens[..at], &tokens[at + 1..]) => {
+                program.reads.push(Named::Unknown);
+            }
             Token::Word(word) => program.runs |= word == "system",
             Token::Text(text) => program.runs |= text.starts_with("/inet"),
             Token::Pattern(text) => {
@@ -87,6 +91,23 @@ pub(crate) fn read(code: &str) -> AwkProgram {
         }
     }
     program
+}
+
+/// Returns true when an array is given elements: by an assignment to one, or by `split`.
+fn is_set(before: &[Token], behind: &[Token]) -> bool {
+    let mut depth = 0_usize;
+    let end = behind.iter().position(|token| {
+        match token {
+            Token::Sign('[') => depth += 1,
+            Token::Sign(']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    let rest = end.and_then(|end| behind.get(end + 1..)).unwrap_or_default();
+    let is_assigned = matches!(rest, [Token::Sign('='), next, ..] if *next != Token::Sign('='));
+    let is_split = before.iter().any(|token| *token == Token::Word("split".to_owned()));
+    is_assigned || is_split
 }
 
 /// Returns what is written to or read from; a string alone is a name, all else only the run will tell.
@@ -226,5 +247,7 @@ mod tests {
             [Named::File("f".into())]
         );
         assert_eq!(read("BEGIN { getline l < ARGV[1] }").reads, [Named::Unknown]);
+        assert_eq!(read("BEGIN { ARGV[ARGC++] = \".e\" \"nv\" } 1").reads, [Named::Unknown]);
+        assert_eq!(read("BEGIN { if (ARGV[1] == 2) print ARGV[1] }").reads, []);
     }
 }

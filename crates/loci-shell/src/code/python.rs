@@ -63,6 +63,7 @@ pub(crate) fn read(code: &str) -> Option<Vec<(Named, bool)>> {
             // Under another name nobody would know it again.
             "os" if word(at + 1) == Some("as") || !is_imported(&tokens, at) => return None,
             "open" => files.push(opened(&tokens[at + 1..])?),
+            "Path" | "PosixPath" => files.extend(path_names(&tokens[at + 1..])),
             _ => {}
         }
     }
@@ -130,6 +131,17 @@ fn opened(behind: &[Token]) -> Option<(Named, bool)> {
         _ => Named::Unknown,
     };
     Some((name, is_written))
+}
+
+/// Returns the texts a path is made of, `Path('a') / 'b'`, which may be read: what writes to a path is refused.
+fn path_names(behind: &[Token]) -> Vec<(Named, bool)> {
+    let line = behind.split(|token| matches!(token, Token::Sign('\n' | ';'))).next().unwrap_or_default();
+    let is_joined = |pair: &&[Token]| matches!(pair[0], Token::Sign('(' | '/' | ','));
+    let texts = line.windows(2).filter(is_joined).filter_map(|pair| match &pair[1] {
+        Token::Text(name) if !name.contains('\\') => Some((Named::File(name.clone()), false)),
+        _ => None,
+    });
+    texts.collect()
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -215,7 +227,8 @@ mod tests {
             ("open('z', 'w').write('x')", Some("w:z")),
             ("open('/etc/x', mode='a', encoding='utf-8')", Some("w:/etc/x")),
             ("import sys; open(sys.argv[1])", Some("r:?")),
-            ("from pathlib import Path; print(Path('x').read_text())", Some("")),
+            ("from pathlib import Path; print(Path('x').read_text())", Some("r:x")),
+            ("from pathlib import Path; print((Path('a') / 'b').exists())", Some("r:a r:b")),
             ("import os; os.system('touch z')", None),
             ("import os as o; o.system('x')", None),
             ("from os import system as s; s('x')", None),

@@ -36,7 +36,16 @@ pub(super) fn tar(arguments: &[Value], found: &mut Vec<Access>) {
             found.push(Access::Write(file));
         }
     }
+    // Names in the archive lead anywhere then.
+    let is_anywhere = letters('P') || long(&["--absolute-names"]) || renames(arguments);
+    if extracts && is_anywhere {
+        found.push(Access::Write(Value::hole()));
+    }
     if extracts {
         found.push(Access::Write(Value::literal(".")));
     }
+}
+
+fn renames(arguments: &[Value]) -> bool {
+    arguments.iter().any(|value| value.text.starts_with("--transf") || value.text.starts_with("--xf"))
 }

@@ -59,6 +59,11 @@ pub(super) fn part(value: &Value, text: &str) -> Value {
     Value { text: text.to_owned(), pattern: None, ..value.clone() }
 }
 
+/// Returns a part of a word as a glob, for programs that expand what the shell does not.
+pub(super) fn as_glob(value: &Value, text: &str) -> Value {
+    Value { pattern: Some(text.to_owned()), ..part(value, text) }
+}
+
 pub(super) fn behind_equals(value: &Value) -> Value {
     part(value, value.text.split_once('=').map_or("", |(_, text)| text))
 }

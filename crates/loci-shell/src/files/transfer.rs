@@ -30,6 +30,14 @@ pub(super) fn transfers(program: &str, arguments: &[Value], found: &mut Vec<Acce
         found.extend(sends.map(|(_, file)| Access::Read(part(value, file))));
         found.extend(local_file(&value.text).map(|file| Access::Read(part(value, file))));
     }
+    // An address without a scheme may be a file then.
+    let sets_scheme = |value: &Value| value.text.starts_with("--proto-d");
+    if arguments.iter().any(sets_scheme) {
+        found.extend(operands(arguments).into_iter().map(Access::Read));
+    }
+    found.extend(
+        flag_values(arguments, &["--unix-socket", "--abstract-unix-socket"]).into_iter().map(Access::Write),
+    );
     // Without a name for the output, the address has it.
     let has_letter = |letter: char| {
         let is_cluster = |value: &Value| value.text.starts_with('-') && !value.text.starts_with("--");

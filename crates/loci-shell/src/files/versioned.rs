@@ -2,28 +2,57 @@
 //! path too; one that only the run will tell is a revision as a rule.
 
 use super::Access;
-use super::flags::{flag_values, operands, part};
+use super::flags::{as_glob, flag_values, operands, part};
+use crate::git::{behind_colons, pathspec};
 use crate::value::Value;
 
+#[rustfmt::skip]
 const READERS: &[&str] = &[
-    "add",
-    "annotate",
-    "apply",
-    "archive",
-    "blame",
-    "cat-file",
-    "diff",
-    "grep",
-    "hash-object",
-    "log",
-    "ls-files",
-    "show",
+    "add", "am", "annotate", "apply", "archive", "blame", "cat-file", "diff", "grep", "hash-object", "interpret-trailers", "log",
+    "ls-files", "mailinfo", "merge-file", "show", "update-index",
 ];
 
 const WRITERS: &[&str] = &["checkout", "clean", "mv", "restore", "rm"];
 
 /// Readers that take no revision, so that what only the run will tell is a path.
 const OF_FILES: &[&str] = &["add", "apply", "hash-object"];
+
+/// Flags of subcommands that name files they read.
+#[rustfmt::skip]
+const READ_FLAGS: &[(&str, &[&str])] = &[
+    ("archive", &["--add-file"]),
+    ("blame", &["--contents"]),
+    ("commit", &["-F", "--file", "-t", "--template"]),
+    ("commit-tree", &["-F"]),
+    ("fmt-merge-msg", &["-F", "--file"]),
+    ("grep", &["-f"]),
+    ("merge", &["-F", "--file"]),
+    ("notes", &["-F", "--file"]),
+    ("tag", &["-F", "--file"]),
+];
+
+/// Flags of subcommands that name what they write. `--output` is one of all.
+#[rustfmt::skip]
+const WRITTEN_FLAGS: &[(&str, &[&str])] = &[
+    ("archive", &["-o"]),
+    ("bugreport", &["-o", "--output-directory"]),
+    ("checkout-index", &["--prefix"]),
+    ("credential-store", &["--file"]),
+    ("diagnose", &["-o", "--output-directory"]),
+    ("fast-export", &["--export-marks"]),
+    ("fast-import", &["--export-marks", "--export-pack-edges"]),
+    ("format-patch", &["-o", "--output-directory"]),
+    ("index-pack", &["-o"]),
+    ("init", &["--separate-git-dir"]),
+    ("mailsplit", &["-o"]),
+    ("read-tree", &["--index-output"]),
+];
+
+/// Subcommands that write all their operands, some behind a word of their own.
+const WRITTEN_OPERANDS: &[&str] = &["bundle", "mailinfo", "merge-file", "pack-objects"];
+
+/// Subcommands that make a directory where they are told to, beside the working directory as a rule.
+const MAKERS: &[&str] = &["clone", "init", "worktree"];
 
 /// Notes what a `git` reads and writes by name; one with global options is looked at again without them.
 pub(super) fn git(values: &[Value], found: &mut Vec<Access>) {
@@ -37,20 +66,41 @@ pub(super) fn git(values: &[Value], found: &mut Vec<Access>) {
         |value: &Value| value.known().is_some() || value.pattern.is_some() || OF_FILES.contains(&name);
     let named: Vec<Value> = operands(arguments).into_iter().filter(is_told).collect();
     if READERS.contains(&name) {
-        let behind_colon = named.iter().filter_map(|value| Some(part(value, value.text.split_once(':')?.1)));
-        found.extend(behind_colon.filter(|value| !value.text.is_empty()).map(Access::Read));
+        for value in &named {
+            let behind_colons = behind_colons(&value.text).map(|path| part(value, path));
+            found.extend(behind_colons.map(Access::Read));
+            let pattern = pathspec(&value.text).filter(|_| value.pattern.is_none());
+            found.extend(pattern.map(|text| Access::Read(as_glob(value, text))));
+        }
         found.extend(named.iter().cloned().map(Access::Read));
     }
-    if WRITERS.contains(&name) {
-        found.extend(named.into_iter().map(Access::Write));
+    let edits_operands = name == "interpret-trailers" && arguments.iter().any(|it| it.text == "--in-place");
+    if WRITERS.contains(&name) || WRITTEN_OPERANDS.contains(&name) || edits_operands {
+        found.extend(named.iter().cloned().map(Access::Write));
+    }
+    if MAKERS.contains(&name) {
+        // What is cloned stands before where it goes.
+        let made = if name == "clone" { named.get(1..).unwrap_or_default() } else { &named[..] };
+        found.extend(made.iter().filter(|value| is_hidden(&value.text)).cloned().map(Access::Write));
     }
     if name == "config" {
         let files = flag_values(arguments, &["-f", "--file"]);
         found.extend(files.into_iter().flat_map(|file| [Access::Read(file.clone()), Access::Write(file)]));
     }
-    let flags: &[&str] = match name {
-        "archive" | "format-patch" => &["--output", "-o"],
-        _ => &["--output"],
+    // A patch may name files outside of the directory then.
+    if name == "apply" && arguments.iter().any(|value| value.text.starts_with("--unsafe")) {
+        found.push(Access::Write(Value::hole()));
+    }
+    let of_name = |table: &[(&str, &'static [&'static str])]| {
+        table.iter().find(|(subcommand, _)| *subcommand == name).map_or(&[][..], |(_, flags)| *flags)
     };
-    found.extend(flag_values(arguments, flags).into_iter().map(Access::Write));
+    found.extend(flag_values(arguments, of_name(READ_FLAGS)).into_iter().map(Access::Read));
+    let written = [&["--output"], of_name(WRITTEN_FLAGS)].concat();
+    found.extend(flag_values(arguments, &written).into_iter().map(Access::Write));
+}
+
+/// Tells whether a path leads into a hidden directory or to a system's: places that hold what others run.
+fn is_hidden(path: &str) -> bool {
+    let is_hidden_name = |name: &str| name.starts_with('.') && !matches!(name, "." | "..");
+    !path.contains("://") && (path.starts_with("/etc/") || path.split('/').any(is_hidden_name))
 }

@@ -17,6 +17,7 @@ const TABLES: &[(&str, &str)] = &[
     ("paths", include_str!("permissions/paths.txt")),
     ("adversary", include_str!("permissions/adversary.txt")),
     ("code", include_str!("permissions/code.txt")),
+    ("flags", include_str!("permissions/flags.txt")),
 ];
 
 /// A case: what to expect, the book it is judged by, the tool, its argument.
