@@ -287,14 +287,14 @@ impl Walk<'_> {
     }
 
     fn cd(&mut self, values: &[Value], dirs: &Dirs) -> After {
-        let target = match values {
-            [_] => Some(self.ctx.home.to_path_buf()),
-            [_, to] => {
-                to.known().filter(|text| !text.starts_with('-') && !text.is_empty()).map(PathBuf::from)
-            }
+        let is_flag = |value: &&Value| matches!(value.text.as_str(), "-P" | "-L" | "-e" | "-Pe" | "--");
+        let n_flags = values.iter().skip(1).take_while(is_flag).count();
+        let target = match values.get(1 + n_flags..).unwrap_or_default() {
+            [] => Some(self.ctx.home.to_path_buf()),
+            [to] => to.known().filter(|text| !text.starts_with('-') && !text.is_empty()).map(PathBuf::from),
             _ => None,
         };
-        let Some(target) = target.filter(|_| !self.notes.moves_home || values.len() > 1) else {
+        let Some(target) = target.filter(|_| !self.notes.moves_home || values.len() > 1 + n_flags) else {
             return After { ok: dirs.opened(), failed: dirs.clone() };
         };
         let to = dirs.entered(&target);
