@@ -148,6 +148,27 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_there_is_can_be_denied_and_several_rules_in_one_are_each_enforced() {
+        let toolbox = loci_tools::Toolbox::builtin();
+        let names: Vec<String> = toolbox.descriptors().map(|tool| tool.name.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let denying = |texts: &[&str]| PermissionSettings {
+            deny: sourced(Scope::User, texts),
+            ..PermissionSettings::default()
+        };
+        check(&denying(&names), None, &format!("default allow ask deny {}", names.join(" ")), &[]);
+        check(
+            &denying(&["Bash, Edit(src/**)", "Bsh"]),
+            None,
+            "default allow ask deny Bash Edit(src/**) Bsh",
+            &[
+                "Settings: s.json:3: `Bash, Edit(src/**)` is several rules; each is enforced (write a text for each)",
+                "Settings: s.json:3: `Bsh`: no tool is called `Bsh`, so nothing is restricted by it",
+            ],
+        );
+    }
+
+    #[test]
     fn managed_rules_only_drops_other_allow_rules() {
         let settings = PermissionSettings {
             allow: [sourced(Scope::User, &["Read"]), sourced(Scope::Managed, &["Glob"])].concat(),

@@ -134,9 +134,10 @@ pub enum Trust {
 }
 
 /// Other spellings of keys, and which is meant.
-const ALIASES: [(&str, &str); 2] = [
+const ALIASES: [(&str, &str); 3] = [
     ("additionalMarketplaces", "extraKnownMarketplaces"),
     ("allowedMarketplaces", "strictKnownMarketplaces"),
+    ("disableBypassPermissionsMode", "permissions.disableBypassPermissionsMode"),
 ];
 
 impl Key {

@@ -158,7 +158,9 @@ impl LayerReader<'_> {
         let line = self.line(member.start);
         let suggestion = Key::suggestion(&path);
         // Under `permissions` a slip may leave a door open, so it is said aloud.
-        let is_grave = path.starts_with("permission") || suggestion.is_some_and(is_restriction);
+        let is_grave = path.starts_with("permission")
+            || sounds_restricting(&path)
+            || suggestion.is_some_and(is_restriction);
         let severity = if is_grave { Severity::Warning } else { Severity::Note };
         let hint = match suggestion {
             Some(key) => format!("did you mean `{key}`?"),
@@ -264,6 +266,12 @@ impl LayerReader<'_> {
         match (key.kind, &node.tree) {
             (Kind::Bool, Tree::Bool(value)) => Some(Value::Bool(*value)),
             (Kind::Text | Kind::TextOrTexts, Tree::String(text)) => Some(Value::from(text.as_str())),
+            // What can only be turned off is off by a plain yes.
+            (Kind::OneOf(["disable"]), Tree::Bool(true)) => {
+                let message = "expected \"disable\", found true; taken as that".to_owned();
+                self.report(Severity::Warning, node.start, key.path, message, "write \"disable\"");
+                Some(Value::from("disable"))
+            }
             (Kind::OneOf(names), Tree::String(text)) if names.contains(&text.as_str()) => {
                 Some(Value::from(text.as_str()))
             }
@@ -387,6 +395,14 @@ impl LayerReader<'_> {
         }
         n_new
     }
+}
+
+/// Tells whether whoever sets a key of this name relies on something not happening.
+fn sounds_restricting(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    ["deny", "denied", "disallow", "disable", "block", "forbid", "restrict"]
+        .iter()
+        .any(|word| lower.contains(word))
 }
 
 fn is_restriction(path: &str) -> bool {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::hooks::{Handler, HookEntry, SettingsHooks};
+use loci_core::permission::Rulebook;
 use loci_settings::{Diagnostic, Origin, Scope, Severity};
 use loci_stdx::{Env, counted, read_regular_to_string};
 use loci_storage::config::{LoadedSettings, SettingsPlaces, StoredLoginError, stored_login};
@@ -17,6 +18,7 @@ use crate::ineffective_settings::ineffective_settings;
 use crate::ineffective_vars::ineffective_vars;
 use crate::plugins::RunPlugins;
 use crate::providers::{ProviderTable, models_problems, unknown_provider_keys};
+use crate::rules::rulebook_from_settings;
 use crate::{COMPATIBLE_VERSION, UserError};
 
 /// Variables that hold credentials.
@@ -43,6 +45,7 @@ pub(super) fn all(it: &Installation, names: &BuildNames, progress: &dyn Fn(u64, 
         Box::new(|| config_home(it)),
         Box::new(|| settings_files(it)),
         Box::new(|| diagnostics(it, exposed)),
+        Box::new(|| rules(it)),
         Box::new(|| hooks(it)),
         Box::new(|| providers(it)),
         Box::new(|| unused_settings(it)),
@@ -158,6 +161,15 @@ fn providers(it: &Installation) -> Check {
     let rows: Vec<String> = problems.map(|it| it.trim_start_matches("Settings: ").to_owned()).collect();
     let value = rows.clone().into();
     Check { n_problems: rows.len(), ..Check::section("Model providers:", rows, "providerProblems", value) }
+}
+
+/// What is wrong with permission rules, and with what stands beside them: what a session says of them at its start.
+fn rules(it: &Installation) -> Check {
+    let settings = it.loaded.settings();
+    let said = rulebook_from_settings(&it.env, &settings.permissions, None, &mut Rulebook::default());
+    let rows: Vec<String> = said.iter().map(|it| it.trim_start_matches("Settings: ").to_owned()).collect();
+    let value = rows.clone().into();
+    Check { n_problems: rows.len(), ..Check::section("Permissions:", rows, "permissionProblems", value) }
 }
 
 /// What is wrong with hooks: entries that cannot be read, and scripts that are not there.

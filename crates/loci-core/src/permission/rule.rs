@@ -182,6 +182,29 @@ pub enum BadRule {
         /// The tool whose rules are.
         instead: &'static str,
     },
+    /// It restricts a tool whose name is written in other letters.
+    #[error(
+        "`{rule}`: no tool is called `{tool}`; enforced for `{meant}` (names are told apart by capitals)"
+    )]
+    Respelled {
+        /// The rule.
+        rule: String,
+        /// The name as written.
+        tool: String,
+        /// The tool of that name.
+        meant: &'static str,
+    },
+    /// It restricts what nobody knows.
+    #[error("`{rule}`: no tool is called `{tool}`, so nothing is restricted by it")]
+    UnknownTool {
+        /// The rule.
+        rule: String,
+        /// The name as written.
+        tool: String,
+    },
+    /// It is several rules, and restricts.
+    #[error("`{0}` is several rules; each is enforced (write a text for each)")]
+    Several(String),
     /// It restricts by something its tool does not have.
     #[error("`{tool}` takes no specifier like this: `{rule}`")]
     NoSpecifier {
@@ -219,11 +242,12 @@ impl Rule {
                 _ => (None, Some(BadRule::Syntax(text.to_owned()))),
             };
         };
+        let (tool, odd_name) = named(text, tool, list);
         if list == RuleList::Allow && tool.contains('*') && !is_server_glob(tool) {
             return (None, Some(BadRule::AllowsByGlob(text.to_owned())));
         }
         let Some(spec) = spec else {
-            return (body(tool, Spec::Any, None), None);
+            return (body(tool, Spec::Any, None), odd_name);
         };
         let parameter = (list != RuleList::Allow).then(|| parameter(spec)).flatten();
         if let Some(primary) = parameter.as_ref().filter(|it| PRIMARY.contains(&it.name.as_str())) {
@@ -231,7 +255,7 @@ impl Rule {
             return (None, Some(bad));
         }
         let (spec, complaint) = specifier(text, tool, spec, parameter.is_some(), list, &origin.dir);
-        (body(tool, spec, parameter), complaint)
+        (body(tool, spec, parameter), odd_name.or(complaint))
     }
 
     /// Returns the rule as written.
@@ -326,6 +350,19 @@ fn split(text: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
+/// Returns the tool that a rule is about. To restrict, a name in other letters says clearly enough what is meant; tools of
+/// servers, and patterns, have names that nobody knows before.
+fn named<'t>(rule: &str, tool: &'t str, list: RuleList) -> (&'t str, Option<BadRule>) {
+    let may_be_any = list == RuleList::Allow || tool.contains(['_', '*']);
+    match rule_tools::spelled(tool).filter(|meant| *meant != tool) {
+        _ if may_be_any || rule_tools::spelled(tool) == Some(tool) => (tool, None),
+        Some(meant) => {
+            (meant, Some(BadRule::Respelled { rule: rule.to_owned(), tool: tool.to_owned(), meant }))
+        }
+        None => (tool, Some(BadRule::UnknownTool { rule: rule.to_owned(), tool: tool.to_owned() })),
+    }
+}
+
 /// Returns the broadest tool name a broken rule may mean.
 fn broad_name(text: &str) -> Option<String> {
     let name = text.split('(').next().unwrap_or_default().trim();
@@ -364,7 +401,7 @@ fn specifier(
     };
     let is_domain = spec.trim_start().starts_with("domain");
     match rule_tools::specifier(tool) {
-        Some(Specifier::Command) => (Spec::Command(CommandPattern::new(spec)), None),
+        Some(Specifier::Command) => (Spec::Command(CommandPattern::new(command(spec, list))), None),
         Some(Specifier::Instead(other)) if list == RuleList::Allow || is_parameter => not_consulted(other),
         // To restrict, `Write(path)` says clearly enough what is meant.
         Some(Specifier::Path | Specifier::Instead(_)) => match PathPattern::parse(spec, list, dir) {
@@ -383,6 +420,19 @@ fn specifier(
             (if list == RuleList::Allow { Spec::Nothing } else { Spec::Any }, Some(bad))
         }
     }
+}
+
+/// Returns a pattern of commands as it is meant. To restrict, stars beside one another are one, and nothing before `:*` is
+/// every command.
+fn command(spec: &str, list: RuleList) -> &str {
+    let mut spec = spec;
+    if list == RuleList::Allow {
+        return spec;
+    }
+    while spec.ends_with("**") {
+        spec = &spec[..spec.len() - 1];
+    }
+    if spec == ":*" { "*" } else { spec }
 }
 
 fn broad(rule: &str, list: RuleList) -> (Spec, Option<BadRule>) {
@@ -460,6 +510,12 @@ mod tests {
             (Deny, "Bash(command:ls)", false, true),
             (Deny, "Agent(model:opus)", true, false),
             (Deny, "WebFetch(domain:)", true, true),
+            (Deny, "bash", true, true),
+            (Deny, "BASH(rm:*)", true, true),
+            (Deny, "Bsh", true, true),
+            (Deny, "deploy_tool", true, false),
+            (Deny, "TaskStop", true, false),
+            (Allow, "bash", true, false),
         ] {
             let (rule, bad) = parse(list, text);
             assert_eq!((rule.is_some(), bad.is_some()), (kept, complains), "{list:?} {text}");
@@ -468,6 +524,12 @@ mod tests {
         assert!(parse(Deny, "Bash (ls)").0.unwrap().names("Bash"));
         assert!(parse(Deny, "WebFetch(domain:)").0.unwrap().is_bare());
         assert!(!parse(Allow, "Write(x)").0.unwrap().is_bare());
+        assert!(parse(Deny, "bash").0.unwrap().names("Bash"));
+        assert!(!parse(Allow, "bash").0.unwrap().names("Bash"));
+        let said = parse(Deny, "webfetch(domain:x.y)").1.unwrap().to_string();
+        assert!(said.contains("enforced for `WebFetch`"), "{said}");
+        let said = parse(Deny, "Bsh(rm:*)").1.unwrap().to_string();
+        assert!(said.contains("nothing is restricted"), "{said}");
     }
 
     #[test]

@@ -46,6 +46,23 @@ const SPECIFIERS: [(&str, Specifier); 12] = [
     ("Write", Specifier::Instead(EDIT)),
 ];
 
+/// Further tools, of loci and of the reference, today's and earlier ones: rules may be about them.
+#[rustfmt::skip]
+const OTHERS: &[&str] = &[
+    "AgentOutputTool", "Artifact", "AskUserQuestion", "BashOutput", "CronCreate", "CronDelete", "CronList", "EndConversation",
+    "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillBash", "KillShell", "LS", "LSP", "ListAgents",
+    "ListMcpResourcesTool", "Monitor", "NotebookRead", "PowerShell", "PushNotification", "ReadMcpResourceTool", "Recall",
+    "RemoteTrigger", "ReportFindings", "ScheduleWakeup", "SendMessage", "SendUserFile", "ShareOnboardingGuide", "SlashCommand",
+    "StructuredOutput", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TeamCreate",
+    "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch", "WaitForMcpServers", "WebSearch", "Workflow",
+];
+
+/// Returns the tool that a name is another spelling of; the name itself where there is a tool of that name.
+pub(super) fn spelled(name: &str) -> Option<&'static str> {
+    let names = || SPECIFIERS.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied());
+    names().find(|tool| *tool == name).or_else(|| names().find(|tool| tool.eq_ignore_ascii_case(name)))
+}
+
 /// Returns the one name of a tool that has two.
 pub(super) fn canonical(tool: &str) -> &str {
     if tool == "Task" { "Agent" } else { tool }

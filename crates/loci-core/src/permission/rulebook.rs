@@ -6,7 +6,7 @@ use super::matching::names_host;
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
 use super::rule_tools::{CD, EDIT, READ};
-use super::{BadRule, Isolation, Mode, Rule, RuleList, RuleOrigin, SandboxRules};
+use super::{BadRule, Isolation, Mode, Rule, RuleList, RuleOrigin, SandboxRules, split_list};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
 
@@ -56,6 +56,14 @@ impl Rulebook {
     /// Reads a rule into one of the lists; the answer is a complaint about it, if there is one.
     pub fn add(&mut self, list: RuleList, text: &str, origin: &RuleOrigin) -> Option<BadRule> {
         let (rule, complaint) = Rule::parse(text, list, origin);
+        if let (Some(BadRule::Broad(_)), [_, _, ..]) = (&complaint, split_list(text).as_slice()) {
+            let rules: Vec<_> = split_list(text).iter().map(|rule| Rule::parse(rule, list, origin)).collect();
+            // One of them that cannot be read leaves what the whole may mean.
+            if rules.iter().all(|(_, complaint)| complaint.is_none()) {
+                self.list_mut(list).extend(rules.into_iter().filter_map(|(rule, _)| rule));
+                return Some(BadRule::Several(text.to_owned()));
+            }
+        }
         self.list_mut(list).extend(rule);
         complaint
     }

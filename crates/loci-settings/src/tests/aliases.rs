@@ -23,3 +23,26 @@ fn of_two_spellings_in_one_file_the_first_name_counts() {
         assert!(said[0].message.contains("`strictKnownMarketplaces` is set, too"), "{said:?}");
     }
 }
+
+#[test]
+fn what_turns_bypassing_off_does_so_wherever_it_stands_and_however_it_says_yes() {
+    for text in [
+        r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#,
+        r#"{"permissions": {"disableBypassPermissionsMode": true}}"#,
+        r#"{"disableBypassPermissionsMode": "disable"}"#,
+        r#"{"disableBypassPermissionsMode": true}"#,
+    ] {
+        let (layer, _) = Layer::parse(text, Origin::new(Scope::User, "u"));
+        assert_eq!(show(&layer), r#"permissions.disableBypassPermissionsMode="disable""#, "{text}");
+    }
+    let (layer, said) = Layer::parse(r#"{"disableAutoMode": false}"#, Origin::new(Scope::User, "u"));
+    assert_eq!((show(&layer).as_str(), said.len()), ("", 1));
+}
+
+#[test]
+fn unknown_keys_that_sound_as_if_they_restrict_are_said_aloud() {
+    let text = r#"{"disallowedTools": ["Bash"], "sandbox": {"blockHosts": []}, "someNewThing": 1}"#;
+    let (_, said) = Layer::parse(text, Origin::new(Scope::User, "u"));
+    let aloud = said.iter().filter(|it| it.severity > Severity::Note).filter_map(|it| it.key.as_deref());
+    assert_eq!(aloud.collect::<Vec<_>>(), ["disallowedTools", "sandbox.blockHosts"]);
+}

@@ -2,9 +2,10 @@
 
 use expect_test::{Expect, expect};
 use loci_testkit::{Output, Step};
+use serde_json::json;
 
 use super::trust;
-use crate::support::{World, loci};
+use crate::support::{World, loci, print};
 
 /// Runs `loci` with these words and compares exit code, output and complaint.
 fn check(world: &World, line: &str, expected: Expect) {
@@ -319,6 +320,25 @@ async fn the_schema_is_json() {
     let output = run(&world, "config schema");
     let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(schema["properties"]["model"]["type"], "string");
+}
+
+/// A rule that restricts nothing, by a slip in its tool's name, is told; one whose name differs by capitals alone holds.
+#[tokio::test]
+async fn rules_for_tools_that_there_are_not_are_told_by_the_run_and_by_the_doctor() {
+    let world = World::new([Step::call("Bash", json!({"command": "touch z"})), Step::text("Done.")]).await;
+    trust(&world);
+    world.home.write_config("settings.json", r#"{"permissions": {"deny": ["bash(touch:**)", "Bsh"]}}"#);
+    let output = world.run(&print(["go", "--allowedTools", "Bash"]));
+    assert!(!world.home.project().join("z").exists(), "{output:?}");
+    let told = [
+        "`bash(touch:**)`: no tool is called `bash`; enforced for `Bash`",
+        "`Bsh`: no tool is called `Bsh`, so nothing is restricted by it",
+    ];
+    let doctor = run(&world, "doctor");
+    assert_eq!(doctor.code, Some(1));
+    for line in told {
+        assert!(output.stderr.contains(line) && doctor.stdout.contains(line), "{output:?} {doctor:?}");
+    }
 }
 
 #[tokio::test]
