@@ -53,6 +53,8 @@ pub struct TerminalOptions {
     pub is_dumb: bool,
     /// Questions are sent that old terminals answer with rubbish on the screen.
     pub may_ask: bool,
+    /// A multiplexer draws for it, whose word of another size comes late; it is asked for its size, behind every frame.
+    pub is_multiplexer: bool,
     /// How long to wait whether an Escape begins a sequence.
     pub escape_patience: Duration,
 }
@@ -63,10 +65,13 @@ impl TerminalOptions {
         let term = vars.get("TERM").unwrap_or_default();
         let is_remote =
             ["SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"].iter().any(|name| vars.non_empty(name).is_some());
+        let is_multiplexer = ["TMUX", "STY", "ZELLIJ"].iter().any(|name| vars.non_empty(name).is_some())
+            || ["tmux", "screen"].iter().any(|name| term.starts_with(name));
         let is_old = term == "linux" || vars.get("TERM_PROGRAM") == Some("Apple_Terminal");
         Self {
             is_dumb: term.is_empty() || term == "dumb",
             may_ask: !is_old,
+            is_multiplexer,
             escape_patience: Duration::from_millis(if is_remote { 50 } else { 25 }),
         }
     }
@@ -92,6 +97,7 @@ pub struct Terminal {
     reader: Reader,
     panics: Arc<Panics>,
     may_ask: bool,
+    is_multiplexer: bool,
     /// The last question was answered, so that no answer is under way.
     is_answered: bool,
 }
@@ -126,8 +132,16 @@ impl Terminal {
         let parser = Parser::new(options.escape_patience);
         let reader = Reader::start(Arc::clone(&restorer), pipe, parser, n_typed_ahead, mailbox.clone())
             .inspect_err(|_| restorer.give_back())?;
-        let mut terminal =
-            Self { restorer, signals, wake, reader, panics, may_ask: options.may_ask, is_answered: true };
+        let mut terminal = Self {
+            restorer,
+            signals,
+            wake,
+            reader,
+            panics,
+            may_ask: options.may_ask,
+            is_multiplexer: options.is_multiplexer,
+            is_answered: true,
+        };
         terminal.ask()?;
         Ok(terminal)
     }
@@ -139,8 +153,11 @@ impl Terminal {
         }
         self.restorer.write(modes::RESET_AT_START)?;
         if self.may_ask {
-            // Synchronized output, bracketed paste, kitty keyboard, size, background colour; and last what all answer.
-            self.restorer.write(b"\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b[18t\x1b]11;?\x1b\\\x1b[c")?;
+            if self.is_multiplexer {
+                self.restorer.write(b"\x1b[18t")?;
+            }
+            // Synchronized output, bracketed paste, kitty keyboard, background colour; and last what all answer.
+            self.restorer.write(b"\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b]11;?\x1b\\\x1b[c")?;
             self.is_answered = false;
         }
         Ok(())
@@ -356,6 +373,26 @@ impl Panics {
         for message in kept.unwrap_or_default() {
             // There may be no standard error to tell it on.
             writeln!(io::stderr(), "{message}").ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_multiplexer_is_asked_for_its_size() {
+        for (vars, expected) in [
+            (&[("TERM", "xterm-256color")][..], false),
+            (&[("TERM", "xterm-256color"), ("TMUX", "/tmp/t")], true),
+            (&[("TERM", "screen.xterm-256color"), ("STY", "1.pts")], true),
+            (&[("TERM", "xterm-256color"), ("ZELLIJ", "0")], true),
+            // At the other end of an ssh.
+            (&[("TERM", "tmux-256color")], true),
+        ] {
+            let vars = vars.iter().fold(Vars::default(), |vars, (name, value)| vars.with(*name, *value));
+            assert_eq!(TerminalOptions::from_vars(&vars).is_multiplexer, expected, "{vars:?}");
         }
     }
 }

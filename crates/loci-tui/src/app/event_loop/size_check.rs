@@ -1,8 +1,9 @@
 //! Whether the terminal has the size that frames are made for.
 //!
 //! The word of a change comes after the change, in tmux up to a quarter of a second: it tells of one at a time and waits with the
-//! next. So a terminal that says its size when asked is asked behind every frame, and after each word of a change. Nothing
-//! is written from the first answer that does not fit until the window is what the system says it is.
+//! next. So a multiplexer that says its size when asked is asked behind every frame, and after each word of a change; others tell
+//! at once, and an answer a frame would be work for nothing. Nothing is written from the first answer that does not fit until
+//! the window is what the system says it is.
 //!
 //! Answers come in the order of the questions. One of a cursor that comes when another change has asked meanwhile is of a window
 //! that is gone, and would have the live region looked for in the wrong rows: only the last one counts. One that never
