@@ -109,6 +109,8 @@ pub enum EngineEvent {
         message: Value,
         /// When.
         timestamp: String,
+        /// What was attached to it, in a few words each.
+        attached: Vec<String>,
     },
     /// A prompt that was queued has been taken up: the model hears it next.
     Dequeued {
@@ -118,6 +120,8 @@ pub enum EngineEvent {
         text: String,
         /// Whether the turn at hand goes on with it; else a turn of its own begins.
         is_injected: bool,
+        /// What was attached to it, in a few words each, where the turn at hand goes on with it.
+        attached: Vec<String>,
     },
     /// What was queued is taken back; the answer to [`crate::Command::TakeBackQueue`].
     QueueTakenBack(Vec<QueuedPrompt>),

@@ -14,7 +14,7 @@ use loci_tools::Host;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::mentions::asks_for_deep_thought;
+use super::mentions::{asks_for_deep_thought, attached_names};
 use super::{Conversation, ForkPoint, InboxMessage, Prelude, RunningCall};
 use crate::agents::{ForkStart, SpawnContext, fork_messages, forked_results};
 use crate::calls::{CallLayer, Next};
@@ -129,6 +129,7 @@ impl Conversation {
                 entry: head.uuid.clone().unwrap_or_else(|| "".into()),
                 message: entry.fields().read("message").unwrap_or_default(),
                 timestamp: head.timestamp.as_deref().unwrap_or_default().to_owned(),
+                attached: attached_names(&prompt.attachments),
             });
             if let Some(prompt) = &head.uuid {
                 self.record_prompt_snapshot(prompt);

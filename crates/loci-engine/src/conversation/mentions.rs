@@ -156,6 +156,32 @@ fn has_mentions(attachments: &[Value]) -> bool {
     attachments.iter().any(|attachment| kinds.iter().any(|kind| attachment["type"] == *kind))
 }
 
+/// Says what goes with a prompt, for people: what they mistyped is not among it.
+pub(super) fn attached_names(attachments: &[Value]) -> Vec<String> {
+    let name = |attachment: &Value| {
+        let text = |key: &str| attachment[key].as_str().map(str::to_owned);
+        Some(match attachment["type"].as_str()? {
+            "file" => {
+                let name = text("displayPath").or_else(|| text("filename"))?;
+                match attachment["content"]["file"]["numLines"].as_u64() {
+                    Some(1) => format!("{name}, 1 line"),
+                    Some(n) => format!("{name}, {n} lines"),
+                    None => name,
+                }
+            }
+            "directory" => {
+                let name = text("displayPath").or_else(|| text("path"))?;
+                format!("{}/, its names", name.trim_end_matches('/'))
+            }
+            "agent_mention" => format!("agent {}", text("agentType")?),
+            "session_mention" => format!("session {}", text("sessionId")?),
+            "mcp_resource" => format!("{}:{}", text("server")?, text("uri")?),
+            _ => return None,
+        })
+    };
+    attachments.iter().filter_map(name).collect()
+}
+
 /// Reads a session that is mentioned, unless a rule denies reading its transcript.
 async fn attach_session(
     name: &str,
@@ -365,6 +391,22 @@ mod tests {
         check("@\"a b.txt\" @\"c d\"#L2-3 @\"open", &["a b.txt", "c d 2..3"]);
         check("me@example.com a@b @ @", &[]);
         check("no mention", &[]);
+    }
+
+    #[test]
+    fn attachments_have_names_for_people() {
+        let named = attached_names(&[
+            json!({"type": "file", "filename": "/p/a.rs", "displayPath": "a.rs", "content": {"file": {"numLines": 1}}}),
+            json!({"type": "file", "filename": "/p/a.gif", "content": {"type": "image"}}),
+            json!({"type": "directory", "path": "/p/src", "displayPath": "src/"}),
+            json!({"type": "agent_mention", "agentType": "scout"}),
+            json!({"type": "session_mention", "sessionId": "s1"}),
+            json!({"type": "mcp_resource", "server": "calc", "uri": "calc://pi"}),
+            json!({"type": "ultrathink"}),
+        ]);
+        let expected =
+            ["a.rs, 1 line", "/p/a.gif", "src/, its names", "agent scout", "session s1", "calc:calc://pi"];
+        assert_eq!(named, expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use loci_core::hooks::HookEvent;
 use serde_json::{Value, json};
 
 use super::Conversation;
+use super::mentions::attached_names;
 use crate::command::{Prompt, QueuedPrompt};
 use crate::event::EngineEvent;
 
@@ -12,7 +13,8 @@ impl Conversation {
     /// Takes the next prompt that waits, for a turn of its own.
     pub(crate) fn next_queued(&mut self) -> Option<Prompt> {
         let QueuedPrompt { id, prompt } = self.queued.pop_front()?;
-        self.tell(EngineEvent::Dequeued { id, text: prompt.content.text(), is_injected: false });
+        let text = prompt.content.text();
+        self.tell(EngineEvent::Dequeued { id, text, is_injected: false, attached: Vec::new() });
         Some(prompt)
     }
 
@@ -36,8 +38,9 @@ impl Conversation {
             let content =
                 serde_json::to_value(&prompt.content).unwrap_or_else(|_| Value::from(text.as_str()));
             self.recorder.attachment(json!({"type": "queued_command", "prompt": content}));
+            let attached = attached_names(&prompt.attachments);
             prompt.attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
-            self.tell(EngineEvent::Dequeued { id, text, is_injected: true });
+            self.tell(EngineEvent::Dequeued { id, text, is_injected: true, attached });
         }
     }
 }

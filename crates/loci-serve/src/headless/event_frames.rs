@@ -84,7 +84,7 @@ impl EventLoop<'_> {
             EngineEvent::HookStarted(run) if !self.shows_hook(run.event) => {}
             EngineEvent::HookProgress(progress) if !self.shows_hook(progress.run.event) => {}
             EngineEvent::HookEnded(ended) if !self.shows_hook(ended.run.event) => {}
-            EngineEvent::PromptRecorded { entry, message, timestamp } if self.options.replays_prompts => {
+            EngineEvent::PromptRecorded { entry, message, timestamp, .. } if self.options.replays_prompts => {
                 self.output.write_line(&self.frames.replay(entry.as_str(), message, timestamp));
             }
             EngineEvent::FilesRewound { request, outcome } => {

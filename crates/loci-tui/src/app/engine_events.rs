@@ -85,8 +85,10 @@ impl App {
                 self.turn_started(start);
                 return self.turn_mark(TurnMark::Begin);
             }
-            EngineEvent::PromptRecorded { message, .. } => self.prompt_recorded(&message),
-            EngineEvent::Dequeued { id, text, is_injected } => self.dequeued(&id, &text, is_injected),
+            EngineEvent::PromptRecorded { message, attached, .. } => self.prompt_recorded(&message, attached),
+            EngineEvent::Dequeued { id, text, is_injected, attached } => {
+                self.dequeued(&id, &text, is_injected, attached);
+            }
             EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
             EngineEvent::Requesting => self.set_activity(Activity::Waiting),
             EngineEvent::Stream { event, .. } => self.stream(&event),
@@ -271,11 +273,11 @@ impl App {
         self.work = Some(Work { since: self.now, verb, tip, is_prompt_awaited, ..Work::default() });
     }
 
-    fn prompt_recorded(&mut self, message: &Value) {
+    fn prompt_recorded(&mut self, message: &Value, attachments: Vec<String>) {
         let text = self
             .take_sent()
             .map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
-        self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        self.conversation.push(Block::Prompt { text, attachments });
     }
 
     /// Takes the prompt that the turn at hand has heard. Others that were sent have turns of their own.
@@ -311,14 +313,14 @@ impl App {
         }
     }
 
-    fn dequeued(&mut self, id: &str, text: &str, is_injected: bool) {
+    fn dequeued(&mut self, id: &str, text: &str, is_injected: bool, attachments: Vec<String>) {
         let place = self.queued.iter().position(|(queued, _)| queued == id);
         let draft = place.map(|place| self.queued.remove(place).1);
         let draft = draft.unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
         match is_injected {
             true => {
                 let text = draft.display().trim().to_owned();
-                self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+                self.conversation.push(Block::Prompt { text, attachments });
             }
             // The turn that begins with it records it.
             false => {

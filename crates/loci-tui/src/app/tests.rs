@@ -224,8 +224,14 @@ fn prompt_is_sent_with_enter_and_shown_until_it_is_recorded() {
     assert!(it.seen().contains("> hello"), "{}", it.seen());
     let entry = "e".into();
     let message = json!({"role": "user", "content": "hello"});
-    it.begin_turn().news(EngineEvent::PromptRecorded { entry, message, timestamp: String::new() });
+    it.begin_turn().news(EngineEvent::PromptRecorded {
+        entry,
+        message,
+        timestamp: String::new(),
+        attached: vec!["README.md, 1 line".into()],
+    });
     assert_eq!(it.seen().matches("> hello").count(), 1, "{}", it.seen());
+    assert!(it.seen().contains("[README.md, 1 line]"), "{}", it.seen());
 }
 
 #[test]
@@ -322,6 +328,7 @@ fn prompt_that_was_sent_before_the_turn_of_another_began_does_not_come_back() {
         entry: text.into(),
         message: json!({"role": "user", "content": text}),
         timestamp: String::new(),
+        attached: Vec::new(),
     };
     it.text("one").key(KeyCode::Enter).text("two").key(KeyCode::Enter).text("three").key(KeyCode::Enter);
     for text in ["one", "two"] {

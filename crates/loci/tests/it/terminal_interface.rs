@@ -49,6 +49,22 @@ async fn prompt_is_answered_and_the_way_back_is_told() {
 }
 
 #[tokio::test]
+async fn what_goes_with_a_prompt_is_shown_and_what_does_not_is_not() {
+    let world = World::new([Step::text("Hello to you.")]).await;
+    world.home.write("notes.txt", "alpha\nbeta\ngamma\n");
+    world.home.write("src/main.rs", "");
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("compare @notes.txt#L2-3 and @src with @note.txt please\r");
+    let contents = screen.wait_for("tokens\n");
+    for told in ["[notes.txt, 2 lines]", "[src/, its names]"] {
+        assert!(contents.contains(told), "{contents}");
+    }
+    assert!(!contents.contains("[note.txt"), "{contents}");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn dropped_picture_reaches_the_model() {
     let world = World::new(Step::text("A pixel.")).await;
     let pixel = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
