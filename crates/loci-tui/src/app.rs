@@ -593,9 +593,7 @@ impl App {
         }
         self.conversation.end_turn(self.now);
         self.work = None;
-        // Nobody said that what is still typed, or was put aside, is to be thrown away.
-        let drafts = self.prompt.take_all();
-        let mut actions: Vec<Action> = drafts.iter().filter_map(|draft| self.remember(draft)).collect();
+        let mut actions = self.remember_drafts();
         actions.push(Action::Exit(reason));
         actions
     }

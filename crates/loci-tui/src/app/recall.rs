@@ -90,6 +90,11 @@ impl App {
         self.recall.history.set_aside(past_prompt(draft, 0, &self.options.cwd, session));
     }
 
+    /// Notes what is still typed, or was put aside: nobody said that it is to be thrown away.
+    pub(super) fn remember_drafts(&mut self) -> Vec<Action> {
+        self.prompt.take_all().iter().filter_map(|draft| self.remember(draft)).collect()
+    }
+
     /// Takes what the history file says.
     pub(super) fn history_news(&mut self, news: HistoryNews) {
         match news {
