@@ -42,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) tip: Option<String>,
     /// Whether a prompt that was sent has yet to be recorded.
     pub(crate) is_prompt_awaited: bool,
+    /// What went wrong, where it was told already.
+    pub(crate) told: Option<String>,
 }
 
 /// What is being done.

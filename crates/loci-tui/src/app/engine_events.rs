@@ -95,7 +95,9 @@ impl App {
             EngineEvent::Assistant(block) => {
                 if block.error.is_some() {
                     let text = result_text(&block.message["content"]);
-                    self.notice(NoticeLevel::Error, text);
+                    if !self.is_told(&text) {
+                        self.notice(NoticeLevel::Error, text);
+                    }
                 }
             }
             EngineEvent::User(message) => return self.user_message(&message),
@@ -124,11 +126,14 @@ impl App {
             EngineEvent::CompactionEnded { failure } => {
                 if let Some(failure) = failure {
                     // It was heard, and it would not go better if it stood in the prompt again.
-                    self.show_compact_command();
+                    let was_asked_for = self.show_compact_command();
                     self.notice(
                         NoticeLevel::Warning,
                         format!("The conversation was not compacted: {failure}"),
                     );
+                    if was_asked_for {
+                        self.note_told(failure);
+                    }
                 }
             }
             EngineEvent::Context(fullness) => self.session.context = Some(fullness),
@@ -273,6 +278,17 @@ impl App {
         self.work = Some(Work { since: self.now, verb, tip, is_prompt_awaited, ..Work::default() });
     }
 
+    /// Notes why a compaction failed: it is told as an answer that failed, too, and as a turn that did.
+    fn note_told(&mut self, failure: String) {
+        if let Some(work) = &mut self.work {
+            work.told = Some(failure);
+        }
+    }
+
+    fn is_told(&self, text: &str) -> bool {
+        self.work.as_ref().and_then(|work| work.told.as_deref()).is_some_and(|told| text.ends_with(told))
+    }
+
     fn prompt_recorded(&mut self, message: &Value, attachments: Vec<String>) {
         let text = self
             .take_sent()
@@ -288,15 +304,17 @@ impl App {
         self.sent.pop_front()
     }
 
-    /// Shows the command that asked for a compaction; nothing else tells that it was heard.
-    fn show_compact_command(&mut self) {
+    /// Shows the command that asked for a compaction, if one did; nothing else tells that it was heard.
+    fn show_compact_command(&mut self) -> bool {
         let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
         if self.sent.front().is_some_and(is_command)
             && let Some(draft) = self.take_sent()
         {
             let text = draft.display().trim().to_owned();
             self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+            return true;
         }
+        false
     }
 
     /// Shows what a command said that needed no model.
@@ -472,12 +490,14 @@ impl App {
 
     fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {
         self.conversation.end_turn(self.now);
-        let is_refused = self.work.take().is_none_or(|work| work.is_prompt_awaited);
+        let work = self.work.take();
+        let told = work.as_ref().and_then(|work| work.told.clone());
+        let is_refused = work.is_none_or(|work| work.is_prompt_awaited);
         if report.round_trips > 0 {
             self.recap.turn_ended(self.now);
         }
         self.session.context = Some(report.context);
-        self.end_line(report);
+        self.end_line(report, told.as_deref());
         self.tell_about_mouse();
         if !report.is_saved && report.transcript.is_some() {
             let text = "This turn is not on disk yet: it waits in memory until the disk takes it";
@@ -496,7 +516,7 @@ impl App {
     }
 
     /// Says how the turn went.
-    fn end_line(&mut self, report: &TurnReport) {
+    fn end_line(&mut self, report: &TurnReport, told: Option<&str>) {
         match &report.outcome {
             Outcome::Completed | Outcome::CommandFailed if report.round_trips == 0 => return,
             Outcome::CommandFailed => {}
@@ -505,6 +525,7 @@ impl App {
                 let text = format!("No answer of the shape that was asked for came in {n} attempts");
                 self.notice(NoticeLevel::Warning, text);
             }
+            Outcome::ApiError(failure) if report.round_trips == 0 && told == Some(&failure.message) => return,
             Outcome::ApiError(failure) if report.round_trips == 0 => {
                 return self.notice(NoticeLevel::Error, failure.message.clone());
             }

@@ -4,11 +4,11 @@ use loci_app::start::{StartAnswer, StartQuestion};
 use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
-use loci_core::stream::{Delta, StreamEvent};
+use loci_core::stream::{Delta, Failure, FailureKind, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent, TurnReport,
-    TurnStart,
+    AssistantBlock, Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent,
+    TurnReport, TurnStart,
 };
 use serde_json::json;
 
@@ -177,15 +177,19 @@ impl Playing {
 
     /// Ends a turn in which the model said something.
     fn end_turn(&mut self) -> &mut Self {
+        self.end_turn_with(Outcome::Completed, 1)
+    }
+
+    fn end_turn_with(&mut self, outcome: Outcome, round_trips: u32) -> &mut Self {
         let session = self.start().session;
         let context = loci_engine::SessionSnapshot::empty(session.clone(), "m").context.fullness;
         self.news(EngineEvent::TurnEnded(Box::new(TurnReport {
-            outcome: Outcome::Completed,
+            outcome,
             origin: None,
             text: String::new(),
             shown_text: None,
             stop_reason: None,
-            round_trips: 1,
+            round_trips,
             usage: loci_core::usage::Usage::default(),
             total_cost_usd: 0.0,
             by_model: std::collections::BTreeMap::new(),
@@ -313,7 +317,17 @@ fn compaction_that_fails_shows_its_command_and_leaves_the_prompt_alone() {
     let mut it = Playing::new(60, 16);
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.text("/compact tests").key(KeyCode::Enter).begin_turn().text("next");
-    it.news(EngineEvent::CompactionEnded { failure: Some("too little".into()) }).end_turn();
+    let failure = Failure::new(FailureKind::Malformed, "too little");
+    let told = AssistantBlock {
+        entry: "e".into(),
+        message: json!({"content": [{"type": "text", "text": "API Error: too little"}]}),
+        request: None,
+        error: Some("unknown"),
+        is_aborted: false,
+    };
+    it.news(EngineEvent::CompactionEnded { failure: Some(failure.message.clone()) });
+    it.news(EngineEvent::Assistant(told)).end_turn_with(Outcome::ApiError(failure), 0);
+    assert_eq!(it.seen().matches("too little").count(), 1, "{}", it.seen());
     assert_eq!(it.app.prompt.draft().display(), "next", "{}", it.seen());
     let seen = it.seen();
     let places = ["> /compact tests", "was not compacted: too little"].map(|text| seen.find(text));
