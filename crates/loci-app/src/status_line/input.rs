@@ -52,7 +52,9 @@ pub fn status_input(session: &SessionSnapshot, viewer: &StatusViewer) -> Value {
     });
     let name = session.title.as_ref().map(|title| ("session_name", json!(title)));
     let prompt = session.prompt.as_ref().map(|id| ("prompt_id", json!(id.as_str())));
-    let effort = session.effort.as_ref().map(|level| ("effort", json!({"level": level})));
+    // What is asked for, also where nobody chose; a model that knows no effort has none.
+    let effort = session.catalog.facts(&session.model).effort(session.effort.as_deref());
+    let effort = effort.map(|level| ("effort", json!({"level": level})));
     let agent = session.main_agent.as_ref().map(|name| ("agent", json!({"name": name})));
     let worktree = worktree(&session.worktree).map(|it| ("worktree", it));
     let vim = viewer.vim_mode.map(|mode| ("vim", json!({"mode": mode})));
@@ -239,7 +241,13 @@ mod tests {
         );
         assert_eq!((&window["used_percentage"], &window["remaining_percentage"]), (&json!(10), &json!(90)));
         assert_eq!(input["model"], json!({"id": "claude-sonnet-4-5", "display_name": "Sonnet 4.5"}));
-        assert_eq!((&input["session_name"], &input["effort"]["level"]), (&json!("Port"), &json!("high")));
+        assert_eq!((&input["session_name"], &input["effort"]), (&json!("Port"), &json!(null)));
+        for (model, chosen, level) in
+            [("claude-opus-4-8", Some("low"), "low"), ("claude-opus-4-8", None, "high")]
+        {
+            (session.model, session.effort) = (model.to_owned(), chosen.map(str::to_owned));
+            assert_eq!(status_input(&session, &viewer)["effort"], json!({"level": level}), "{chosen:?}");
+        }
         assert_eq!(input["worktree"], json!({"name": "w", "path": "/w"}));
         assert_eq!((&input["version"], &input["exceeds_200k_tokens"]), (&json!("9.9.9"), &json!(false)));
     }

@@ -11,6 +11,7 @@ use loci_app::commands::ReportTopic;
 use loci_app::commands::tasks::status;
 use loci_app::commands::{format_duration, short_tokens};
 use loci_engine::Command;
+use loci_stdx::counted;
 
 use super::report::report_rows;
 use super::{
@@ -318,9 +319,9 @@ fn agent_row(agent: &AgentLog) -> Row {
     let usage = agent.usage;
     if usage.total_tokens > 0 {
         let used = format!(
-            "  {} tokens, {} calls, {}",
+            "  {} tokens, {}, {}",
             short_tokens(usage.total_tokens),
-            usage.tool_uses,
+            counted(usage.tool_uses, "call", "calls"),
             format_duration(usage.duration)
         );
         spans.push(Span::styled(used, faint()));

@@ -98,7 +98,7 @@ async fn file_of_own_keys_is_begun_edited_and_counts() {
     let mut screen = world.start_interface_with([], &[("EDITOR", &editor), ("VISUAL", "")], SIZE);
     screen.wait_for("for shortcuts");
     screen.type_text("/keybindings\r");
-    screen.wait_for("keybindings.json` counts from now on");
+    screen.wait_for("keybindings.json` was read again");
     screen.type_text("draft");
     screen.wait_for("> draft");
     screen.type_text("\x1b[15~");

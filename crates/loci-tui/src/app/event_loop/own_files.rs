@@ -75,7 +75,7 @@ impl EventLoop {
                     .map_err(|error| UserError::from_error(&error).to_string())
             });
         let (level, text) = match edited {
-            Ok(()) => (NoticeLevel::Info, format!("`{}` counts from now on", path.display())),
+            Ok(()) => (NoticeLevel::Info, format!("`{}` was read again", path.display())),
             Err(why) => (NoticeLevel::Warning, format!("{why}. The file is `{}`", path.display())),
         };
         self.mailbox.put(News::Output(vec![Block::Notice { level, text }]));
