@@ -43,6 +43,8 @@ pub const KEY_BINDINGS_TEMPLATE: &str = r#"{
 #[derive(Debug, Clone)]
 pub struct Keymap {
     bindings: Vec<Binding>,
+    /// Commands that keys of the prompt run, as they would be typed.
+    commands: Vec<CommandBinding>,
     /// Keys that edit the text by themselves and were unbound: they do nothing.
     disabled: Vec<(Context, Vec<Key>)>,
     pending: Vec<Key>,
@@ -55,11 +57,19 @@ struct Binding {
     action: Action,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CommandBinding {
+    chord: Vec<Key>,
+    line: String,
+}
+
 /// What a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolution {
     /// It does this.
     Action(Action),
+    /// It runs a command: [`Keymap::command`] has it.
+    Command(usize),
     /// It begins a chord: the next key says what it does.
     Pending,
     /// It ended a chord that nothing is bound to, or was unbound, and does nothing.
@@ -70,7 +80,12 @@ pub enum Resolution {
 
 impl Default for Keymap {
     fn default() -> Self {
-        Self { bindings: defaults::bindings(), disabled: Vec::new(), pending: Vec::new() }
+        Self {
+            bindings: defaults::bindings(),
+            commands: Vec::new(),
+            disabled: Vec::new(),
+            pending: Vec::new(),
+        }
     }
 }
 
@@ -90,15 +105,25 @@ impl Keymap {
         let begins = |binding: &Binding| {
             binding.chord.len() > self.pending.len() && binding.chord.starts_with(&self.pending)
         };
-        if self.bindings.iter().filter(is_active).any(begins) {
+        let is_command_begun = |command: &CommandBinding| {
+            command.chord.len() > self.pending.len() && command.chord.starts_with(&self.pending)
+        };
+        let has_commands = contexts.contains(&Context::Chat);
+        if self.bindings.iter().filter(is_active).any(begins)
+            || has_commands && self.commands.iter().any(is_command_begun)
+        {
             return Resolution::Pending;
         }
         let pending = std::mem::take(&mut self.pending);
         let in_context = |context: &Context| {
-            self.bindings.iter().find(|binding| binding.context == *context && binding.chord == pending)
+            let bound =
+                self.bindings.iter().find(|binding| binding.context == *context && binding.chord == pending);
+            let action = bound.map(|binding| Resolution::Action(binding.action));
+            let command = || self.commands.iter().position(|command| command.chord == pending);
+            action.or_else(|| (*context == Context::Chat).then(command).flatten().map(Resolution::Command))
         };
         match contexts.iter().find_map(in_context) {
-            Some(binding) => Resolution::Action(binding.action),
+            Some(resolution) => resolution,
             None if pending.len() > 1 => Resolution::Nothing,
             None => {
                 let is_disabled = self
@@ -124,9 +149,14 @@ impl Keymap {
         }
         match self.resolve(contexts, *key) {
             Resolution::Action(action) => Some(Some(action)),
-            Resolution::Pending | Resolution::Nothing => None,
+            Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => None,
             Resolution::Unbound => Some(None),
         }
+    }
+
+    /// Returns a command that a key runs, as it would be typed.
+    pub fn command(&self, idx: usize) -> Option<&str> {
+        self.commands.get(idx).map(|command| command.line.as_str())
     }
 
     /// Returns the keys of a chord that has begun, to be shown while the next one is waited for.

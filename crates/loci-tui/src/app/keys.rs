@@ -45,7 +45,7 @@ impl App {
         if self.recall.is_searching() {
             let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
                 Resolution::Action(action) => Some(action),
-                Resolution::Pending | Resolution::Nothing => return Vec::new(),
+                Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => return Vec::new(),
                 Resolution::Unbound => None,
             };
             return self.search_key(action, key);
@@ -91,6 +91,11 @@ impl App {
             Resolution::Action(action) => {
                 self.forget_selection(key, Some(action));
                 self.key_action(action, key)
+            }
+            Resolution::Command(idx) => {
+                self.forget_selection(key, None);
+                // What stands in the prompt stays there.
+                self.keymap.command(idx).map(str::to_owned).map(|line| self.submit(line))
             }
             Resolution::Pending | Resolution::Nothing => Some(Vec::new()),
             Resolution::Unbound => None,

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::action::{Action, Context};
-use super::{Binding, Keymap, parse_chord, show_chord};
+use super::{Binding, CommandBinding, Keymap, parse_chord, show_chord};
 use crate::key::Key;
 
 /// Keys that cannot be bound: they interrupt, exit, and are Enter.
@@ -19,6 +19,9 @@ const TAKEN: &[(&str, &str)] = &[
     ("ctrl+a", "GNU screen takes it for itself"),
     ("ctrl+z", "it suspends programs, and loci can be suspended no more"),
 ];
+
+/// What stands before the name of a command that a key runs.
+const COMMAND: &str = "command:";
 
 /// Actions that are known, and do nothing here.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
@@ -60,7 +63,7 @@ fn apply_block(block: &Value, keymap: &mut Keymap, warnings: &mut Vec<String>) {
     };
     let mut seen: Vec<Vec<Key>> = Vec::new();
     for (keys, action) in entries {
-        match entry(keys, action) {
+        match entry(context, keys, action) {
             Ok((chord, action)) => {
                 if seen.contains(&chord) {
                     warnings
@@ -73,7 +76,7 @@ fn apply_block(block: &Value, keymap: &mut Keymap, warnings: &mut Vec<String>) {
                     warnings
                         .push(format!("keybindings.json, context `{name}`: `{taken}` is bound, but {why}"));
                 }
-                if let Some(action) = action
+                if let Some(Bound::Action(action)) = action
                     && let Some((_, why)) =
                         WITHOUT_EFFECT.iter().find(|(prefix, _)| action.name().starts_with(prefix))
                 {
@@ -90,28 +93,48 @@ fn apply_block(block: &Value, keymap: &mut Keymap, warnings: &mut Vec<String>) {
 }
 
 /// Binds a chord, or unbinds it. A key that was bound to nothing loses what it does to the text.
-fn bind(keymap: &mut Keymap, context: Context, chord: Vec<Key>, action: Option<Action>) {
+fn bind(keymap: &mut Keymap, context: Context, chord: Vec<Key>, bound: Option<Bound>) {
     let n_before = keymap.bindings.len();
+    keymap.commands.retain(|command| context != Context::Chat || command.chord != chord);
     keymap.bindings.retain(|binding| binding.context != context || binding.chord != chord);
     keymap.disabled.retain(|disabled| disabled.0 != context || disabled.1 != chord);
-    match action {
-        Some(action) => keymap.bindings.push(Binding { context, chord, action }),
+    match bound {
+        Some(Bound::Action(action)) => keymap.bindings.push(Binding { context, chord, action }),
+        Some(Bound::Command(line)) => keymap.commands.push(CommandBinding { chord, line }),
         None if keymap.bindings.len() == n_before => keymap.disabled.push((context, chord)),
         None => {}
     }
 }
 
-fn entry(keys: &str, action: &Value) -> Result<(Vec<Key>, Option<Action>), String> {
+/// What a chord is bound to.
+enum Bound {
+    Action(Action),
+    Command(String),
+}
+
+fn entry(context: Context, keys: &str, action: &Value) -> Result<(Vec<Key>, Option<Bound>), String> {
     let chord = parse_chord(keys).ok_or_else(|| format!("`{keys}` is no key"))?;
     if RESERVED.iter().any(|reserved| parse_chord(reserved).as_ref() == Some(&chord)) {
         return Err(format!("`{keys}` is reserved and cannot be bound"));
     }
     match action {
         Value::Null => Ok((chord, None)),
-        Value::String(name) => match Action::from_name(name) {
-            Some(action) => Ok((chord, Some(action))),
-            None => Err(format!("`{name}` is no action")),
-        },
+        Value::String(name) => {
+            let bound = match name.strip_prefix(COMMAND) {
+                Some(_) if context != Context::Chat => {
+                    return Err(format!(
+                        "`{name}` is a command, and keys of the context `Chat` alone run such"
+                    ));
+                }
+                Some(command) => is_command_name(command).then(|| Bound::Command(format!("/{command}"))),
+                None => Action::from_name(name).map(Bound::Action),
+            };
+            bound.map(|bound| (chord, Some(bound))).ok_or_else(|| format!("`{name}` is no action"))
+        }
         _ => Err(format!("`{keys}` is bound to neither an action nor null")),
     }
+}
+
+fn is_command_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || matches!(char, ':' | '_' | '-'))
 }

@@ -167,6 +167,33 @@ fn overrides_change_the_table_and_bad_entries_are_told() {
 }
 
 #[test]
+fn keys_of_the_prompt_run_commands() {
+    let json = r#"{"bindings": [{"context": "Chat", "bindings": {
+        "ctrl+s": "command:context", "ctrl+k ctrl+h": "command:plug:help", "f5": "command:x", "f6": "command:two words", "f7": "command:"
+    }}, {"context": "Chat", "bindings": {"f5": null}}, {"context": "Global", "bindings": {"f8": "command:help"}}]}"#;
+    let (mut keymap, warnings) = Keymap::with_overrides(json);
+    let mut run = |contexts: &[Context], keys: &str| {
+        let keys = parse_chord(keys).unwrap();
+        let last = keys.into_iter().map(|key| keymap.resolve(contexts, key)).last();
+        match last.unwrap() {
+            Resolution::Command(idx) => keymap.command(idx).unwrap().to_owned(),
+            other => format!("{other:?}"),
+        }
+    };
+    let chat = [Context::Chat, Context::Global];
+    for (keys, expected) in
+        [("ctrl+s", "/context"), ("ctrl+k", "Pending"), ("ctrl+h", "/plug:help"), ("f5", "Nothing")]
+    {
+        assert_eq!(run(&chat, keys), expected, "{keys}");
+    }
+    assert_eq!(run(&[Context::Select, Context::Global], "ctrl+s"), "Unbound", "in the prompt alone");
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    for (warning, word) in warnings.iter().zip(["two words", "`command:` is no action", "`Chat` alone"]) {
+        assert!(warning.contains(word), "{warning}");
+    }
+}
+
+#[test]
 fn action_without_an_effect_is_told() {
     for (context, action) in [
         ("Attachments", "attachments:remove"),

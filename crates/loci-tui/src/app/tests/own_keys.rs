@@ -206,3 +206,17 @@ fn chord_that_has_begun_is_shown() {
     press(&mut it, "a");
     assert!(!it.seen().contains("Ctrl+X"), "{}", it.seen());
 }
+
+#[test]
+fn key_runs_a_command_and_leaves_what_is_typed() {
+    let bound = json!({"bindings": [{"context": "Chat", "bindings":
+        {"f5": "command:help", "f6 f7": "command:nosuch"}}]});
+    let mut it = playing(&Place::Prompt(""), &bound);
+    it.text("one");
+    press(&mut it, "f6 f7");
+    assert!(it.seen().contains("There is no command /nosuch"), "{}", it.seen());
+    press(&mut it, "f5");
+    assert!(it.seen().contains("[Commands]"), "{}", it.seen());
+    press(&mut it, "escape");
+    assert_eq!(it.app.prompt.marked_text(), "one|");
+}
