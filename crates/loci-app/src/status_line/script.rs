@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use loci_stdx::prefixed_command;
 
-use crate::helper_command::{HelperCommand, HelperSandboxes, HelperStop, StartedHelper};
+use crate::helper_command::{HelperCommand, HelperEnd, HelperSandboxes, HelperStop, StartedHelper};
 
 /// What people call the command of the status line.
 pub const STATUS_LINE: &str = "`statusLine`";
@@ -111,10 +111,13 @@ impl Running {
         if said.is_err() {
             started.stop().stop();
         }
-        let (was_cancelled, why) = self.end(started);
-        match (was_cancelled, said, why) {
+        let (was_cancelled, end) = self.end(started);
+        match (was_cancelled, said, end.why_not_run) {
             (true, ..) => None,
             (false, Ok(_), Some(why)) => not_run(why),
+            (false, Ok(bytes), None) if bytes.is_empty() && end.status.is_some_and(is_not_found) => {
+                not_run("its shell finds no such command, or may not execute it".to_owned())
+            }
             (false, Ok(bytes), None) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
             (false, Err(_), _) => {
                 Some(Err(format!("{} took longer than {} seconds", run.label, PATIENCE.as_secs())))
@@ -139,11 +142,11 @@ impl Running {
         Some(started)
     }
 
-    /// Ends whatever is left of it; tells whether it was cancelled, and why it was never run, where its sandbox says so.
-    fn end(&self, started: StartedHelper) -> (bool, Option<String>) {
+    /// Ends whatever is left of it; tells whether it was cancelled, and how it ended.
+    fn end(&self, started: StartedHelper) -> (bool, HelperEnd) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = started.end().why_not_run;
-        (matches!(std::mem::replace(&mut *state, RunState::Over), RunState::Cancelled), why)
+        let end = started.end();
+        (matches!(std::mem::replace(&mut *state, RunState::Over), RunState::Cancelled), end)
     }
 
     fn cancel(&self) {
@@ -155,6 +158,11 @@ impl Running {
             *state = RunState::Cancelled;
         }
     }
+}
+
+/// Tells whether a shell says that a command is not there, or cannot be executed. Any other failure may be meant.
+fn is_not_found(status: ExitStatus) -> bool {
+    matches!(status.code(), Some(126 | 127))
 }
 
 #[cfg(test)]
@@ -192,6 +200,11 @@ mod tests {
         script.start(lost, String::new, move |said| sender.send(said).unwrap());
         let why = receiver.recv().unwrap().unwrap_err();
         assert!(why.starts_with("`subagentStatusLine` could not be run: "), "{why}");
+        let missing = said("no-such-script.sh").unwrap_err();
+        assert!(missing.contains("could not be run: its shell finds no such command"), "{missing}");
+        for meant in ["exit 1", "echo part; exit 127"] {
+            assert!(said(meant).is_ok(), "{meant}");
+        }
     }
 
     #[test]
