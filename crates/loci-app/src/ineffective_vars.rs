@@ -66,18 +66,50 @@ const FORMS: &[(&str, HasForm, &str)] = &[
     ("BASH_MAX_OUTPUT_LENGTH", is_number, "a number of characters"),
     ("BASH_MAX_TIMEOUT_MS", is_number, MILLISECONDS),
     ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", is_count, MILLISECONDS),
+    ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", is_percent, "a percentage from 1 to 100"),
+    ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", is_number, "a number of tokens"),
     ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, MILLISECONDS),
+    ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_CRON", is_switch, SWITCH),
     ("CLAUDE_CODE_EFFORT_LEVEL", is_effort, "one of low, medium, high, xhigh, max and auto"),
+    ("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", is_number, "a number of tokens"),
     ("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", is_number, "a number of agents above 0"),
     ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", is_number, "a number of tokens"),
     ("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", is_number, "a number of levels above 0"),
+    ("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", is_number, "a number of calls above 0"),
+    ("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", is_count, "a number of searches"),
+    ("CLAUDE_CODE_MCP_ALLOWLIST_ENV", is_switch, SWITCH),
+    ("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", is_number, MILLISECONDS),
     ("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", is_count, MILLISECONDS),
+    ("CLAUDE_CODE_SAFE_MODE", is_switch, SWITCH),
+    ("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", is_count, MILLISECONDS),
+    ("CLAUDE_CODE_SIMPLE", is_switch, SWITCH),
+    ("CLAUDE_CODE_SKIP_PROMPT_HISTORY", is_switch, SWITCH),
+    ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", is_count, "a number of times"),
+    ("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", is_switch, SWITCH),
     ("CLAUDE_CODE_TASK_LIST_ID", is_list_name, "a name of at most 64 letters, digits, `-` and `_`"),
     ("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS", is_count, MILLISECONDS),
+    ("MAX_MCP_OUTPUT_TOKENS", is_number, "a number of tokens"),
+    ("MAX_STRUCTURED_OUTPUT_RETRIES", is_number, "a number of times above 0"),
+    ("MCP_TIMEOUT", is_number, MILLISECONDS),
+    ("MCP_TOOL_TIMEOUT", is_number, MILLISECONDS),
     ("TASK_MAX_OUTPUT_LENGTH", is_number, "a number of characters"),
 ];
 
 const MILLISECONDS: &str = "a number of milliseconds";
+
+/// Switches that keep something from happening: a yes that is not understood would be none.
+const SWITCH: &str = "one of 1, true, yes, on, 0, false, no and off";
+
+fn is_switch(text: &str) -> bool {
+    is_off(text) || ["1", "true", "yes", "on"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+fn is_percent(text: &str) -> bool {
+    text.parse::<u64>().is_ok_and(|percent| (1..=100).contains(&percent))
+}
 
 fn is_number(text: &str) -> bool {
     text.parse::<u64>().is_ok_and(|number| number > 0)
@@ -144,6 +176,11 @@ mod tests {
             ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", "0"),
             ("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "0"),
             ("CLAUDE_CODE_TASK_LIST_ID", "../team"),
+            ("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "enabled"),
+            ("CLAUDE_CODE_SAFE_MODE", "on"),
+            ("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", "few"),
+            ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "150"),
+            ("MCP_TIMEOUT", "30000"),
         ];
         expect![[r#"
             CLAUDE_CODE_ENABLE_TELEMETRY has no effect in loci: nothing is exported; `loci stats` has the figures
@@ -151,9 +188,12 @@ mod tests {
             CLAUDE_CODE_SYNTAX_HIGHLIGHT has no effect in loci: set `syntaxHighlightingDisabled` in the settings
             CLAUDE_CODE_SHELL has no effect in loci: commands run in bash
             BASH_DEFAULT_TIMEOUT_MS has no effect: `2m` is not a number of milliseconds
+            CLAUDE_AUTOCOMPACT_PCT_OVERRIDE has no effect: `150` is not a percentage from 1 to 100
             CLAUDE_CODE_EFFORT_LEVEL has no effect: `hihg` is not one of low, medium, high, xhigh, max and auto
             CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS has no effect: `0` is not a number of agents above 0
             CLAUDE_CODE_MAX_CONTEXT_TOKENS has no effect: `32k` is not a number of tokens
+            CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION has no effect: `few` is not a number of searches
+            CLAUDE_CODE_SUBPROCESS_ENV_SCRUB has no effect: `enabled` is not one of 1, true, yes, on, 0, false, no and off
             CLAUDE_CODE_TASK_LIST_ID has no effect: `../team` is not a name of at most 64 letters, digits, `-` and `_`"#]]
         .assert_eq(&ineffective_vars(&vars.into_iter().collect()).join("\n"));
         let bash = [("CLAUDE_CODE_SHELL", "/opt/homebrew/bin/bash")];

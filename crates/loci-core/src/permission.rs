@@ -49,6 +49,7 @@ pub use private_address::{is_private_address, is_private_host};
 pub use protected::is_protected;
 pub use reason::Reason;
 pub use rule::{BadRule, Rule, RuleList, RuleOrigin, RulePlace, RuleSource, split_list};
+pub(crate) use rule_tools::spelled as spelled_tool;
 pub use rulebook::{MoveRefusal, Rulebook};
 pub use sandbox::{SandboxRules, containment, drop_refused_sandbox_exit};
 pub use suggest::suggest;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::degrade;
 use super::jsonc::{self, Document, Member, Node, Tree};
 use super::recover::{self, RestrictingList};
-use super::{Closed, Diagnostic, Key, Kind, Merge, Origin, Scope, Severity};
+use super::{Closed, Diagnostic, Key, Kind, Merge, Origin, Scope, Severity, Trust};
 
 /// The values of one settings file.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl LayerReader<'_> {
         // Under `permissions` a slip may leave a door open, so it is said aloud.
         let is_grave = path.starts_with("permission")
             || sounds_restricting(&path)
-            || suggestion.is_some_and(is_restriction);
+            || suggestion.is_some_and(|key| is_restriction(key) || key == "hooks");
         let severity = if is_grave { Severity::Warning } else { Severity::Note };
         let hint = match suggestion {
             Some(key) => format!("did you mean `{key}`?"),
@@ -173,7 +173,7 @@ impl LayerReader<'_> {
     /// Takes a value; a wrong one costs itself alone. Returns false when nothing of it was taken.
     fn take(&mut self, key: &'static Key, member: &Member) -> bool {
         let Some(value) = self.fitted(key, member) else {
-            if let Some(closed) = key.closed.filter(|_| self.layer.origin.scope == Scope::Managed) {
+            if let Some(closed) = key.closed.filter(|_| self.fails_closed(key)) {
                 self.close(key, member, closed);
                 return true;
             }
@@ -225,6 +225,11 @@ impl LayerReader<'_> {
             self.report(Severity::Warning, member.start, key.path, message, "write \"deny\" or \"mask\"");
         }
         value
+    }
+
+    /// Tells whether a wrong value counts as the strictest.
+    fn fails_closed(&self, key: &Key) -> bool {
+        key.closed.is_some() && self.layer.origin.scope == Scope::Managed
     }
 
     /// Takes the strictest value in place of one of the administrator's that cannot be read.
@@ -286,6 +291,12 @@ impl LayerReader<'_> {
                 let message = "a rule stands alone; taken as a list of one".to_owned();
                 self.report(Severity::Warning, node.start, key.path, message, "put it in [ ]");
                 Some(Value::from(vec![rule.clone()]))
+            }
+            // Lists that nobody need be trusted for mostly restrict, and one text says clearly enough what is meant.
+            (Kind::Texts, Tree::String(text)) if key.trust == Trust::Free && !self.fails_closed(key) => {
+                let message = "a text stands alone; taken as a list of one".to_owned();
+                self.report(Severity::Warning, node.start, key.path, message, "put it in [ ]");
+                Some(Value::from(vec![text.clone()]))
             }
             (Kind::Texts | Kind::Restrictions | Kind::TextOrTexts, Tree::Array(items)) => {
                 Some(self.texts(key, items))

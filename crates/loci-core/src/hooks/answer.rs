@@ -190,8 +190,19 @@ fn exited(event: HookEvent, hook: &str, label: &str, code: i32, stdout: &str, st
             Some(line) => format!("exit code {code}: {}", line.trim()),
             None => format!("exit code {code}"),
         }),
-        None => plain(event, stdout),
+        None => HookAnswer { error: unread(stdout), ..plain(event, stdout) },
     }
+}
+
+/// Says that a decision stands in what was printed, where nobody looks for it.
+fn unread(stdout: &str) -> Option<String> {
+    const KEYS: &[&str] =
+        &["\"permissionDecision\"", "\"decision\"", "\"hookSpecificOutput\"", "\"continue\""];
+    let decides = stdout.contains('{') && KEYS.iter().any(|key| stdout.contains(key));
+    decides.then(|| {
+        "what it printed holds a decision and is not read: print one whole JSON object and nothing else"
+            .to_owned()
+    })
 }
 
 /// Takes what was printed as plain text.
@@ -293,6 +304,9 @@ fn from_object(event: HookEvent, fields: &Map<String, Value>) -> Result<HookAnsw
         }
         Some("block") => {}
         Some(other) => return Err(format!("`decision` is \"approve\" or \"block\", found \"{other}\"")),
+    }
+    if fields.contains_key("permissionDecision") {
+        answer.error = Some("`permissionDecision` counts inside `hookSpecificOutput` alone".to_owned());
     }
     match fields.get("hookSpecificOutput") {
         None | Some(Value::Null) => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::matcher;
 use super::{
     Condition, Handler, HandlerKinds, HookEntry, HookEvent, HookProblem, HookScope, HookSource, Matcher,
     RunMode, Shell,
@@ -96,7 +97,8 @@ impl<'a> EntryReader<'a> {
             }
         };
         let (matcher, problem) = Matcher::parse(event, text);
-        if let Some(problem) = problem {
+        let odd = event.is_about_a_tool().then(|| matcher::odd_tool_names(text)).flatten();
+        if let Some(problem) = problem.or(odd) {
             self.report_about(problem, false);
         }
         self.report_unknown(fields, GROUP_FIELDS);

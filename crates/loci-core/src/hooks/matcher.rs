@@ -3,6 +3,7 @@
 use regex::Regex;
 
 use super::HookEvent;
+use crate::permission::spelled_tool;
 
 /// Which calls, sources or reasons a group of handlers is for.
 #[derive(Debug, Clone)]
@@ -77,6 +78,26 @@ impl Matcher {
     }
 }
 
+/// Returns what is odd about a matcher that is compared with tools' names, and would match none of them for all its life.
+pub(super) fn odd_tool_names(text: &str) -> Option<String> {
+    let is_of_server = |name: &str| name.contains(['_', '-']);
+    let names = || text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+    if is_list(HookEvent::PreToolUse, text) {
+        let unknown = names().find(|name| !is_of_server(name) && spelled_tool(name) != Some(*name))?;
+        return Some(match spelled_tool(unknown) {
+            Some(meant) => format!(
+                "no tool is called `{unknown}`; `{meant}` is (names are told apart by capitals), and is not matched"
+            ),
+            None => format!("no tool is called `{unknown}`, so it matches none"),
+        });
+    }
+    let (name, rest) = text.split_once('(')?;
+    let is_rule =
+        spelled_tool(name.trim()).is_some() && rest.contains([' ', ':', '/']) && rest.ends_with(')');
+    is_rule
+        .then(|| format!("a matcher names tools, and `{text}` is a permission rule, which belongs into `if`"))
+}
+
 /// Returns true for a text that can be nothing but names.
 fn is_list(event: HookEvent, text: &str) -> bool {
     let is_narrow = matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
@@ -93,6 +114,28 @@ mod tests {
         let (parsed, problem) = Matcher::parse(event, matcher);
         assert!(problem.is_none(), "{matcher}: {problem:?}");
         assert_eq!(parsed.matches(Some(subject)), expected, "{matcher} ~ {subject}");
+    }
+
+    #[test]
+    fn matchers_that_match_no_tool_are_odd_and_others_are_not() {
+        for (matcher, expected) in [
+            ("bash", true),
+            ("Edit|write", true),
+            ("Bsh", true),
+            ("Bash(rm:*)", true),
+            ("Bash(git push *)", true),
+            ("Edit(src/**)", true),
+            ("Bash", false),
+            ("Edit|Write, MultiEdit", false),
+            ("Task", false),
+            ("mcp__memory__get", false),
+            ("my_tool", false),
+            ("Task(Create|Update)", false),
+            ("Notebook.*", false),
+            ("^(?!Read$).*", false),
+        ] {
+            assert_eq!(odd_tool_names(matcher).is_some(), expected, "{matcher}");
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Returns the tool that a name is another spelling of; the name itself where there is a tool of that name.
-pub(super) fn spelled(name: &str) -> Option<&'static str> {
+pub(crate) fn spelled(name: &str) -> Option<&'static str> {
     let names = || SPECIFIERS.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied());
     names().find(|tool| *tool == name).or_else(|| names().find(|tool| tool.eq_ignore_ascii_case(name)))
 }

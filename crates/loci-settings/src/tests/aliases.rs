@@ -40,6 +40,16 @@ fn what_turns_bypassing_off_does_so_wherever_it_stands_and_however_it_says_yes()
 }
 
 #[test]
+fn one_text_is_a_list_of_one_where_a_list_restricts() {
+    let text = r#"{"availableModels": "haiku", "sandbox": {"filesystem": {"denyRead": "~/.ssh", "allowRead": "/x"}}}"#;
+    let (layer, said) = Layer::parse(text, Origin::new(Scope::User, "u"));
+    assert_eq!(show(&layer), r#"availableModels=["haiku"] sandbox.filesystem.denyRead=["~/.ssh"]"#);
+    assert_eq!(said.len(), 3, "{said:?}");
+    let (managed, _) = Layer::parse(text, Origin::new(Scope::Managed, "m"));
+    assert!(show(&managed).starts_with("availableModels=[] "), "{}", show(&managed));
+}
+
+#[test]
 fn unknown_keys_that_sound_as_if_they_restrict_are_said_aloud() {
     let text = r#"{"disallowedTools": ["Bash"], "sandbox": {"blockHosts": []}, "someNewThing": 1}"#;
     let (_, said) = Layer::parse(text, Origin::new(Scope::User, "u"));

@@ -17,7 +17,7 @@ const CLOSED: &[(&str, &str, &str)] = &[
     ("allowManagedHooksOnly", "\"yes\"", "true"),
     ("allowManagedMcpServersOnly", "1", "true"),
     ("disableCommandPluginSources", "{}", "true"),
-    ("availableModels", "\"opus\"", "[]"),
+    ("availableModels", "7", "[]"),
     ("enforceAvailableModels", "null", "true"),
     ("forceLoginOrgUUID", "42", "[]"),
 ];

@@ -117,6 +117,21 @@ fn objects_are_read_by_their_event() {
         ),
         (
             PreToolUse,
+            json!({"permissionDecision": "deny"}).to_string(),
+            "error=`permissionDecision` counts inside `hookSpecificOutput` alone",
+        ),
+        (
+            PreToolUse,
+            format!("checked\n{}", specific(PreToolUse, json!({"permissionDecision": "deny"}))),
+            "error=what it printed holds a decision and is not read: print one whole JSON object and nothing else",
+        ),
+        (
+            PreToolUse,
+            r#"{"hookSpecificOutput": {"permissionDecision": "deny""#.to_owned(),
+            "error=what it printed holds a decision and is not read: print one whole JSON object and nothing else",
+        ),
+        (
+            PreToolUse,
             json!({"continue": "no"}).to_string(),
             "error=`continue` is true or false, found \"no\"",
         ),

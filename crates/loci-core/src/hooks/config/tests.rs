@@ -112,7 +112,7 @@ fn bad_entry_costs_itself_and_is_reported() {
 fn unknown_events_and_groups_are_reported_and_the_rest_counts() {
     check(
         r#"{"hooks": {"preToolUse": [{"hooks": [{"type": "command", "command": "x"}]}], "Stop": {"hooks": []},
-            "PreToolUse": [7, {"matcher": 5, "hooks": []}, {"matcher": "A"}, {"hooks": "x"}],
+            "PreToolUse": [7, {"matcher": 5, "hooks": []}, {"matcher": "Bash"}, {"hooks": "x"}],
             "SessionStart": [{"hooks": [{"type": "http", "url": "u"}, {"type": "command", "command": "s"}]}]}}"#,
         "SessionStart [] command `s` user.json:3\n\
          user.json:1: no such event: `preToolUse`; its hooks are never run\n\
