@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use loci_stdx::read_regular_to_string;
+use loci_stdx::{read_regular, read_regular_to_string};
 
+use super::git_links::links;
 use crate::Workspace;
 
 /// Sections and keys that only describe; `*` stands for every key. All in lower case.
@@ -58,22 +59,68 @@ pub(crate) fn runs_no_programs(place: &Workspace) -> bool {
         }
         return place.project.starts_with(dir)
             && git_dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
-            && !git_dir.join("commondir").exists()
-            && !git_dir.join("config.worktree").exists()
-            && has_harmless_config(&git_dir.join("config"));
+            && is_harmless_repository(&git_dir, dir, 0);
     }
     // No repository: git will say so.
     true
 }
 
-fn has_harmless_config(path: &Path) -> bool {
-    match read_regular_to_string(path) {
-        Ok(config) => is_harmless(&config),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    }
+/// How deep repositories inside repositories are looked at.
+const MOST_LEVELS: usize = 4;
+
+/// Judges a repository and those inside it, into which git looks, too: `depth` says how far inside this one is.
+fn is_harmless_repository(git_dir: &Path, tree: &Path, depth: usize) -> bool {
+    // Git writes its index anew when it has looked at files, and tells this hook.
+    let hook = git_dir.join("hooks/post-index-change");
+    depth <= MOST_LEVELS
+        && !git_dir.join("commondir").exists()
+        && !git_dir.join("config.worktree").exists()
+        && hook.symlink_metadata().is_err()
+        && match read_regular_to_string(&git_dir.join("config")) {
+            Ok(config) => {
+                is_harmless(&config, depth > 0)
+                    && has_harmless_links(git_dir, tree, config.contains("sha256"), depth)
+            }
+            Err(error) => {
+                error.kind() == std::io::ErrorKind::NotFound
+                    && has_harmless_links(git_dir, tree, false, depth)
+            }
+        }
 }
 
-fn is_harmless(config: &str) -> bool {
+/// Judges the repositories that the index names, as far as they are there.
+fn has_harmless_links(git_dir: &Path, tree: &Path, is_sha256: bool, depth: usize) -> bool {
+    let index = match read_regular(&git_dir.join("index")) {
+        Ok(index) => index,
+        Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
+    };
+    // An index in two files is not read.
+    let is_split = index.windows(4).any(|four| four == b"link") && has_shared_index(git_dir);
+    let Some(links) = links(&index, if is_sha256 { 32 } else { 20 }).filter(|_| !is_split) else {
+        return false;
+    };
+    links.iter().all(|path| {
+        let tree = tree.join(path);
+        let own = tree.join(".git");
+        match own.symlink_metadata() {
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            Ok(metadata) if metadata.is_dir() => is_harmless_repository(&own, &tree, depth + 1),
+            Ok(metadata) if metadata.is_file() => {
+                let target = read_regular_to_string(&own).ok();
+                let target = target.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: "));
+                target.is_some_and(|target| is_harmless_repository(&tree.join(target), &tree, depth + 1))
+            }
+            Ok(_) => false,
+        }
+    })
+}
+
+fn has_shared_index(git_dir: &Path) -> bool {
+    let entries = std::fs::read_dir(git_dir).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."))
+}
+
+fn is_harmless(config: &str, is_inside: bool) -> bool {
     let mut section = String::new();
     config.lines().map(str::trim).all(|line| {
         if line.is_empty() || line.starts_with(['#', ';']) {
@@ -86,7 +133,9 @@ fn is_harmless(config: &str) -> bool {
         }
         // A continued value could hide what follows.
         let key = line.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
-        !line.ends_with('\\') && is_harmless_key(&section, &key)
+        // A submodule says where its files are.
+        let is_own_tree = is_inside && section == "core" && key == "worktree";
+        !line.ends_with('\\') && (is_own_tree || is_harmless_key(&section, &key))
     })
 }
 
@@ -117,8 +166,64 @@ mod tests {
             ("[alias]\n\tst = !evil\n", false),
             ("fsmonitor = x\n", false),
         ] {
-            assert_eq!(is_harmless(config), expected, "{config}");
+            assert_eq!(is_harmless(config, false), expected, "{config}");
         }
+    }
+
+    /// Makes a repository with one inside it, and returns what git does not run by itself.
+    fn git(dir: &Path, args: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(dir).args(args).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", dir);
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "a").env(format!("GIT_{who}_EMAIL"), "a@b");
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// `git status` runs what a repository inside the repository names, and a hook that is told of the index.
+    #[test]
+    fn repositories_inside_and_the_hook_of_the_index_are_looked_at() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().canonicalize().unwrap().join("project");
+        let inner = project.join("libs/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(project.join("a.txt"), "a").unwrap();
+        for dir in [&inner, &project] {
+            git(dir, &["init", "-q", "-b", "main"]);
+            git(dir, &["add", "."]);
+            git(dir, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        }
+        let check = || {
+            let (project, home) = (project.clone(), project.join("home"));
+            runs_no_programs(&Workspace { cwd: project.clone(), project, extra_dirs: Vec::new(), home })
+        };
+        for version in ["2", "4"] {
+            git(&project, &["update-index", "--index-version", version]);
+            assert!(check(), "version {version}");
+            git(&inner, &["config", "core.fsmonitor", "./evil"]);
+            assert!(!check(), "version {version}: of a repository inside");
+            git(&inner, &["config", "--unset", "core.fsmonitor"]);
+        }
+        for dir in [&project, &inner] {
+            let hook = dir.join(".git/hooks/post-index-change");
+            std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+            std::fs::write(&hook, "#!/bin/sh\n").unwrap();
+            assert!(!check(), "{}", hook.display());
+            std::fs::remove_file(&hook).unwrap();
+        }
+        // As `git submodule` has it: a file that says where the repository lies.
+        let kept = project.join(".git/modules/inner");
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::rename(inner.join(".git"), &kept).unwrap();
+        std::fs::write(inner.join(".git"), "gitdir: ../../.git/modules/inner\n").unwrap();
+        git(&project, &["--git-dir=.git/modules/inner", "config", "core.worktree", "../../../libs/inner"]);
+        assert!(check());
+        git(&project, &["--git-dir=.git/modules/inner", "config", "core.fsmonitor", "./evil"]);
+        assert!(!check());
+        std::fs::write(project.join(".git/index"), "DIRC").unwrap();
+        assert!(!check(), "an index that cannot be read");
     }
 
     #[test]
