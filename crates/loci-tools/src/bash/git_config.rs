@@ -76,7 +76,7 @@ fn is_harmless_repository(git_dir: &Path, tree: &Path, depth: usize) -> bool {
         && !git_dir.join("commondir").exists()
         && !git_dir.join("config.worktree").exists()
         && hook.symlink_metadata().is_err()
-        && match read_regular_to_string(&git_dir.join("config")) {
+        && match read_regular_to_string(git_dir.join("config")) {
             Ok(config) => {
                 is_harmless(&config, depth > 0)
                     && has_harmless_links(git_dir, tree, config.contains("sha256"), depth)
@@ -90,7 +90,7 @@ fn is_harmless_repository(git_dir: &Path, tree: &Path, depth: usize) -> bool {
 
 /// Judges the repositories that the index names, as far as they are there.
 fn has_harmless_links(git_dir: &Path, tree: &Path, is_sha256: bool, depth: usize) -> bool {
-    let index = match read_regular(&git_dir.join("index")) {
+    let index = match read_regular(git_dir.join("index")) {
         Ok(index) => index,
         Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
     };
