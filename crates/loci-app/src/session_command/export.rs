@@ -46,6 +46,10 @@ pub fn write_text(ctx: &CommandContext, name: &str, text: &str) -> Result<PathBu
         return Err(UserError::new(format!("The file exists: `{}`", file.display()))
             .hint("Name another one: `/export FILE`."));
     }
+    if let Some(dir) = file.parent().filter(|dir| !dir.is_dir()) {
+        return Err(UserError::new(format!("There is no such directory: `{}`", dir.display()))
+            .hint("Make it first, or name a file in another one: `/export FILE`."));
+    }
     write(&file, text)?;
     Ok(file)
 }

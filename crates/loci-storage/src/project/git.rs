@@ -75,7 +75,8 @@ pub(crate) fn git_dir(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find_map(git_dir_of)
 }
 
-/// Tells how the repository around `dir` stands; `None` outside one, or without git.
+/// Tells how the repository around `dir` stands; `None` outside one, without git, and where a file of its configuration is a
+/// pipe or a device.
 ///
 /// Git is asked where a file is not plain. Its look at the working tree takes longest, so it begins before the rest is read.
 pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
@@ -83,7 +84,7 @@ pub fn git_snapshot(dir: &Path, env: &Env) -> Option<GitSnapshot> {
     let git_dir = git_dir(dir)?;
     find_git(&env.vars)?;
     let common = common_dir(&git_dir);
-    let config = GitConfig::read(&common, env);
+    let config = GitConfig::read(&common, env).ok()?;
     let refs = Refs::open(&common);
     let head = refs.as_ref().and_then(|refs| head_commit(&git_dir, refs));
     let store = ObjectStore::open(&common);

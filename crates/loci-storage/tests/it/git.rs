@@ -85,6 +85,34 @@ fn there_is_no_snapshot_outside_a_repository_or_without_git() {
     assert_eq!(git_snapshot(world.cwd(), &world.env), None);
 }
 
+/// Has a git on the path that writes down what it is asked, and returns where.
+fn watched_git(world: &mut World) -> std::path::PathBuf {
+    let calls = world.env.home.join("calls");
+    let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
+    let real = String::from_utf8(real.stdout).unwrap();
+    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec {} \"$@\"\n", calls.display(), real.trim());
+    let wrapper = world.write("bin/git", script);
+    fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", wrapper.parent().unwrap().display(), world.env.vars.get("PATH").unwrap());
+    world.env.vars = world.env.vars.clone().with("PATH", &path);
+    calls
+}
+
+/// Git would wait for somebody to write into it, and the start for git.
+#[test]
+fn git_is_asked_nothing_where_its_configuration_is_a_pipe() {
+    for name in [".gitconfig", ".config/git/config", "project/.git/config"] {
+        let mut world = repository();
+        let calls = watched_git(&mut world);
+        let path = world.env.home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        drop(fs::remove_file(&path));
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!(git_snapshot(world.cwd(), &world.env), None, "{name}");
+        assert!(!calls.exists(), "{name}: {:?}", fs::read_to_string(&calls));
+    }
+}
+
 #[test]
 fn variables_do_not_lead_git_elsewhere() {
     let mut world = repository();
@@ -176,14 +204,7 @@ fn snapshot_lists_commits_as_git_log_does() {
 fn snapshot_of_a_plain_repository_starts_git_once() {
     let mut world = repository();
     git(&world, &["config", "user.name", "Ada"]);
-    let calls = world.env.home.join("calls");
-    let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
-    let real = String::from_utf8(real.stdout).unwrap();
-    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec {} \"$@\"\n", calls.display(), real.trim());
-    let wrapper = world.write("bin/git", script);
-    fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", wrapper.parent().unwrap().display(), world.env.vars.get("PATH").unwrap());
-    world.env.vars = world.env.vars.with("PATH", &path);
+    let calls = watched_git(&mut world);
     let snapshot = git_snapshot(world.cwd(), &world.env).unwrap();
     assert_eq!((snapshot.user.as_deref(), snapshot.main_branch.as_deref()), (Some("Ada"), Some("main")));
     let asked = fs::read_to_string(&calls).unwrap();

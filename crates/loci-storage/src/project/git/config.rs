@@ -2,6 +2,7 @@
 //!
 //! Files that include others, or continue lines, are git's to read.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use loci_stdx::{Env, read_regular_to_string};
@@ -11,6 +12,10 @@ use super::command::find_git;
 /// What each file says, the weakest first; nothing of one that is git's to read.
 #[derive(Debug, Default)]
 pub(super) struct GitConfig(Vec<Option<Vec<Setting>>>);
+
+/// A file of the configuration is a pipe or a device: git would wait for it, so it is not asked anything.
+#[derive(Debug)]
+pub(super) struct Unreadable;
 
 /// One line that sets a key.
 #[derive(Debug)]
@@ -110,14 +115,16 @@ const NO_MATTER: [&str; 61] = [
 
 impl GitConfig {
     /// Reads the files that git would: the machine's, the user's, the repository's own.
-    pub(super) fn read(common: &Path, env: &Env) -> Self {
+    pub(super) fn read(common: &Path, env: &Env) -> Result<Self, Unreadable> {
         let is_absent = |path: &PathBuf| std::fs::symlink_metadata(path).is_err();
         let worktree = is_absent(&common.join("config.worktree")).then(Vec::new);
         let files = [user_dir(env).join("config"), env.home.join(".gitconfig"), common.join("config")];
-        let mut read = vec![system_config(env).and_then(|file| read_file(&file))];
-        read.extend(files.iter().map(|file| read_file(file)));
+        let mut read = vec![system_config(env).map_or(Ok(None), |file| read_file(&file))?];
+        for file in files {
+            read.push(read_file(&file)?);
+        }
         read.push(worktree);
-        Self(read)
+        Ok(Self(read))
     }
 
     /// Returns the user's name as git would find it.
@@ -201,11 +208,15 @@ fn system_config(env: &Env) -> Option<PathBuf> {
     }
 }
 
-fn read_file(path: &Path) -> Option<Vec<Setting>> {
+fn read_file(path: &Path) -> Result<Option<Vec<Setting>>, Unreadable> {
     match read_regular_to_string(path) {
-        Ok(text) => parse(&text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
-        Err(_) => None,
+        Ok(text) => Ok(parse(&text)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(Some(Vec::new())),
+            // What is no regular file.
+            ErrorKind::InvalidInput => Err(Unreadable),
+            _ => Ok(None),
+        },
     }
 }
 

@@ -63,7 +63,7 @@ impl Repository {
         let refs = Refs::open(&git_dir)?;
         let Head::Commit(commit) = head_commit(&git_dir, &refs)? else { return None };
         let tree = ObjectStore::open(&git_dir)?.tree_of(commit);
-        plain_status(&self.top(), &git_dir, &GitConfig::read(&git_dir, &self.env), tree, &self.env)
+        plain_status(&self.top(), &git_dir, &GitConfig::read(&git_dir, &self.env).ok()?, tree, &self.env)
     }
 
     fn asked(&self) -> String {
