@@ -118,6 +118,17 @@ impl<N> Mailbox<N> {
         self.shared.arrived.notify_one();
     }
 
+    /// Puts back what was taken out, before what has come since.
+    pub fn put_back(&self, input: Vec<InputEvent>, news: Vec<N>) {
+        let mut queues = self.lock();
+        for event in input.into_iter().rev() {
+            queues.input.push_front(event);
+        }
+        for it in news.into_iter().rev() {
+            queues.news.push_front(it);
+        }
+    }
+
     /// Tells whether there is room for input, waiting so long at most until there is.
     pub fn wait_for_room(&self, patience: Duration) -> bool {
         let is_full = |queues: &mut Queues<N>| queues.input.len() >= INPUT_LIMIT;
@@ -179,6 +190,19 @@ mod tests {
             Letter::News(2),
             Letter::Nothing,
         ];
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn what_is_put_back_is_taken_first_and_in_its_order() {
+        let mailbox = Mailbox::default();
+        mailbox.put_input([InputEvent::Closed]);
+        mailbox.put(3);
+        mailbox.put_back(vec![InputEvent::Focus(true), InputEvent::Focus(false)], vec![1, 2]);
+        let taken: Vec<_> = std::iter::repeat_with(|| mailbox.take(Some(Duration::ZERO))).take(6).collect();
+        let input =
+            [InputEvent::Focus(true), InputEvent::Focus(false), InputEvent::Closed].map(Letter::Input);
+        let expected: Vec<_> = input.into_iter().chain([1, 2, 3].map(Letter::News)).collect();
         assert_eq!(taken, expected);
     }
 

@@ -4,6 +4,7 @@
 //! nothing happens there is no timer. A terminal that takes its time makes frames rarer, never input.
 
 mod actions;
+mod open_answers;
 mod own_files;
 mod reader_pace;
 mod size_check;
@@ -562,12 +563,16 @@ impl EventLoop {
                         // Nothing is sent any more; what is said is still shown.
                         drop(self.app.update(Event::News(news), now));
                     }
+                    // Nobody acts on keys any more; an answer that came is not waited for.
+                    Letter::Input(InputEvent::Reply(reply)) => self.apply_terminal_reply(&reply),
                     Letter::Input(_) => {}
                     Letter::Nothing => break,
                 }
             }
         }
         if reason != ExitReason::HungUp {
+            // Nobody is left to see it when this fails.
+            drop(self.take_open_answers());
             // Nobody is left to see it when this fails. The size may have changed since it was last told.
             drop(self.leave_full_screen());
             self.size = size_of(&self.terminal);

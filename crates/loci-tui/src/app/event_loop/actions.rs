@@ -233,6 +233,7 @@ impl EventLoop {
 
     /// Shows a text in the person's own editor.
     fn show_in_editor(&mut self, text: &str) -> io::Result<()> {
+        self.take_open_answers()?;
         if let Err(error) = show_text(&mut self.terminal, &self.env.vars, text) {
             let text = UserError::from_error(&error).to_string();
             self.mailbox.put(News::Output(vec![Block::Notice { level: NoticeLevel::Error, text }]));
@@ -271,6 +272,7 @@ impl EventLoop {
 
     /// Leaves the screen to somebody else.
     pub(super) fn leave_screen(&mut self) -> io::Result<()> {
+        self.take_open_answers()?;
         if self.full_screen.is_some() {
             return Ok(());
         }

@@ -128,6 +128,11 @@ impl SizeCheck {
         self.n_cursor_questions = 0;
     }
 
+    /// Tells whether answers are under way.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty() || self.answers && self.n_cursor_questions > 0
+    }
+
     /// Tells whether frames are answered for.
     pub(super) fn answers(&self) -> bool {
         self.answers
@@ -172,7 +177,9 @@ mod tests {
         assert_eq!(check.take_size(30, 90, NEW), SizeAnswer::Frame(OLD));
         assert_eq!(check.take_size(20, 60, NEW), SizeAnswer::Frame(NEW));
         assert_eq!(check.take_size(20, 60, NEW), SizeAnswer::Window);
+        assert!(check.has_open(), "a shell would be typed the answer about the cursor");
         assert!(check.take_cursor());
+        assert!(!check.has_open());
     }
 
     #[test]
