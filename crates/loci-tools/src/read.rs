@@ -32,6 +32,9 @@ use crate::{FileState, Host, Tool, ToolCall, ToolFuture, Workspace};
 /// Tokens a read of text may cost, unless the environment says otherwise.
 const DEFAULT_TOKENS: usize = 25_000;
 
+/// Tokens that one may cost which was asked to be large: half of the smallest window that a model has.
+const LARGE_TOKENS: usize = 100_000;
+
 /// The variable that changes [`DEFAULT_TOKENS`].
 const TOKENS_VARIABLE: &str = "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS";
 
@@ -73,6 +76,10 @@ impl Default for Read {
                         "pages": {
                             "type": "string",
                             "description": "Pages of a PDF file, such as \"3\" or \"1-5\"; at most 20"
+                        },
+                        "allow_large": {
+                            "type": "boolean",
+                            "description": "Show a long text whole, up to about 100000 tokens; only where all of it is needed"
                         }
                     },
                     "required": ["file_path"],
@@ -98,6 +105,9 @@ struct Input {
     limit: Option<u64>,
     #[serde(default)]
     pages: Option<String>,
+    /// Whether a text may be longer than usual.
+    #[serde(default)]
+    allow_large: bool,
 }
 
 /// What a read found: the answer, and what to remember of it.
@@ -156,7 +166,10 @@ async fn run(call: ToolCall, host: &dyn Host) -> ToolOutcome {
         Err(error) => return ToolOutcome::invalid_input(error.to_string()),
     };
     let place = host.workspace();
-    let max_tokens = max_tokens(host);
+    let max_tokens = match input.allow_large {
+        true => max_tokens(host).max(LARGE_TOKENS),
+        false => max_tokens(host),
+    };
     let unsaved = match unsaved_text(&path, host, &call.cancel).await {
         Ok(unsaved) => unsaved,
         Err(message) => return ToolOutcome::error(message),

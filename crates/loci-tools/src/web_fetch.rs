@@ -12,16 +12,19 @@ use loci_core::message::Block;
 use loci_core::permission::{canonical_host, is_private_host};
 use loci_core::tool::{CallEffects, MainArgument, ToolDescriptor, ToolFacts, ToolOutcome};
 use loci_core::web::{Page, PageAnswer, PageRequest, Redirect};
+use loci_stdx::truncate_chars;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::content::{file_ending, readable};
+use self::content::{MAX_CHARS, file_ending, readable};
 use crate::{FetchedText, Host, PageContent, Tool, ToolCall, ToolFuture, WebHost, Workspace};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "WebFetch";
 /// Addresses longer than this are nobody's.
 const MAX_URL_CHARS: usize = 2_000;
+/// The most characters of a page that one call reads.
+const PART_CHARS: usize = 100_000;
 /// A path or query longer than this, or a single word in it that is this long, could carry what the host should not know.
 const LONG_QUERY: usize = 200;
 const LONG_WORD: usize = 60;
@@ -42,6 +45,11 @@ impl Default for WebFetch {
                 "properties": {
                     "url": {"type": "string", "format": "uri", "description": "The address of the page"},
                     "prompt": {"type": "string", "description": "What to find out from the page"},
+                    "offset": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Where to go on in a page too long for one call, in characters: the number that the result before gave",
+                    },
                 },
                 "required": ["url", "prompt"],
                 "additionalProperties": false,
@@ -63,6 +71,8 @@ impl Default for WebFetch {
 struct Input {
     url: String,
     prompt: String,
+    #[serde(default)]
+    offset: usize,
 }
 
 impl Tool for WebFetch {
@@ -136,14 +146,22 @@ async fn fetch(
             format!("The server answered with {} {}; there is no page to read.", page.status.0, page.status.1)
         }
         PageContent::Nothing => "The page has nothing that could be read as text.".to_owned(),
+        PageContent::Text(text) if input.offset > 0 && part_of(text, input.offset).is_empty() => {
+            format!(
+                "The page has only {} characters: there is nothing at offset {}.",
+                text.chars().count(),
+                input.offset
+            )
+        }
         content => {
-            let asked = web.read_page(question(content, &input.prompt), &call.cancel).await;
+            let asked = web.read_page(question(content, &input), &call.cancel).await;
             sanitize_result(
                 &asked.map_err(|why| format!("`{}` was fetched, but not read: {why}", input.url))?,
             )
         }
     };
-    let text = [Some(answer), page.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let rest = (200..300).contains(&page.status.0).then(|| rest_note(&page.content, input.offset)).flatten();
+    let text = [Some(answer), rest, page.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(outcome(&input, (page.status, page.n_bytes), text, began))
 }
 
@@ -194,11 +212,11 @@ fn saved_note(call: &ToolCall, page: &Page, host: &dyn Host) -> String {
 }
 
 /// Returns what the small model is given: the page as data, then the question.
-fn question(content: &PageContent, prompt: &str) -> Vec<Block> {
+fn question(content: &PageContent, input: &Input) -> Vec<Block> {
     let page = match content {
         PageContent::Text(text) => {
             // The page must not end the mark around it.
-            let inner = text.replace("</page", "&lt;/page");
+            let inner = part_of(text, input.offset).replace("</page", "&lt;/page");
             Block::new_text(&format!("<page>\n{inner}\n</page>"))
         }
         PageContent::Pdf(base64) => {
@@ -208,7 +226,26 @@ fn question(content: &PageContent, prompt: &str) -> Vec<Block> {
         }
         PageContent::Nothing => Block::new_text(""),
     };
-    vec![page, Block::new_text(&format!("The question about the page: {prompt}"))]
+    vec![page, Block::new_text(&format!("The question about the page: {}", input.prompt))]
+}
+
+/// Returns what of a page one call reads.
+fn part_of(text: &str, offset: usize) -> &str {
+    let at = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    truncate_chars(&text[at..], PART_CHARS)
+}
+
+/// Says where a page goes on that one call does not read to its end.
+fn rest_note(content: &PageContent, offset: usize) -> Option<String> {
+    let PageContent::Text(text) = content else { return None };
+    let (n_chars, end) = (text.chars().count(), offset.saturating_add(PART_CHARS));
+    let or_more = if n_chars == MAX_CHARS { " or more" } else { "" };
+    (end < n_chars).then(|| {
+        format!(
+            "[Characters {offset} to {end} of {n_chars}{or_more} were read. Where the answer may stand further on, call {NAME} again \
+             with the same `url` and `offset` {end}.]"
+        )
+    })
 }
 
 fn moved(input: &Input, redirect: &Redirect, began: Instant) -> ToolOutcome {

@@ -17,7 +17,15 @@ impl Default for ListAgents {
             name: "ListAgents".to_owned(),
             aliases: &[],
             description: include_str!("list_agents.md").trim_end().to_owned(),
-            input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            // Models name these, which mean something elsewhere.
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "channel": {"type": "string", "description": "Not used here"},
+                    "q": {"type": "string", "description": "Not used here"},
+                },
+                "additionalProperties": false,
+            }),
             max_result_chars: Some(30_000),
             facts: ToolFacts { needs_conversation: true, is_deferrable: true, ..ToolFacts::default() },
         };

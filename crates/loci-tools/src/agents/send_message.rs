@@ -1,11 +1,15 @@
 //! SendMessage: speaks to an agent that was sent out.
 
 use loci_core::tool::{CallEffects, ToolDescriptor, ToolFacts, ToolOutcome};
+use loci_stdx::truncate_chars;
 use serde_json::{Value, json};
 
 use super::agent::launch_text;
 use super::{MAIN, MessageReceipt, NO_AGENTS};
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
+
+/// How much of a summary is told.
+const SUMMARY_CHARS: usize = 200;
 
 /// The SendMessage tool.
 pub(crate) struct SendMessage {
@@ -22,14 +26,17 @@ impl Default for SendMessage {
                 "type": "object",
                 "properties": {
                     "to": {"type": "string", "description": "The agent's id or name, or `main`"},
-                    "message": {"type": "string", "description": "What it is told"},
+                    "message": {"type": "string", "default": "", "description": "What it is told"},
                     "summary": {
                         "type": "string",
-                        "maxLength": 200,
                         "description": "What the message is about, in a few words, for the user",
                     },
+                    "notify_when_idle": {
+                        "type": "boolean",
+                        "description": "Not needed: agents of this session say by themselves when they are done",
+                    },
                 },
-                "required": ["to", "message"],
+                "required": ["to"],
                 "additionalProperties": false,
             }),
             max_result_chars: None,
@@ -60,6 +67,10 @@ impl Tool for SendMessage {
         }
         match input["message"].as_str().is_some_and(|text| !text.trim().is_empty()) {
             true => Ok(()),
+            false if input["notify_when_idle"] == true => refusal(
+                "There is nothing to wait for: agents of this session say by themselves when they are done, and agents of \
+                 other sessions cannot be watched.",
+            ),
             false => refusal("`message` is empty. Say what the agent is to know."),
         }
     }
@@ -87,7 +98,7 @@ impl Tool for SendMessage {
                         "isAsync": true,
                         "status": "async_launched",
                         "agentId": agent.id.as_str(),
-                        "description": text("summary"),
+                        "description": truncate_chars(&text("summary"), SUMMARY_CHARS),
                         "resolvedModel": agent.model,
                         "prompt": text("message"),
                         "outputFile": agent.output,

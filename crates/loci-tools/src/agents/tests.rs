@@ -27,6 +27,14 @@ async fn calls_without_agents_or_words_are_refused() {
         (&Agent::new(""), json!({"description": "d", "prompt": "p", "isolation": "remote"}), "isolation"),
         (&SendMessage::default(), json!({"to": "a", "message": "m"}), "No agents can be sent out"),
         (&ListAgents::default(), json!({}), "No agents can be sent out"),
+        // Models know more arguments than these tools have a use for.
+        (&ListAgents::default(), json!({"q": "x", "channel": "y"}), "No agents can be sent out"),
+        (
+            &SendMessage::default(),
+            json!({"to": "a", "message": "m", "notify_when_idle": true, "summary": "s".repeat(300)}),
+            "No agents can be sent out",
+        ),
+        (&SendMessage::default(), json!({"to": "a", "notify_when_idle": true}), "No agents can be sent out"),
     ] {
         let outcome = host.call(tool, input.clone()).await;
         assert!(text(&outcome).contains(expected) && outcome.is_failure(), "{input}: {outcome:?}");

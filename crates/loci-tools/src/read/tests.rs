@@ -182,6 +182,29 @@ async fn the_default_is_twenty_five_thousand_tokens() {
 }
 
 #[tokio::test]
+async fn long_text_is_shown_whole_where_that_is_asked_for() {
+    let host = TestHost::new();
+    host.write("wide", format!("{}\n", "x".repeat(100)).repeat(2_999));
+    let read = async |input: Value| {
+        let mut input = input;
+        input["file_path"] = json!("wide");
+        text_of(&host.call(&Read::default(), input).await)
+    };
+    assert!(read(json!({"allow_large": false})).await.contains("PARTIAL view"));
+    assert!(read(json!({"limit": 3_000})).await.contains("more than the 25000 tokens"));
+    let large = json!({"limit": 3_000, "allow_large": true});
+    assert!(read(large).await.ends_with("\n3000\t"), "a range may be large as well");
+    host.write("wide", format!("{}\n", "x".repeat(1_000)).repeat(1_000));
+    let cut = read(json!({"allow_large": true})).await;
+    assert!(
+        cut.contains("PARTIAL view: lines 1 to 39") && cut.contains("at most about 100000 tokens"),
+        "it has a bound"
+    );
+    host.write("wide", format!("{}\n", "x".repeat(100)).repeat(2_999));
+    assert!(read(json!({"allow_large": "true"})).await.ends_with("\n3000\t"));
+}
+
+#[tokio::test]
 async fn encodings_are_shown_as_text() {
     let host = TestHost::new();
     let utf16: Vec<u8> = "\u{feff}schön\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -40,7 +40,7 @@ pub(super) fn read_from(
     let first = input.offset.unwrap_or(1).max(1);
     let wanted = Wanted {
         first,
-        lines: input.limit.unwrap_or(DEFAULT_LINES),
+        lines: input.limit.unwrap_or(if input.allow_large { u64::MAX } else { DEFAULT_LINES }),
         max_bytes: max_tokens.saturating_mul(BYTES_PER_TOKEN),
     };
     let page = read_page(head, rest, wanted, cancel)
@@ -130,9 +130,10 @@ fn notice(input: &Input, page: &Page, max_tokens: usize) -> Option<String> {
     if input.limit.is_some() || last == total {
         return None;
     }
+    let lines = if input.allow_large { String::new() } else { format!("{DEFAULT_LINES} lines and ") };
     Some(format!(
         "PARTIAL view: lines {first} to {last} of {total} are shown, because one Read returns at most \
-         {DEFAULT_LINES} lines and about {max_tokens} tokens. To continue, Read with offset {}; to find something \
+         {lines}about {max_tokens} tokens. To continue, Read with offset {}; to find something \
          in the rest, use Grep.",
         last + 1
     ))

@@ -10,8 +10,8 @@ use loci_stdx::truncate_chars;
 use crate::PageContent;
 use crate::files::text_file::{Charset, binary_kind};
 
-/// The most characters of a page that are read.
-const MAX_CHARS: usize = 100_000;
+/// The most characters of a page that are kept, and can be read part by part.
+pub(super) const MAX_CHARS: usize = 1_000_000;
 /// The largest document that is read; base64 makes it a third larger, and requests have a limit.
 const MAX_PDF_BYTES: usize = 8 << 20;
 /// How deep elements may lie in each other: the converter goes down with them.
@@ -153,7 +153,9 @@ mod tests {
 
     #[test]
     fn long_and_deep_pages_are_bounded() {
-        let PageContent::Text(text) = read("text/plain", "ü".repeat(200_000).as_bytes()) else { panic!() };
+        let PageContent::Text(text) = read("text/plain", "ü".repeat(MAX_CHARS + 1).as_bytes()) else {
+            panic!()
+        };
         assert_eq!(text.chars().count(), MAX_CHARS);
         let deep = format!("{}deep{}", "<div>".repeat(100_000), "</div>".repeat(100_000));
         check("text/html", deep.as_bytes(), "deep");

@@ -205,3 +205,29 @@ fn addresses_that_could_carry_data_are_noticed() {
         assert_eq!(carries_data(&url), expected, "{url}");
     }
 }
+
+#[tokio::test]
+async fn long_page_is_read_part_by_part_and_downloaded_once() {
+    let body: String = (0..25_000).map(|n| format!("ü{n:07}\n")).collect();
+    let host = host([page(200, "text/plain; charset=utf-8", body.as_bytes())]);
+    let read = async |offset: Value| {
+        let input = json!({"url": "https://example.com/a", "prompt": "?", "offset": offset});
+        let outcome = host.call(&WebFetch::default(), input).await;
+        assert_eq!(outcome.is_error, None);
+        text(&outcome)
+    };
+    assert!(read(json!(0)).await.contains("`offset` 100000"));
+    assert!(read(json!("100000")).await.contains("`offset` 200000"), "a number in quotes is one");
+    assert_eq!(read(json!(200_000)).await, "It says hello.");
+    assert!(read(json!(225_000)).await.contains("has only 225000 characters"));
+    let web = &host.web;
+    assert_eq!(web.asked.lock().unwrap().len(), 1);
+    let seen: Vec<String> = web
+        .read
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|it| it.chars().filter(|c| *c == 'ü').count().to_string())
+        .collect();
+    assert_eq!(seen, ["11112", "11111", "2777"]);
+}

@@ -520,17 +520,17 @@ async fn a_conversation_too_long_for_one_request_is_summarised_in_parts() {
         summary 1
 
         <conversation>
-        Assistant: answer 3 word word word word word word word word  (… 12117 more)
-        [… 1759 characters left out …]
-        ord word word word word word word word word word word word w (… 6024 more)
+        Assistant: answer 3 word word word word word word word word  (… 12035 more)
+        [… 1883 characters left out …]
+        d word word word word word word word word word word word wor (… 5982 more)
         User: question 4
-        Assistant: answer 4 word word word word word word word word  (… 12117 more)
-        [… 1759 characters left out …]
-        ord word word word word word word word word word word word w (… 6024 more)
+        Assistant: answer 4 word word word word word word word word  (… 12035 more)
+        [… 1883 characters left out …]
+        d word word word word word word word word word word word wor (… 5982 more)
         User: question 5
-        Assistant: answer 5 word word word word word word word word  (… 12117 more)
-        [… 1759 characters left out …]
-        ord word word word word word word word word word word word w (… 6024 more)
+        Assistant: answer 5 word word word word word word word word  (… 12035 more)
+        [… 1883 characters left out …]
+        d word word word word word word word word word word word wor (… 5982 more)
         User: question 6
         </conversation>
 
