@@ -150,6 +150,10 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
         let running = sandbox.watch(supervisor).map_err(failed)?;
         let status = child.wait().await.map_err(failed)?;
         let report = running.report().await;
+        for text in report.removed.iter().cloned().chain(sandbox.take_refused_hosts()) {
+            // A closed stderr leaves nobody to tell.
+            drop(writeln!(std::io::stderr(), "[sandbox] {text}"));
+        }
         match report.why_not_run() {
             Some(why) => Err(UserError::new(format!("The command was not run: {why}"))),
             None => Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),

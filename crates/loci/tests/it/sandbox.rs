@@ -194,6 +194,16 @@ async fn sandbox_verbs_check_and_run() {
     ]));
     assert_eq!(output.code, Some(9), "{}", output.stderr);
     assert!(world.home.project().join("in").exists() && !world.home.home().join("out").exists());
+    let made = world.run(&loci().args([
+        "sandbox",
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "rm -rf .git; git init -q && git config alias.x '!y'; curl -s http://refused.invalid/; true",
+    ]));
+    assert!(made.code == Some(0) && made.stderr.contains("[sandbox] the repository"), "{}", made.stderr);
+    assert!(made.stderr.contains("`alias.x`"), "{}", made.stderr);
     let report = world.run(&loci().args(["sandbox", "check", "--json"]));
     assert!(report.stdout.contains("\"level\": \"full\""), "{}", report.stdout);
     let doctor = world.run(&loci().args(["doctor"]));
