@@ -17,7 +17,7 @@ mod paths;
 pub(crate) mod process_tree;
 mod result;
 pub(crate) mod run;
-mod sandbox_note;
+pub(crate) mod sandbox_note;
 pub(crate) mod shell;
 
 #[cfg(test)]

@@ -35,9 +35,13 @@ pub(super) fn refusals(printed: &str, cwd: &Path, place: &SandboxPlace) -> Optio
 
 /// Adds what was removed after the command.
 pub(super) fn with_removed(note: Option<String>, report: Option<SandboxReport>) -> Option<String> {
+    joined(note, removed(report))
+}
+
+/// Returns what was removed after a command, where anything was.
+pub(crate) fn removed(report: Option<SandboxReport>) -> Option<String> {
     let removed = report.map(|report| report.removed).unwrap_or_default();
-    let removed = (!removed.is_empty()).then(|| format!("[sandbox] {}", removed.join("\n[sandbox] ")));
-    joined(note, removed)
+    (!removed.is_empty()).then(|| format!("[sandbox] {}", removed.join("\n[sandbox] ")))
 }
 
 /// Puts one note below another.

@@ -57,6 +57,20 @@ async fn command_in_the_background_runs_inside() {
 }
 
 #[tokio::test]
+async fn what_a_command_in_the_background_made_is_said_in_its_output() {
+    let behind =
+        json!({"command": "rm -rf .git; git init -q && git config alias.x y", "run_in_background": true});
+    let wait = bash(
+        "n=0; while [ ! -e .git/HEAD ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n + 1)); done; sleep 0.2; cat $TMPDIR/../tasks/*.output",
+    );
+    let steps = vec![Step::call("Bash", behind), Step::call("Bash", wait), Step::text("I see.").times(3)];
+    let Some(world) = world(steps).await else { return };
+    assert_fine(&world.run(&watched(["hi"])));
+    let printed = tool_results(&world).concat();
+    assert!(printed.contains("[sandbox] the repository") && printed.contains("`alias.x`"), "{printed}");
+}
+
+#[tokio::test]
 async fn monitor_runs_inside() {
     let watch = json!({"command": format!("{{ {TRIES}; }} > printed"), "description": "it"});
     let wait = bash(WAITS);
