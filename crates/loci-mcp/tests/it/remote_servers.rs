@@ -254,11 +254,10 @@ async fn web_socket_takes_the_headers_of_a_helper() {
     let entry = json!({"type": "ws", "url": url, "headersHelper": helper});
     let world = World::start(json!({"w": entry}), &[]).await;
     assert_eq!(world.status("w"), (Connected, String::new()), "{}", server.log());
-    assert!(
-        server.log().contains("auth=Bearer 1") && server.log().contains("auth=Bearer 2"),
-        "{}",
-        server.log()
-    );
+    // A helper that was started for an attempt that failed otherwise counts, too.
+    let log = server.log();
+    let is_asked_anew = log.contains("auth=Bearer 1 ") && log.matches("auth=Bearer").count() > 1;
+    assert!(is_asked_anew, "{log}");
 }
 
 #[tokio::test]

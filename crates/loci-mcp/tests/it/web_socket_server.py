@@ -44,7 +44,7 @@ class Handler(socketserver.StreamRequestHandler):
         if not request:
             return
         self.note(f"{request} protocol={headers.get('sec-websocket-protocol')} auth={headers.get('authorization')} own={headers.get('x-own')}")
-        if fault == "helper" and headers.get("authorization") != "Bearer 2":
+        if fault == "helper" and headers.get("authorization") in (None, "Bearer 1"):
             self.wfile.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
             return
         if fault == "plain":
