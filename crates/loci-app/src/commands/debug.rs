@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use loci_engine::{LocalOutcome, SessionSnapshot, SpanKind, TimelineSpan, TurnTimeline};
+use loci_stdx::counted;
 
 use super::{cell, format_duration};
 
@@ -107,7 +108,8 @@ fn to_markdown(timeline: &TurnTimeline) -> String {
     let state = if timeline.is_over { "took" } else { "has taken" };
     let mut text = format!("## The last turn {state} {}\n\n", format_duration(timeline.total));
     for (kind, time, n) in by_kind(timeline) {
-        text.push_str(&format!("- {}: {} ({n} times)\n", kind.name(), format_duration(time)));
+        let times = counted(n as u64, "time", "times");
+        text.push_str(&format!("- {}: {} ({times})\n", kind.name(), format_duration(time)));
     }
     text.push_str("\n```text\n");
     for span in timeline.spans.iter().take(MOST_ROWS) {

@@ -2,6 +2,7 @@
 //! begins a turn.
 
 use loci_engine::{CLEAR_WORDS, Goal, GoalEnd, LocalEffect, LocalOutcome, SessionSnapshot, goal_refusal};
+use loci_stdx::counted;
 
 use super::format_duration;
 
@@ -27,7 +28,7 @@ fn to_markdown(session: &SessionSnapshot) -> String {
     if end.is_none() {
         text.push_str(&format!("- Running for {}\n", format_duration(session.now.saturating_sub(*since))));
     }
-    text.push_str(&format!("- Checked {n_checks} times\n"));
+    text.push_str(&format!("- Checked {}\n", counted(u64::from(*n_checks), "time", "times")));
     if let Some(reason) = reason {
         text.push_str(&format!("- Last said: {reason}\n"));
     }

@@ -2,6 +2,7 @@
 
 use loci_app::commands::{ReportTopic, short_tokens};
 use loci_app::stats::{PlotBar, UsagePlots};
+use loci_stdx::counted;
 
 use super::report::report_rows;
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot};
@@ -80,9 +81,9 @@ impl UsagePanel {
         };
         let all = &plots.all;
         let head = format!(
-            "{} sessions, {} turns, {} tokens, ${:.2} at list price; shown: {}",
-            all.sessions,
-            all.turns,
+            "{}, {}, {} tokens, ${:.2} at list price; shown: {}",
+            counted(all.sessions, "session", "sessions"),
+            counted(all.turns, "turn", "turns"),
             short_tokens(all.tokens),
             all.cost_usd,
             self.measure.name()
