@@ -1,5 +1,7 @@
 //! The sandbox on Linux: namespaces and mounts, Landlock, a filter of system calls.
 
+mod aside;
+mod git_links;
 mod handover;
 mod helper;
 mod init;

@@ -50,8 +50,19 @@ pub struct Plan {
     pub staged: Vec<PathBuf>,
     /// Removed afterwards where the command made them.
     pub absent: Vec<PathBuf>,
+    /// Directories of git that the command may write to.
+    pub git_dirs: Vec<GitDir>,
     /// Mounts, in order.
     pub mounts: Vec<MountStep>,
+}
+
+/// A directory of git.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GitDir {
+    /// Where, without symlinks.
+    pub path: PathBuf,
+    /// Whether it is a root of its own, with other files beside those of git.
+    pub is_bare: bool,
 }
 
 /// Something that stands where nothing may be made.
@@ -144,8 +155,28 @@ impl Plan {
             links.iter().for_each(|target| plan.shut(rules, disk, target));
         }
         let configs = rules.shut.iter().filter(|path| path.ends_with("config"));
-        let git_dirs = configs.filter_map(|path| path.parent()).chain(bare);
-        let absent = git_dirs.filter(|dir| disk.kind(dir) == PathKind::Dir).flat_map(absent_git_paths);
+        let git_dirs: Vec<&Path> = configs.filter_map(|path| path.parent()).chain(bare.clone()).collect();
+        plan.git_dirs = git_dirs
+            .iter()
+            .filter_map(|dir| {
+                // What lies above it is a root, without symlinks.
+                let path = match disk.kind(dir) {
+                    PathKind::Link(_) => resolve(disk, dir)?.0,
+                    _ => dir.to_path_buf(),
+                };
+                Some(GitDir { path, is_bare: bare.contains(dir) })
+            })
+            .filter(|dir| is_git_dir(disk, &dir.path))
+            .collect();
+        for GitDir { path, .. } in plan.git_dirs.clone() {
+            // Missing, it is set aside behind a command that makes one: git says something of whatever stands there.
+            let alternates = path.join("objects/info/alternates");
+            if disk.kind(&alternates) != PathKind::Missing {
+                plan.shut(rules, disk, &alternates);
+            }
+        }
+        let dirs = git_dirs.into_iter().filter(|dir| disk.kind(dir) == PathKind::Dir);
+        let absent = dirs.flat_map(absent_git_paths);
         plan.absent.extend(absent.filter(|path| disk.kind(path) == PathKind::Missing));
         plan.in_order()
     }
@@ -170,6 +201,8 @@ impl Plan {
         self.absent.dedup();
         self.staged.sort();
         self.staged.dedup();
+        self.git_dirs.sort();
+        self.git_dirs.dedup_by(|a, b| a.path == b.path);
         let shut = |path: &PathBuf| self.mounts.contains(&MountStep::Shut(path.clone()));
         self.staged.retain(|path| !shut(path));
         self.without_hidden()
@@ -302,6 +335,12 @@ impl Plan {
 /// Tells whether a directory is a repository without a `.git`: what git runs lies in it.
 fn is_bare_repository(disk: &dyn Disk, dir: &Path) -> bool {
     disk.kind(&dir.join("HEAD")) == PathKind::File && has_bare_dirs(disk, dir)
+}
+
+/// Tells whether git may take a directory for a repository, or could if something were added.
+fn is_git_dir(disk: &dyn Disk, dir: &Path) -> bool {
+    disk.kind(dir) == PathKind::Dir
+        && (dir.ends_with(".git") || disk.kind(&dir.join("HEAD")) != PathKind::Missing)
 }
 
 fn has_bare_dirs(disk: &dyn Disk, dir: &Path) -> bool {

@@ -6,6 +6,10 @@
 
 mod config;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
 pub(crate) use config::{HarmlessConfig, MINIMAL_CONFIG};
 
 /// What becomes of an entry at the top of a repository that a command has made.
@@ -48,9 +52,45 @@ impl EntryFate {
             || path.starts_with("branches/")
     }
 
+    /// Tells whether a name at the top is one of git's own; any other is somebody's file where a repository has no `.git`.
+    pub(crate) fn is_of_git(name: &str) -> bool {
+        let is_message =
+            matches!(name, "gc.pid" | "gc.log" | "addp-hunk-edit.diff" | "ADD_EDIT.patch" | "worktrees");
+        is_message || Self::of(name) != Self::SetAside
+    }
+
     /// Tells whether a name in the directory of hooks is one that git never runs.
     pub(crate) fn is_sample(name: &str) -> bool {
         name.ends_with(".sample")
+    }
+}
+
+/// Tells whether a symlink in a directory of git is of git's making: a name of a branch, where settings want it to be one
+/// (`core.preferSymlinkRefs`). It leads to other names of branches and nowhere else, and git replaces it, not what it leads to.
+pub(crate) fn is_own_link(path: &Path, target: &[u8]) -> bool {
+    let is_name = path == Path::new("HEAD") || path.starts_with("refs");
+    let target = Path::new(OsStr::from_bytes(target));
+    is_name && target.starts_with("refs") && target.components().all(|it| matches!(it, Component::Normal(_)))
+}
+
+/// Tells whether a file of what a linked worktree has of its own is as git itself writes it: it leads to the directory of git
+/// around it, and has no settings but those of a working copy with part of the files.
+pub(crate) fn is_own_text(path: &Path, text: &[u8]) -> bool {
+    const SETTINGS: [&[u8]; 8] = [
+        b"[core]",
+        b"[index]",
+        b"\tsparseCheckout = true",
+        b"\tsparseCheckout = false",
+        b"\tsparseCheckoutCone = true",
+        b"\tsparseCheckoutCone = false",
+        b"\tsparse = true",
+        b"\tsparse = false",
+    ];
+    let mut lines = text.strip_suffix(b"\n").unwrap_or(text).split(|it| *it == b'\n');
+    match path.file_name().and_then(OsStr::to_str) {
+        Some("commondir") => lines.eq([&b"../.."[..]]),
+        Some("config.worktree") => lines.all(|line| line.is_empty() || SETTINGS.contains(&line)),
+        _ => false,
     }
 }
 
@@ -114,6 +154,39 @@ mod tests {
             ("info/exclude", false),
         ] {
             assert_eq!(EntryFate::leads_elsewhere(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_git_itself_leaves_leads_nowhere_else() {
+        for (path, target, expected) in [
+            ("HEAD", "refs/heads/main", true),
+            ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", true),
+            ("HEAD", "refs/../../../x", false),
+            ("HEAD", "/x/refs/heads/main", false),
+            ("HEAD", "x", false),
+            ("logs/HEAD", "refs/heads/main", false),
+            ("index", "refs/heads/main", false),
+        ] {
+            assert_eq!(is_own_link(Path::new(path), target.as_bytes()), expected, "{path} {target}");
+        }
+        for (name, text, expected) in [
+            ("commondir", "../..\n", true),
+            ("commondir", "../..", true),
+            ("commondir", "../../../evil\n", false),
+            ("commondir", "../..\n/../evil\n", false),
+            ("commondir", "", false),
+            ("config.worktree", "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n", true),
+            ("config.worktree", "", true),
+            ("config.worktree", "[core]\n\tfsmonitor = x\n", false),
+            ("config.worktree", "[core]\n\tsparseCheckout = true\\\n", false),
+            ("alternates", "../..\n", false),
+        ] {
+            assert_eq!(
+                is_own_text(&Path::new("worktrees/w").join(name), text.as_bytes()),
+                expected,
+                "{name} {text}"
+            );
         }
     }
 

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
+use super::git_links::LeadsBefore;
 use super::handover::{self, OutcomeReceiver, Sender};
 use super::helper::{ProgramSource, checked, code_of, leave_streams};
 use super::init::{self, FirstProcess};
@@ -146,17 +147,22 @@ impl PreparedSandbox {
         policy.files.as_ref().map_or(Ok(()), refuse_everything_writable)?;
         let disk = RealDisk::default();
         let plan = policy.files.as_ref().map(|files| Plan::new(files, &disk)).unwrap_or_default();
-        let mut staged = Vec::new();
+        let (mut staged, mut removed) = (Vec::new(), Vec::new());
         let code = match make_outside(&asked, policy, &plan, rules, &disk, inside, &mut staged) {
             // Placeholders are held until the program has ended.
-            Ok(_made) => wait_for_program(first, outcome),
+            Ok((_made, leads)) => {
+                let code = wait_for_program(first, outcome);
+                // Nothing of the program is left to write into what is looked at here.
+                removed = leads.set_aside_others();
+                code
+            }
             Err(error) => {
                 drop(first);
                 Err(error)
             }
         };
-        // Nothing of the program is left to write into what is looked at here.
-        for text in staged.into_iter().filter_map(StagedRepository::publish) {
+        removed.extend(staged.into_iter().filter_map(StagedRepository::publish));
+        for text in removed {
             // Nobody is left to tell when the other end is gone.
             drop(control::send(control.as_fd(), &Message::Removed(text)));
         }
@@ -235,10 +241,12 @@ fn make_outside(
     disk: &RealDisk,
     mut inside: Sender,
     staged: &mut Vec<StagedRepository>,
-) -> io::Result<Made> {
+) -> io::Result<(Made, LeadsBefore)> {
     let held: HashSet<&Path> = plan.placeholders.iter().map(|it| it.path.as_path()).collect();
     let is_held = |step: &MountStep| held.contains(step.path());
     inside.send_mounts(plan.mounts.iter().filter(|step| !is_held(step)));
+    // Before the program begins, and while the other process mounts.
+    let leads = LeadsBefore::new(&plan.git_dirs);
     let made = checked(asked.fault, HelperStep::Placeholders, || placeholders::make(&plan.placeholders))?;
     let is_made = |step: &MountStep| !made.left_out.iter().any(|path| path == step.path());
     let repositories = stage(plan, &made, staged)?;
@@ -246,7 +254,7 @@ fn make_outside(
     inside.send_mounts(on_placeholders.chain(&repositories));
     let grants = checked(asked.fault, HelperStep::Grants, || grant_outside(policy, rules, disk))?;
     inside.send_ready(&grants);
-    Ok(made)
+    Ok((made, leads))
 }
 
 /// Makes the directories in which the program may make repositories; returns their mounts. Where something else has the name

@@ -18,27 +18,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fchmod, flock, fstat, mkdirat, openat,
-    renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdirat, openat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
+use super::aside::{SET_ASIDE, SetAside, listed, open_in, rename, shown};
 use super::placeholders::{lock, open_dir};
 use crate::plan::is_placeholder_mode;
 use crate::repository_check::{EntryFate, HarmlessConfig, MINIMAL_CONFIG, is_head};
 
 /// How directories of commands are called, with a number behind it.
 const PREFIX: &str = "sandbox-";
-/// Where lies what is not used.
-const SET_ASIDE: &str = "sandbox-set-aside";
 /// How many commands may run beside each other.
 const MOST_BESIDE: usize = 256;
 /// How deep data lies at most: git has no name that is longer than a path.
 const DEEPEST: usize = 64;
 /// The longest configuration, and the longest `HEAD`, that is looked at.
 const LONGEST_FILE: u64 = 1 << 20;
-/// How many names of what is set aside are told.
-const MOST_NAMES: usize = 10;
 
 /// A directory that is a command's `.git` while it runs.
 #[derive(Debug)]
@@ -134,8 +131,11 @@ impl StagedRepository {
             rename(self.dir.as_fd(), "HEAD", self.dir.as_fd(), "HEAD.set-aside")?;
             return Ok(Outcome::Occupied);
         }
-        let mut harmless =
-            HarmlessParts { git: self.git.as_fd(), dir: self.dir.as_fd(), aside: None, left_out: Vec::new() };
+        let mut harmless = HarmlessParts {
+            git: self.git.as_fd(),
+            dir: self.dir.as_fd(),
+            aside: SetAside::new(self.git.as_fd()),
+        };
         names.iter().try_for_each(|name| harmless.take(name))?;
         if !names.iter().any(|name| name == "config") {
             harmless.write_config(MINIMAL_CONFIG)?;
@@ -144,7 +144,7 @@ impl StagedRepository {
         rename(self.dir.as_fd(), "HEAD", self.git.as_fd(), "HEAD")?;
         fchmod(&self.git, mode)?;
         unlinkat(&self.git, &self.name, AtFlags::REMOVEDIR)?;
-        Ok(Outcome::Published(harmless.left_out))
+        Ok(Outcome::Published(harmless.aside.told))
     }
 }
 
@@ -156,15 +156,6 @@ enum Outcome {
     Published(Vec<String>),
     /// There is another.
     Occupied,
-}
-
-/// Says what is in a list, as far as it is short.
-fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown.join(", "),
-        n => format!("{} and {n} more", shown.join(", ")),
-    }
 }
 
 /// Tells whether a name in a `.git` is that of a directory of commands.
@@ -186,9 +177,7 @@ fn is_repository(dir: BorrowedFd<'_>) -> bool {
 struct HarmlessParts<'a> {
     git: BorrowedFd<'a>,
     dir: BorrowedFd<'a>,
-    /// Made when something lies in it.
-    aside: Option<OwnedFd>,
-    left_out: Vec<String>,
+    aside: SetAside<'a>,
 }
 
 impl HarmlessParts<'_> {
@@ -209,11 +198,11 @@ impl HarmlessParts<'_> {
                 for hook in names_in(hooks.as_fd())? {
                     let is_sample = hook.to_str().is_some_and(EntryFate::is_sample);
                     if !is_sample || kind_of(hooks.as_fd(), &hook)? != FileType::RegularFile {
-                        self.set_aside(hooks.as_fd(), &hook, &Path::new(name).join(&hook))?;
+                        self.aside.take(hooks.as_fd(), &hook, &Path::new(name).join(&hook))?;
                     }
                 }
             }
-            _ => return self.set_aside(self.dir, name, Path::new(name)),
+            _ => return self.aside.take(self.dir, name, Path::new(name)),
         }
         rename(self.dir, name, self.git, name)
     }
@@ -228,7 +217,7 @@ impl HarmlessParts<'_> {
                 FileType::Directory if !leads_elsewhere && depth > 0 => {
                     self.check_tree(open_in(dir, &name, OFlags::DIRECTORY)?.as_fd(), &path, depth - 1)?;
                 }
-                _ => self.set_aside(dir, &name, &path)?,
+                _ => self.aside.take(dir, &name, &path)?,
             }
         }
         Ok(())
@@ -236,7 +225,7 @@ impl HarmlessParts<'_> {
 
     fn take_config(&mut self, name: &OsStr) -> io::Result<()> {
         let Ok(text) = read_file(self.dir, name) else {
-            self.set_aside(self.dir, name, Path::new(name))?;
+            self.aside.take(self.dir, name, Path::new(name))?;
             return self.write_config(MINIMAL_CONFIG);
         };
         let config = HarmlessConfig::new(&text);
@@ -244,10 +233,8 @@ impl HarmlessParts<'_> {
         if config.left_out.is_empty() {
             return Ok(unlinkat(self.dir, name, AtFlags::empty())?);
         }
-        self.move_aside(self.dir, name, Path::new(name))?;
-        self.left_out.extend(
-            config.left_out.into_iter().map(|it| it.replace(|c: char| c.is_control() || c == '`', "?")),
-        );
+        self.aside.take_untold(self.dir, name, Path::new(name))?;
+        self.aside.told.extend(config.left_out.iter().map(|it| shown(it)));
         Ok(())
     }
 
@@ -256,57 +243,13 @@ impl HarmlessParts<'_> {
         let mut file = File::from(openat(self.git, "config", flags, Mode::from_raw_mode(0o644))?);
         file.write_all(text.as_bytes())
     }
-
-    fn set_aside(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> io::Result<()> {
-        self.move_aside(dir, name, path)?;
-        let shown = path.display().to_string();
-        self.left_out.push(shown.replace(|c: char| c.is_control() || c == '`', "?"));
-        Ok(())
-    }
-
-    /// Moves something to where it is not used, by its path with other letters in the place of slashes.
-    fn move_aside(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> io::Result<()> {
-        if self.aside.is_none() {
-            mkdirat(self.git, SET_ASIDE, Mode::from_raw_mode(0o700))?;
-            self.aside = Some(open_in(self.git, SET_ASIDE.as_ref(), OFlags::DIRECTORY)?);
-        }
-        let Some(aside) = &self.aside else { return Err(io::ErrorKind::NotFound.into()) };
-        let bytes: Vec<u8> =
-            path.as_os_str().as_bytes().iter().map(|it| if *it == b'/' { b'_' } else { *it }).collect();
-        // A name is at most so long, and there may be two of one.
-        let short = &bytes[..bytes.len().min(200)];
-        for number in 0..=self.left_out.len() {
-            let suffix = if number == 0 { String::new() } else { format!("~{number}") };
-            let to = [short, suffix.as_bytes()].concat();
-            match rename(dir, name, aside.as_fd(), OsStr::from_bytes(&to)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                other => return other,
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
 }
 
-fn rename(
-    from: BorrowedFd<'_>,
-    name: impl rustix::path::Arg,
-    to: BorrowedFd<'_>,
-    new: impl rustix::path::Arg,
-) -> io::Result<()> {
-    Ok(renameat_with(from, name, to, new, RenameFlags::NOREPLACE)?)
-}
-
-fn kind_of(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<FileType> {
+pub(super) fn kind_of(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-fn open_in(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
-    // What is no file might keep whoever opens it waiting.
-    let always = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(openat(dir, name, flags | always, Mode::empty())?)
-}
-
-fn read_file(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<String> {
+pub(super) fn read_file(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<String> {
     let file = open_in(dir, name, OFlags::empty())?;
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(io::ErrorKind::InvalidData.into());

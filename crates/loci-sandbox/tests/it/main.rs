@@ -10,6 +10,7 @@
 
 mod egress;
 mod faults;
+mod git_links;
 mod kit;
 mod new_repository;
 mod probe_table;
