@@ -50,6 +50,7 @@ impl EntryFate {
     pub(crate) fn leads_elsewhere(path: &str) -> bool {
         matches!(path, "objects/info/alternates" | "objects/info/http-alternates")
             || path.starts_with("branches/")
+            || path.starts_with("remotes/")
     }
 
     /// Tells whether a name at the top is one of git's own; any other is somebody's file where a repository has no `.git`.
@@ -68,7 +69,14 @@ impl EntryFate {
 /// Tells whether a symlink in a directory of git is of git's making: a name of a branch, where settings want it to be one
 /// (`core.preferSymlinkRefs`). It leads to other names of branches and nowhere else, and git replaces it, not what it leads to.
 pub(crate) fn is_own_link(path: &Path, target: &[u8]) -> bool {
-    let is_name = path == Path::new("HEAD") || path.starts_with("refs");
+    let mut parts = path.components();
+    // A linked worktree has names of its own.
+    let own = if path.starts_with("worktrees") {
+        parts.by_ref().nth(1).map(|_| parts.as_path())
+    } else {
+        Some(path)
+    };
+    let is_name = own.is_some_and(|own| own == Path::new("HEAD") || own.starts_with("refs"));
     let target = Path::new(OsStr::from_bytes(target));
     is_name && target.starts_with("refs") && target.components().all(|it| matches!(it, Component::Normal(_)))
 }
@@ -151,6 +159,7 @@ mod tests {
             ("objects/info/alternates", true),
             ("objects/info/packs", false),
             ("branches/origin", true),
+            ("remotes/origin", true),
             ("info/exclude", false),
         ] {
             assert_eq!(EntryFate::leads_elsewhere(path), expected, "{path}");
@@ -165,6 +174,10 @@ mod tests {
             ("HEAD", "refs/../../../x", false),
             ("HEAD", "/x/refs/heads/main", false),
             ("HEAD", "x", false),
+            ("worktrees/w/HEAD", "refs/heads/main", true),
+            ("worktrees/w/HEAD", "/x/refs/heads/main", false),
+            ("worktrees/HEAD", "refs/heads/main", false),
+            ("worktrees/w/logs/HEAD", "refs/heads/main", false),
             ("logs/HEAD", "refs/heads/main", false),
             ("index", "refs/heads/main", false),
         ] {

@@ -6,7 +6,7 @@
 //! and when nothing of it is left; what leads elsewhere by then and did not before is set aside ([`super::aside`]).
 //!
 //! A file is looked at only where its text leads git on: the `commondir` of a linked worktree to another configuration, its
-//! `config.worktree` to programs, `alternates` to another repository.
+//! `config.worktree` to programs, `alternates`, and files in `branches` and `remotes`, to another repository.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -264,7 +264,8 @@ impl<'a> Walk<'a> {
         let is_linked = path != Path::new(name);
         match (name.to_str().unwrap_or_default(), kind) {
             (
-                "info" | "logs" | "refs" | "rebase-merge" | "rebase-apply" | "sequencer",
+                "branches" | "remotes" | "info" | "logs" | "refs" | "rebase-merge" | "rebase-apply"
+                | "sequencer",
                 FileType::Directory,
             ) => self.tree(dir, name, path, DEEPEST),
             ("objects", FileType::Directory) => self.objects(dir, name, path),

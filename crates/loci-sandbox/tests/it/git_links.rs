@@ -206,6 +206,27 @@ fn objects_of_another_repository_are_not_named() {
     assert_eq!(std::fs::read_to_string(world.path("home/p/.git/objects/info/alternates")).unwrap(), text);
 }
 
+#[test]
+fn remote_is_not_named_by_a_file() {
+    if !has_full() {
+        return;
+    }
+    for (name, prefix) in [("remotes/origin", "URL: "), ("branches/origin", "")] {
+        let world = repository();
+        outside(&world, "git remote remove origin");
+        let hook = format!("printf '#!/bin/sh\\ntouch {}\\n'", world.text("outside/ran"));
+        let plant = format!(
+            "git init -q --bare evil; {hook} > evil/hooks/post-receive; chmod +x evil/hooks/post-receive; \
+             mkdir -p .git/remotes .git/branches; echo '{prefix}{}' > .git/{name}",
+            world.text("home/p/evil")
+        );
+        let report = inside(&world, &world.policy(Layers::FULL), &plant);
+        world.outside("git", &["push", "-q", "origin", "HEAD:refs/heads/new"]);
+        assert!(!world.path("outside/ran").exists(), "{name}: a hook ran outside");
+        assert!(report.removed[0].contains(&format!("`{name}`")), "{:?}", report.removed);
+    }
+}
+
 /// Whatever a command puts in the way, the symlink is gone from where git writes, and nothing is silent.
 #[test]
 fn nothing_in_the_way_keeps_a_symlink_in_place() {
