@@ -82,6 +82,7 @@ fn measure(loci: &Path, place: &Path, profiles: &[PathBuf; 3]) -> anyhow::Result
     std::fs::create_dir_all(&home).context("Failed to make a home")?;
     std::fs::create_dir_all(&project).context("Failed to make a project")?;
     std::fs::write(project.join("README.md"), "# Hello\n").context("Failed to write a file")?;
+    std::fs::write(project.join("CLAUDE.md"), "# Words\n\nBe terse.\n").context("Failed to write a file")?;
     // A person who has been here before: there is nothing to ask about before the prompt.
     let known = format!(
         r#"{{"hasCompletedOnboarding":true,"customApiKeyResponses":{{"approved":["{KEY}"]}},"projects":{{"{}":{{"hasTrustDialogAccepted":true}}}}}}"#,
@@ -122,7 +123,9 @@ fn measure(loci: &Path, place: &Path, profiles: &[PathBuf; 3]) -> anyhow::Result
     };
     let [turn, terminal, resumed] = profiles;
     let loci = loci.display();
-    run(format!("{} {loci} -p hi", callgrind(turn))).context("Failed to run valgrind")?;
+    // What is said on the command line of most runs that are not at a terminal.
+    let words = "-p hi --model claude-sonnet-4-5 --permission-mode acceptEdits";
+    run(format!("{} {loci} {words}", callgrind(turn))).context("Failed to run valgrind")?;
     // `script` has a terminal for it, where it must be in the foreground; the signal has it leave as it does when it is told
     // to.
     for (profile, words) in [(terminal, ""), (resumed, " -c")] {
@@ -181,9 +184,27 @@ fn pattern(name: &str) -> Option<String> {
     let whole = if is_rust { name.split('.').next().unwrap_or(name) } else { name };
     if name.starts_with("_R") {
         let pattern = without_crate_hashes(whole);
+        let pattern = without_instantiating_crate(&pattern);
         return Some(format!("{}*", &pattern[..pattern.len().min(NAME_LIMIT)]));
     }
     Some(whole.to_owned())
+}
+
+/// Leaves out the crate that a generic function was made in, the last word of its name or a number that stands for it: several
+/// crates make the same one, and which of them is kept differs from build to build.
+fn without_instantiating_crate(pattern: &str) -> &str {
+    let by_number = pattern.strip_suffix('_').and_then(|rest| rest.rsplit_once('B'));
+    if let Some((before, number)) = by_number
+        && number.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    {
+        return before;
+    }
+    let Some((before, last)) = pattern.rsplit_once("Cs*_") else { return pattern };
+    let word = last.trim_start_matches(|c: char| c.is_ascii_digit());
+    let length = last[..last.len() - word.len()].parse::<usize>();
+    // A name that begins with such a word is that of something in the crate.
+    let is_last = length.is_ok_and(|length| word.trim_start_matches('_').len() == length);
+    if is_last { before } else { pattern }
 }
 
 /// Replaces the hashes of crates (`Cs…_`) by a wildcard: they change with each version of the compiler.
@@ -237,6 +258,16 @@ mod tests {
             ("_ZN4clap3arg17h0123456789abcdefE", Some("_ZN4clap3arg17h*")),
             ("_ZN4clap3arg17h0123456789abcdefE.llvm.99", Some("_ZN4clap3arg17h*")),
             ("_RNvMs0_NtCsjrHSEGnQ3l9_3std4sync.2159", Some("_RNvMs0_NtCs*_3std4sync*")),
+            (
+                "_RINvNtCsgEmfK2I1SDS_4core3ptr9drop_itECs4KuhHKtSH9e_8loci_app",
+                Some("_RINvNtCs*_4core3ptr9drop_itE*"),
+            ),
+            (
+                "_RNvMs3_NtCslNYArtu3iFV_5alloc7raw_vec4growCs4KuhHKtSH9e_8loci_app",
+                Some("_RNvMs3_NtCs*_5alloc7raw_vec4grow*"),
+            ),
+            ("_RNvMs3_NtCslNYArtu3iFV_5alloc7raw_vec4growBN_", Some("_RNvMs3_NtCs*_5alloc7raw_vec4grow*")),
+            ("_RNvCs4KuhHKtSH9e_8loci_app4main", Some("_RNvCs*_8loci_app4main*")),
             ("ts_parser_new", Some("ts_parser_new")),
             ("0x0000000000123456", None),
             ("(below main)", None),
