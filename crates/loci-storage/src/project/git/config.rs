@@ -127,6 +127,13 @@ impl GitConfig {
         Ok(Self(read))
     }
 
+    /// Leaves out what the machine's own file says, which is the first.
+    #[cfg(test)]
+    pub(super) fn without_machine(mut self) -> Self {
+        self.0[0] = Some(Vec::new());
+        self
+    }
+
     /// Returns the user's name as git would find it.
     pub(super) fn user_name(&self) -> UserName {
         let is_name = |it: &&Setting| it.section == "user" && !it.has_subsection && it.key == "name";

@@ -21,10 +21,8 @@ impl Repository {
         let home = dir.path().join("home");
         fs::create_dir(&home).unwrap();
         fs::create_dir(dir.path().join("top")).unwrap();
-        // Where the machine's own settings are is known of a git in a usual place.
-        let path = "/usr/local/bin:/usr/bin:/bin";
         let mut env = Env::for_test(&home, dir.path().join("top"));
-        env.vars = env.vars.with("PATH", path).with("HOME", home.to_str().unwrap());
+        env.vars = env.vars.with("HOME", home.to_str().unwrap());
         let repository = Self { env, dir };
         repository.git(&["init", "-q"]);
         repository
@@ -37,8 +35,8 @@ impl Repository {
     fn git(&self, args: &[&str]) -> String {
         let mut command = Command::new("git");
         command.args(["-c", "user.name=T", "-c", "user.email=t@e", "-c", "commit.gpgsign=false"]);
-        command.args(args).current_dir(self.top()).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", &self.env.home);
+        command.args(args).current_dir(self.top()).env_clear().env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("PATH", std::env::var("PATH").unwrap()).env("HOME", &self.env.home);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -63,7 +61,8 @@ impl Repository {
         let refs = Refs::open(&git_dir)?;
         let Head::Commit(commit) = head_commit(&git_dir, &refs)? else { return None };
         let tree = ObjectStore::open(&git_dir)?.tree_of(commit);
-        plain_status(&self.top(), &git_dir, &GitConfig::read(&git_dir, &self.env).ok()?, tree, &self.env)
+        let config = GitConfig::read(&git_dir, &self.env).ok()?.without_machine();
+        plain_status(&self.top(), &git_dir, &config, tree, &self.env)
     }
 
     fn asked(&self) -> String {
