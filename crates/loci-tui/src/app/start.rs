@@ -62,7 +62,8 @@ impl App {
                         .to_owned(),
                 ],
                 vec![("No, leave", leave()), ("Yes, I accept that", answer(StartAnswer::Bypass))],
-            ),
+            )
+            .escaping_by(0),
             StartQuestion::NoCredentials => ChoiceDialog::new(
                 "Welcome. loci needs an API key to talk to the model",
                 vec![

@@ -1,5 +1,6 @@
 //! The application driven by events alone, seen on a virtual screen.
 
+use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
@@ -416,11 +417,40 @@ fn start_dialogs_are_seen_at_every_width_and_answered() {
     }
 }
 
+/// Neither Escape nor Enter, with which people wave a question away, is a yes that somebody may regret.
 #[test]
-fn bypass_is_not_accepted_by_enter_alone() {
+fn question_that_is_waved_away_grants_nothing() {
+    let leave = || Action::Exit(ExitReason::Asked);
+    let key = |has_other| UnapprovedKey { tail: "x".into(), has_other };
+    let trust = TrustQuestion { root: "/p".into(), grants: Vec::new() };
+    for (question, by_escape) in [
+        (StartQuestion::Trust(trust), leave()),
+        (
+            StartQuestion::ExternalImports(vec!["/outside.md".into()]),
+            Action::Answer(StartAnswer::ExternalImports(false)),
+        ),
+        (StartQuestion::SettingsErrors(vec!["x".into()]), leave()),
+        (StartQuestion::ApiKey(key(false)), Action::Answer(StartAnswer::ApiKey(false))),
+        (StartQuestion::ApiKey(key(true)), Action::Answer(StartAnswer::ApiKey(false))),
+        (StartQuestion::Bypass, leave()),
+        (StartQuestion::NoCredentials, leave()),
+        (StartQuestion::InUse("x".into()), leave()),
+    ] {
+        for code in [KeyCode::Esc, KeyCode::Char('c')] {
+            let mut it = Playing::new(80, 24);
+            it.event(Event::News(News::Asked(question.clone())));
+            let ctrl = code == KeyCode::Char('c');
+            it.event(Event::Input(InputEvent::Key(Key { ctrl, ..Key::plain(code) })));
+            assert_eq!(
+                (it.actions.len(), it.actions.first()),
+                (1, Some(&by_escape)),
+                "{question:?} {code:?}"
+            );
+        }
+    }
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Asked(StartQuestion::Bypass))).key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::Exit(ExitReason::Asked)]);
+    assert_eq!(it.actions, [leave()]);
 }
 
 #[test]

@@ -41,6 +41,12 @@ impl ChoiceDialog {
         self
     }
 
+    /// Has Escape give another answer than the last.
+    pub(crate) fn escaping_by(mut self, idx: usize) -> Self {
+        self.escape = idx;
+        self
+    }
+
     fn answer(&mut self, idx: usize) -> DialogStep {
         match self.answers.get_mut(idx) {
             Some(actions) => DialogStep::Answered(std::mem::take(actions)),
