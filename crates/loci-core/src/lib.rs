@@ -12,6 +12,7 @@ pub mod diff;
 pub mod entry;
 pub mod file_history;
 pub mod front_matter;
+pub mod git_index;
 pub mod hex;
 pub mod hooks;
 pub mod ids;

@@ -11,7 +11,6 @@ mod editor_terminal;
 mod exit_code;
 mod file_view;
 mod git_config;
-mod git_links;
 mod limits;
 mod paths;
 pub(crate) mod process_tree;

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
+use loci_core::git_index::{GitIndexExtension, SHA1_LEN, SHA256_LEN, read_git_index};
 use loci_stdx::{read_regular, read_regular_to_string};
 
-use super::git_links::links;
 use crate::Workspace;
 
 /// Sections and keys that only describe; `*` stands for every key. All in lower case.
@@ -79,27 +79,25 @@ fn is_harmless_repository(git_dir: &Path, tree: &Path, depth: usize) -> bool {
         && match read_regular_to_string(git_dir.join("config")) {
             Ok(config) => {
                 is_harmless(&config, depth > 0)
-                    && has_harmless_links(git_dir, tree, config.contains("sha256"), depth)
+                    && has_harmless_submodules(git_dir, tree, config.contains("sha256"), depth)
             }
             Err(error) => {
                 error.kind() == std::io::ErrorKind::NotFound
-                    && has_harmless_links(git_dir, tree, false, depth)
+                    && has_harmless_submodules(git_dir, tree, false, depth)
             }
         }
 }
 
 /// Judges the repositories that the index names, as far as they are there.
-fn has_harmless_links(git_dir: &Path, tree: &Path, is_sha256: bool, depth: usize) -> bool {
+fn has_harmless_submodules(git_dir: &Path, tree: &Path, is_sha256: bool, depth: usize) -> bool {
     let index = match read_regular(git_dir.join("index")) {
         Ok(index) => index,
         Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
     };
-    // An index in two files is not read.
-    let is_split = index.windows(4).any(|four| four == b"link") && has_shared_index(git_dir);
-    let Some(links) = links(&index, if is_sha256 { 32 } else { 20 }).filter(|_| !is_split) else {
+    let Some(submodules) = submodules(&index, if is_sha256 { SHA256_LEN } else { SHA1_LEN }) else {
         return false;
     };
-    links.iter().all(|path| {
+    submodules.iter().all(|path| {
         let tree = tree.join(path);
         let own = tree.join(".git");
         match own.symlink_metadata() {
@@ -115,9 +113,24 @@ fn has_harmless_links(git_dir: &Path, tree: &Path, is_sha256: bool, depth: usize
     })
 }
 
-fn has_shared_index(git_dir: &Path) -> bool {
-    let entries = std::fs::read_dir(git_dir).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."))
+/// Returns the paths of the submodules that an index has; `None` where it cannot be read, or does not name all of them itself.
+///
+/// With a table of offsets (`IEOT`, `EOIE`, written where `index.threads` is set) git reads entries and extensions from where the table
+/// says, which need not be those that stand one after the other.
+fn submodules(index: &[u8], id_len: usize) -> Option<Vec<String>> {
+    let has_offsets = |signature: &[u8]| memchr::memmem::find(index, signature).is_some();
+    if has_offsets(b"IEOT") || has_offsets(b"EOIE") {
+        return None;
+    }
+    let mut paths = Vec::new();
+    let extensions = read_git_index(index, id_len, |entry| {
+        if entry.is_submodule() {
+            paths.push(String::from_utf8(entry.path.to_owned()).ok()?);
+        }
+        Some(())
+    })?;
+    let is_whole = !extensions.iter().any(GitIndexExtension::is_required);
+    is_whole.then_some(paths)
 }
 
 fn is_harmless(config: &str, is_inside: bool) -> bool {
@@ -206,6 +219,10 @@ mod tests {
             assert!(!check(), "version {version}: of a repository inside");
             git(&inner, &["config", "--unset", "core.fsmonitor"]);
         }
+        git(&project, &["-c", "index.threads=2", "update-index", "--force-write-index"]);
+        assert!(!check(), "an index whose entries may be read from elsewhere");
+        git(&project, &["update-index", "--force-write-index"]);
+        assert!(check());
         for dir in [&project, &inner] {
             let hook = dir.join(".git/hooks/post-index-change");
             std::fs::create_dir_all(hook.parent().unwrap()).unwrap();

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loci_core::git_index::{GitIndexExtension, SHA1_LEN, SHA256_LEN, read_git_index};
 use loci_core::skill::SkillUsageTable;
 use loci_stdx::{read_regular, read_regular_to_string};
 
@@ -254,59 +255,64 @@ impl Checkout {
     }
 }
 
-/// Searches an index for a name. Versions 2 and 3 spell names out, each behind its length; version 4 and split
-/// indexes do not, so there every name may be.
+/// Tells whether an index has a name, whichever hash the repository uses. One that cannot be read may have any.
 fn index_has(index: &[u8], name: &str) -> bool {
-    let version = index.get(..8).map(|head| (&head[..4], head[7]));
-    if !matches!(version, Some((b"DIRC", 2 | 3)))
-        || memchr::memmem::find(index, b"link").is_some_and(|at| is_extension(index, at))
-    {
-        return true;
-    }
-    let needle = [name.as_bytes(), b"\0"].concat();
-    memchr::memmem::find_iter(index, &needle).any(|at| {
-        let length = |end: usize| {
-            let flags = end.checked_sub(2).and_then(|start| index.get(start..end));
-            flags.map(|flags| usize::from(u16::from_be_bytes([flags[0], flags[1]]) & 0xfff))
-        };
-        length(at) == Some(name.len()) || length(at.saturating_sub(2)) == Some(name.len())
-    })
+    [SHA1_LEN, SHA256_LEN].into_iter().find_map(|id_len| names_file(index, id_len, name)).unwrap_or(true)
 }
 
-/// Tells whether a mark of an extension stands here: behind the padding of the last entry, with a length.
-fn is_extension(index: &[u8], at: usize) -> bool {
-    at > 0 && index[at - 1] == 0 && index.len() >= at + 8 + 20
+/// Reads an index with ids of one length; one that does not name every file itself (split, sparse) may have any.
+fn names_file(index: &[u8], id_len: usize, name: &str) -> Option<bool> {
+    let mut has_name = false;
+    let extensions = read_git_index(index, id_len, |entry| {
+        has_name |= entry.path == name.as_bytes();
+        Some(())
+    })?;
+    Some(has_name || extensions.iter().any(GitIndexExtension::is_required))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
-    fn index(version: u8, names: &[&str]) -> Vec<u8> {
-        let mut out = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, 1];
-        for name in names {
-            out.extend([7; 60]);
-            out.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
-            out.extend(name.as_bytes());
-            out.push(0);
-        }
-        out.extend([9; 20]);
-        out
+    fn git(dir: &Path, args: &[&str]) {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(dir).env_clear().env("HOME", dir);
+        command.env("PATH", std::env::var("PATH").unwrap()).env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     #[test]
     fn git_index_tells_tracked_files() {
-        let name = ".claude/settings.local.json";
-        let longer = format!("sub/{name}");
-        for (bytes, expected) in [
-            (index(2, &["a", name]), true),
-            (index(2, &["a", "b"]), false),
-            (index(2, &[&longer]), false),
-            (index(3, &[name]), true),
-            (index(4, &["a"]), true),
-            (b"junk".to_vec(), true),
+        const NAME: &str = ".claude/settings.local.json";
+        for (hash, version, added, expected) in [
+            ("sha1", "2", &["a", NAME][..], true),
+            ("sha1", "2", &["a", "b"], false),
+            ("sha1", "2", &["sub/.claude/settings.local.json"], false),
+            ("sha1", "3", &["a", NAME], true),
+            ("sha1", "4", &["a", NAME], true),
+            ("sha1", "4", &["a", "b"], false),
+            ("sha256", "2", &["a", NAME], true),
+            ("sha256", "2", &["a", "b"], false),
         ] {
-            assert_eq!(index_has(&bytes, name), expected);
+            let dir = tempfile::tempdir().unwrap();
+            let object_format = format!("--object-format={hash}");
+            git(dir.path(), &["init", "-q", &object_format]);
+            for name in added {
+                fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
+                fs::write(dir.path().join(name), name).unwrap();
+            }
+            git(dir.path(), &[&["add", "--"], added].concat());
+            git(dir.path(), &["update-index", "--index-version", version]);
+            let read = || fs::read(dir.path().join(".git/index")).unwrap();
+            assert_eq!(index_has(&read(), NAME), expected, "{hash}, version {version}, {added:?}");
+            git(dir.path(), &["update-index", "--split-index"]);
+            fs::write(dir.path().join("more"), "").unwrap();
+            git(dir.path(), &["add", "more"]);
+            assert!(index_has(&read(), NAME), "{hash}, version {version}: the other half may have it");
         }
+        assert!(index_has(b"junk", NAME));
     }
 }

@@ -4,29 +4,19 @@
 //! file whose `stat` is still the same has that content, and the blob is its backup. Anything doubtful counts as not
 //! held: a file written in the moment the index was (git calls that racy), flags that suspend the comparison,
 //! conflicts, formats we do not know, and repositories that convert contents between index and files.
-//!
-//! It is read by hand, although `gix-index` exists: we only read, need a few fields of each entry, and take any doubt as "not
-//! held", which a full reader would report as an error.
-//!
-//! ```text
-//! "DIRC" version:u32 n:u32, then n entries, big endian:
-//!   ctime s,ns  mtime s,ns  dev ino mode uid gid size : u32 x 10,  id: 20 bytes,  flags: u16  [more flags: u16]
-//!   name, NUL padded to 8 bytes (versions 2, 3), or: varint of bytes to drop from the last name, rest, NUL (4)
-//! ```
 
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use loci_core::git_index::{SHA1_LEN, read_git_index};
 use loci_stdx::{read_regular, read_regular_to_string};
 
 use super::stamp::NodeStamp;
 
 /// The most of an index that is read.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
-/// The bytes of an entry before its flags.
-const FIXED: usize = 60;
 /// Words in attribute files that may mean that contents are converted.
 const CONVERTING: [&str; 6] = ["filter", "text", "eol", "crlf", "ident", "working-tree-encoding"];
 
@@ -96,59 +86,21 @@ fn short((seconds, nanos): (i64, i64)) -> (u32, u32) {
 }
 
 fn parse(bytes: &[u8]) -> Option<HashMap<Vec<u8>, Held>> {
-    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let version = number(4).filter(|version| bytes.starts_with(b"DIRC") && (2..=4).contains(version))?;
-    let n_entries = number(8)? as usize;
-    let mut held = HashMap::with_capacity(n_entries.min(1 << 20));
-    let mut name: Vec<u8> = Vec::new();
-    let mut at = 12;
-    for _ in 0..n_entries {
-        let start = at;
-        let field = |n: usize| number(start + 4 * n);
-        let id: [u8; 20] = bytes.get(start + 40..start + FIXED)?.try_into().ok()?;
-        let flags = u16::from_be_bytes(bytes.get(start + FIXED..start + FIXED + 2)?.try_into().ok()?);
-        at = start + FIXED + 2;
-        let mut more = 0;
-        if flags & 0x4000 != 0 {
-            more = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
-            at += 2;
-        }
-        if version == 4 {
-            let n_dropped = varint(bytes, &mut at)?;
-            name.truncate(name.len().checked_sub(n_dropped)?);
-        } else {
-            name.clear();
-        }
-        let end = at + memchr::memchr(0, bytes.get(at..)?)?;
-        name.extend_from_slice(&bytes[at..end]);
-        at = if version == 4 { end + 1 } else { start + (end - start + 8) / 8 * 8 };
-        let is_file = field(6)? & 0o170_000 == 0o100_000;
-        let entry = Held {
-            changed: (field(0)?, field(1)?),
-            modified: (field(2)?, field(3)?),
-            inode: field(5)?,
-            size: field(9)?,
-            id,
+    let mut held = HashMap::new();
+    read_git_index(bytes, SHA1_LEN, |entry| {
+        let of_entry = Held {
+            changed: entry.changed,
+            modified: entry.modified,
+            inode: entry.inode,
+            size: entry.size,
+            id: entry.id.try_into().ok()?,
             // Neither assumed valid, nor of a conflict, nor left out of the working tree, nor only intended.
-            is_comparable: is_file && flags & 0xb000 == 0 && more & 0x6000 == 0,
+            is_comparable: entry.is_file() && entry.flags & 0xb000 == 0 && entry.more_flags & 0x6000 == 0,
         };
-        held.insert(name.clone(), entry);
-    }
+        held.insert(entry.path.to_owned(), of_entry);
+        Some(())
+    })?;
     Some(held)
-}
-
-/// Reads a number of git's: seven bits a byte, one added for each that follows.
-fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
-    let mut value = 0usize;
-    loop {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value = value.checked_mul(128)?.checked_add(usize::from(byte & 127))?;
-        if byte & 128 == 0 {
-            return Some(value);
-        }
-        value = value.checked_add(1)?;
-    }
 }
 
 /// Tells whether nothing is configured that makes files differ from their blobs.
@@ -171,30 +123,4 @@ fn is_plain(top: &Path, git_dir: &Path, configs: &[PathBuf], held: &HashMap<Vec<
     let is_attributes = |path: &&Vec<u8>| path.ends_with(b".gitattributes");
     let tracked = held.keys().filter(is_attributes).map(|path| top.join(std::ffi::OsStr::from_bytes(path)));
     !tracked.chain([top.join(".gitattributes"), common.join("info/attributes")]).any(is_converting)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn broken_git_index_is_empty() {
-        for bytes in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x05short", b"JUNK\0\0\0\x02\0\0\0\0"] {
-            assert_eq!(parse(bytes), None, "{bytes:?}");
-        }
-        assert_eq!(parse(b"DIRC\0\0\0\x02\0\0\0\0"), Some(HashMap::new()));
-    }
-
-    #[test]
-    fn git_index_numbers_are_decoded_like_git() {
-        for (bytes, expected) in [
-            (&[0u8][..], Some(0)),
-            (&[127], Some(127)),
-            (&[128, 0], Some(128)),
-            (&[129, 0], Some(256)),
-            (&[128], None),
-        ] {
-            assert_eq!(varint(bytes, &mut 0), expected, "{bytes:?}");
-        }
-    }
 }

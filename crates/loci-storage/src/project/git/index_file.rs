@@ -1,20 +1,19 @@
 //! The index of a repository: which files are tracked, and what they were like when git last looked at them.
 //!
-//! Versions 2 and 3, as git writes them unless it is told otherwise, and only what a plain one has: no conflicts, no
-//! split or sparse index, no entries with flags of their own, no submodules. Nothing is said of any other, and git is asked.
+//! Only what a plain one has: no conflicts, no split or sparse index, no entries with flags of their own, no submodules.
+//! Nothing is said of any other, and git is asked.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use loci_core::git_index::{GitIndexEntry, GitIndexExtension, SHA1_LEN, read_git_index};
 use loci_stdx::open_regular;
 
 use super::objects::ObjectId;
 
 /// The largest index that is read; a larger one has more files than are looked at here.
 const MOST_BYTES: u64 = 256 * 1024;
-/// What an entry has before its path.
-const FIXED: usize = 62;
 
 /// A plain index.
 #[derive(Debug)]
@@ -100,70 +99,39 @@ impl IndexFile {
 }
 
 fn parse(bytes: &[u8]) -> Option<(Vec<IndexEntry>, Option<ObjectId>)> {
-    // The last twenty bytes are a checksum, which git does not look at when it reads either.
-    let (bytes, _) = bytes.split_at_checked(bytes.len().checked_sub(20)?)?;
-    let (head, mut rest) = bytes.split_at_checked(12)?;
-    if &head[..4] != b"DIRC" || !matches!(number(head, 4)?, 2 | 3) {
+    let mut entries: Vec<IndexEntry> = Vec::new();
+    let extensions = read_git_index(bytes, SHA1_LEN, |entry| {
+        let entry = plain_entry(&entry)?;
+        let is_in_order = entries.last().is_none_or(|last| last.path < entry.path);
+        is_in_order.then(|| entries.push(entry))
+    })?;
+    if extensions.iter().any(GitIndexExtension::is_required) {
         return None;
     }
-    let mut entries = Vec::new();
-    for _ in 0..number(head, 8)? {
-        let (entry, length) = parse_entry(rest)?;
-        if entries.last().is_some_and(|last: &IndexEntry| last.path >= entry.path) {
-            return None;
-        }
-        entries.push(entry);
-        rest = rest.get(length..)?;
-    }
-    Some((entries, parse_extensions(rest)?))
+    let tree = extensions.iter().rfind(|it| it.signature == b"TREE").and_then(|it| root_tree(it.data));
+    Some((entries, tree))
 }
 
-/// Reads an entry and how many bytes it takes.
-fn parse_entry(bytes: &[u8]) -> Option<(IndexEntry, usize)> {
-    let fixed = bytes.get(..FIXED)?;
-    let flags = u16::from_be_bytes(fixed[60..].try_into().ok()?);
+fn plain_entry(entry: &GitIndexEntry<'_>) -> Option<IndexEntry> {
     // Neither assumed to be unchanged, nor with more flags, nor one side of a conflict.
-    if flags & 0xf000 != 0 {
+    if entry.flags & 0xf000 != 0 {
         return None;
     }
-    let path = &bytes[FIXED..];
-    let path = &path[..memchr::memchr(0, path)?];
-    let kind = match number(fixed, 24)? {
+    let kind = match entry.mode {
         0o100_644 => EntryKind::File { is_executable: false },
         0o100_755 => EntryKind::File { is_executable: true },
         0o120_000 => EntryKind::Symlink,
         _ => return None,
     };
-    let pair = |at| Some((number(fixed, at)?, number(fixed, at + 4)?));
     let stat = EntryStat {
-        changed: pair(0)?,
-        modified: pair(8)?,
-        inode: number(fixed, 20)?,
-        owner: pair(28)?,
-        size: number(fixed, 36)?,
+        changed: entry.changed,
+        modified: entry.modified,
+        inode: entry.inode,
+        owner: entry.owner,
+        size: entry.size,
     };
-    let id = ObjectId::new(fixed[40..60].try_into().ok()?);
-    // The path ends with one to eight zeros, so that the next entry begins at a multiple of eight.
-    let length = (FIXED + path.len() + 8) & !7;
-    let path = String::from_utf8(path.to_owned()).ok()?;
-    Some((IndexEntry { path, kind, id, stat }, length))
-}
-
-/// Reads what stands behind the entries: the tree that they make. An extension that whoever reads must know is not plain.
-fn parse_extensions(mut bytes: &[u8]) -> Option<Option<ObjectId>> {
-    let mut tree = None;
-    while !bytes.is_empty() {
-        let (head, rest) = bytes.split_at_checked(8)?;
-        let (data, rest) = rest.split_at_checked(usize::try_from(number(head, 4)?).ok()?)?;
-        if !head[0].is_ascii_uppercase() {
-            return None;
-        }
-        if &head[..4] == b"TREE" {
-            tree = root_tree(data);
-        }
-        bytes = rest;
-    }
-    Some(tree)
+    let path = String::from_utf8(entry.path.to_owned()).ok()?;
+    Some(IndexEntry { path, kind, id: ObjectId::new(entry.id.try_into().ok()?), stat })
 }
 
 /// Reads the first row of the tree extension: no name, how many entries (-1 when it does not hold any more), how many
@@ -175,10 +143,6 @@ fn root_tree(data: &[u8]) -> Option<ObjectId> {
     is_current.then_some(ObjectId::new(rest.get(1..21)?.try_into().ok()?))
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,7 +150,7 @@ mod tests {
     #[test]
     fn what_is_no_plain_index_is_left_to_git_and_none_of_it_panics() {
         let mut plain = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
-        let mut entry = [0; FIXED];
+        let mut entry = [0; 62];
         entry[24..28].copy_from_slice(&0o100_644_u32.to_be_bytes());
         plain.extend(entry);
         plain.extend(b"a\0");
@@ -205,7 +169,7 @@ mod tests {
             changed[at] = byte;
             parse(&changed)
         };
-        assert!(with(7, 4).is_none(), "another version");
+        assert!(with(7, 5).is_none(), "another version");
         assert!(with(12 + 60, 0x80).is_none(), "assumed to be unchanged");
         assert!(with(12 + 60, 0x10).is_none(), "one side of a conflict");
         assert!(with(12 + 26, 0xe0).is_none(), "a submodule");

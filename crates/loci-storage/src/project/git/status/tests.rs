@@ -199,6 +199,7 @@ fn what_is_told_is_what_git_tells() {
         let repository = Repository::new();
         repository.write("a.txt", "a\n");
         repository.commit();
+        repository.git(&["update-index", "--index-version", random.pick(&["2", "4"])]);
         let mut steps = Vec::new();
         for _ in 0..14 {
             let path = random.pick(&PATHS);
