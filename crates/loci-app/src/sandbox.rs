@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use loci_core::permission::{Rule, RuleList, RuleOrigin, RuleSource, SandboxRules};
 use loci_sandbox::{Level, LevelCheck, Sandbox};
-use loci_settings::{SandboxSettings, Scope, Settings};
+use loci_settings::{SandboxSettings, Scope, Settings, Sourced};
 use loci_stdx::Env;
 
 use crate::child_env::is_scrubbed;
@@ -130,7 +130,6 @@ pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck
         allows_unix_sockets: wanted.network.allows_unix_sockets,
         allows_unsandboxed: wanted.allows_unsandboxed,
         hidden_env: wanted.secret_variables.clone(),
-        refused_hosts: network.refused,
         egress: Some(network.egress),
         connections: Some(network.connections),
         standby: loci_sandbox::Standby::default(),
@@ -140,30 +139,47 @@ pub fn sandbox(world: &SandboxWorld<'_>, settings: &Settings, found: &LevelCheck
 
 /// Makes the rules that calls are judged by. Only what is held by all layers is not asked about.
 fn rules(env: &Env, settings: &SandboxSettings, sandbox: &Sandbox) -> (SandboxRules, Vec<String>) {
+    let (excluded, warnings) = excluded_commands(env, &settings.excluded_commands);
+    let auto_allow = settings.auto_allow && sandbox.level == Level::Full && sandbox.paths.is_some();
+    (SandboxRules { auto_allow, allows_unsandboxed: settings.allows_unsandboxed, excluded }, warnings)
+}
+
+/// Returns the rules of commands that run outside, and what of them is left out.
+fn excluded_commands(env: &Env, commands: &[Sourced]) -> (Vec<Rule>, Vec<String>) {
     let mut warnings = Vec::new();
     let mut excluded = Vec::new();
-    for command in &settings.excluded_commands {
+    for command in commands {
+        let text = command.text.trim();
+        let mut leave_out = |why: &str| {
+            warnings.push(format!(
+                "Settings: {}:{}: `{text}` in sandbox.excludedCommands is left out: {why}",
+                command.origin.name, command.line
+            ));
+        };
+        if text.is_empty() {
+            leave_out("it names no command");
+            continue;
+        }
+        if let Some(inner) = specifier(text, "Bash") {
+            leave_out(&format!("commands stand there without their tool (write `{inner}`)"));
+            continue;
+        }
         let origin =
             RuleOrigin::new(RuleSource::Settings(command.origin.scope), anchor(env, &command.origin))
                 .at(command.origin.name.clone(), command.line);
-        let text = command.text.trim();
         // A word alone means the program, whatever its arguments are.
         let is_word = !text.contains(|c: char| c.is_whitespace() || "*:".contains(c));
         let more = is_word.then(|| format!("Bash({text} *)"));
         for rule in std::iter::once(format!("Bash({text})")).chain(more) {
             match Rule::parse(&rule, RuleList::Ask, &origin) {
                 (Some(rule), None) => excluded.push(rule),
-                (_, problem) => warnings.push(format!(
-                    "Settings: {}:{}: `{text}` in sandbox.excludedCommands is left out{}",
-                    command.origin.name,
-                    command.line,
-                    problem.map(|it| format!(": {it}")).unwrap_or_default()
-                )),
+                (_, problem) => {
+                    leave_out(&problem.map_or_else(|| "it is no rule".to_owned(), |it| it.to_string()));
+                }
             }
         }
     }
-    let auto_allow = settings.auto_allow && sandbox.level == Level::Full && sandbox.paths.is_some();
-    (SandboxRules { auto_allow, allows_unsandboxed: settings.allows_unsandboxed, excluded }, warnings)
+    (excluded, warnings)
 }
 
 /// Says which keys are set and cannot be honoured, and where a project takes commands out of the sandbox or holds less.
@@ -241,6 +257,22 @@ mod tests {
             let (sandbox, warnings) = super::sandbox(&world, &settings, &found);
             let n_warnings = warnings.iter().filter(|it| it.contains("filesystem.disabled")).count();
             assert_eq!((sandbox.paths.is_some(), n_warnings), (has_files, n_said), "{scrub} {is_disabled}");
+        }
+    }
+
+    #[test]
+    fn excluded_commands_that_name_none_are_left_out_and_said() {
+        let env = loci_stdx::Env::for_test("/home/dev", "/p");
+        for (text, n_rules, said) in [
+            ("docker", 2, None),
+            ("npm run test:*", 1, None),
+            ("", 0, Some("it names no command")),
+            ("Bash(docker *)", 0, Some("(write `docker *`)")),
+        ] {
+            let (rules, warnings) = super::excluded_commands(&env, &sourced(Scope::User, &[text]));
+            assert_eq!(rules.len(), n_rules, "{text}: {warnings:?}");
+            let is_said = said.map_or(warnings.is_empty(), |said| warnings.join("").contains(said));
+            assert!(is_said && warnings.len() == usize::from(said.is_some()), "{text}: {warnings:?}");
         }
     }
 

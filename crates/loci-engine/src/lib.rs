@@ -107,6 +107,7 @@ pub use renewal::{
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,
 };
+pub use sandbox_hosts::SANDBOX_NETWORK_TOOL;
 pub use session::{MemoryWatch, Session, SessionEnd, SessionHandle, ToolService};
 pub use skills::{SessionSkills, SkillFollower, SkillUsageLog};
 pub use slash_command::{

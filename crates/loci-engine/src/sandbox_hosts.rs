@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use loci_core::ids::ToolUseId;
 use loci_core::permission::{Destination, Mode, RuleChange, RuleList, Update};
 use loci_sandbox::egress::target::Target;
-use loci_sandbox::egress::{HostAnswer, HostAsker};
+use loci_sandbox::egress::{HostAnswer, HostAsker, HostDecision};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -18,8 +18,8 @@ use crate::conversation::host::lock;
 use crate::conversation::{InboxMessage, SessionContext};
 use crate::event::{EngineEvent, Question, QuestionKind};
 
-/// What the question calls itself.
-const TOOL: &str = "SandboxNetworkAccess";
+/// What the question about a host names as its tool; there is no such tool.
+pub const SANDBOX_NETWORK_TOOL: &str = "SandboxNetworkAccess";
 
 /// How many characters of a command a question shows.
 const LONGEST: usize = 500;
@@ -52,16 +52,18 @@ fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
         let answer: HostAnswer = Box::pin(async move {
             match ctx.upgrade() {
                 // Who has every call run unasked is not asked here; what rules deny was refused before.
-                Some(ctx) if ctx.state.get().permission.rulebook.mode == Mode::BypassPermissions => true,
+                Some(ctx) if ctx.state.get().permission.rulebook.mode == Mode::BypassPermissions => {
+                    HostDecision::Allowed
+                }
                 Some(ctx) if ctx.can_ask() => ask(&ctx, &target, command).await,
-                _ => false,
+                _ => HostDecision::Unanswered,
             }
         });
         answer
     })
 }
 
-async fn ask(ctx: &Arc<SessionContext>, target: &Target, command: Option<String>) -> bool {
+async fn ask(ctx: &Arc<SessionContext>, target: &Target, command: Option<String>) -> HostDecision {
     let id = format!("{QUESTION_PREFIX}{}", ctx.env.random.uuid_v4());
     let (sender, mut answers) = unbounded_channel();
     lock(&ctx.questions).insert(id.clone(), sender);
@@ -73,9 +75,13 @@ async fn ask(ctx: &Arc<SessionContext>, target: &Target, command: Option<String>
     match answer {
         Some(InboxMessage::Answered(_, Answer::Allow { updates, .. })) => {
             updates.iter().for_each(|update| save(ctx, update));
-            true
+            HostDecision::Allowed
         }
-        _ => false,
+        // A no that would stop the turn has no words of anybody's in it.
+        Some(InboxMessage::Answered(_, Answer::Deny { message, stops })) => {
+            HostDecision::Refused((!stops && !message.is_empty()).then_some(message))
+        }
+        _ => HostDecision::Unanswered,
     }
 }
 
@@ -115,7 +121,7 @@ fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<Str
     Question {
         id: id.to_owned(),
         agent: None,
-        tool: TOOL.to_owned(),
+        tool: SANDBOX_NETWORK_TOOL.to_owned(),
         server: None,
         call: ToolUseId::new(id),
         input: json!({"host": target.host.to_string(), "port": target.port}),

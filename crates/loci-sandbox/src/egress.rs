@@ -39,8 +39,28 @@ pub type GrantListener = Box<dyn Fn() + Send + Sync>;
 /// Resolves a name.
 pub type Resolver = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
 
-/// An answer that takes a while: whether the host may be reached in this session.
-pub type HostAnswer = std::pin::Pin<Box<dyn Future<Output = bool> + Send>>;
+/// An answer that takes a while.
+pub type HostAnswer = std::pin::Pin<Box<dyn Future<Output = HostDecision> + Send>>;
+
+/// Whether a host may be reached in this session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostDecision {
+    /// It may.
+    Allowed,
+    /// Somebody has said no, and perhaps more than that.
+    Refused(Option<String>),
+    /// Nobody could be asked.
+    Unanswered,
+}
+
+/// Why a host may not be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRefusal {
+    /// The reason, for the program.
+    pub why: String,
+    /// The same with the host and what would allow it, for whoever reads the command's result.
+    pub text: String,
+}
 
 /// The proxy of a session.
 pub struct Egress {
@@ -52,13 +72,11 @@ pub struct Egress {
     on_grant: OnceLock<GrantListener>,
     /// The proxy behind which the machine itself is, if it is behind one.
     pub upstream: Option<UpstreamProxy>,
-    /// Hosts that were refused, in words, for whoever explains a failed command.
-    pub refused: Arc<Mutex<Vec<String>>>,
     /// Resolves names; the system's way unless somebody has another.
     pub resolver: Option<Resolver>,
     /// What was answered for each host; held while one is looked up. The inner lock is held while somebody is asked, so
     /// that one question at a time is asked about a host.
-    answers: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<bool>>>>>,
+    answers: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<HostDecision>>>>>,
     /// Hosts that somebody has allowed; held to add one or to look.
     granted: Mutex<HashSet<Host>>,
 }
@@ -71,7 +89,6 @@ impl Egress {
             asker: OnceLock::new(),
             on_grant: OnceLock::new(),
             upstream,
-            refused: Arc::default(),
             resolver: None,
             answers: Mutex::default(),
             granted: Mutex::default(),
@@ -90,23 +107,30 @@ impl Egress {
         drop(self.on_grant.set(listener));
     }
 
-    /// Decides whether a target may be reached, by a command if it is known which; the error says why not.
-    pub async fn decide(&self, target: &Target, command: Option<&str>) -> Result<(), String> {
-        let why = match self.rules.verdict(target) {
+    /// Decides whether a target may be reached, by a command if it is known which.
+    pub async fn decide(&self, target: &Target, command: Option<&str>) -> Result<(), HostRefusal> {
+        let (why, said) = match self.rules.verdict(target) {
             HostVerdict::Allow => return Ok(()),
-            HostVerdict::Deny(why) => why,
+            HostVerdict::Deny(why) => (why, None),
             HostVerdict::Ask => match self.answer(target, command).await {
-                true => return Ok(()),
-                false => "nobody has allowed it".to_owned(),
+                HostDecision::Allowed => return Ok(()),
+                HostDecision::Refused(said) => {
+                    ("the user has said no to it, for this session".to_owned(), said)
+                }
+                HostDecision::Unanswered => ("nobody has allowed it".to_owned(), None),
             },
         };
+        // What a person says is for the model, not for the program.
+        let said = said.map(|said| format!(" (\"{said}\")")).unwrap_or_default();
         // What is denied by name stays so, whatever else is allowed.
         let remedy = (!self.rules.is_denied(target)).then(|| {
             let rule = format!("`WebFetch(domain:{})`", target.host);
             format!("; sandbox.network.allowedDomains or {rule} under permissions.allow would allow it")
         });
-        self.note(format!("`{target}` was refused: {why}{}", remedy.unwrap_or_default()));
-        Err(why)
+        Err(HostRefusal {
+            text: format!("`{target}` was refused: {why}{said}{}", remedy.unwrap_or_default()),
+            why,
+        })
     }
 
     /// Returns how many hosts, or patterns of hosts, are reached unasked: by rules, and by what was answered.
@@ -129,19 +153,19 @@ impl Egress {
         self.rules.names_address(address) || granted.contains(&Host::from_ip(address))
     }
 
-    async fn answer(&self, target: &Target, command: Option<&str>) -> bool {
-        let Some(asker) = self.asker.get() else { return false };
+    async fn answer(&self, target: &Target, command: Option<&str>) -> HostDecision {
+        let Some(asker) = self.asker.get() else { return HostDecision::Unanswered };
         let host = target.host.to_string();
         let known = {
             let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(answers.entry(host).or_default())
         };
         let mut known = known.lock().await;
-        if let Some(answer) = *known {
-            return answer;
+        if let Some(answer) = known.as_ref() {
+            return answer.clone();
         }
-        let answer = *known.insert(asker(target, command).await);
-        if answer {
+        let answer = known.insert(asker(target, command).await).clone();
+        if answer == HostDecision::Allowed {
             self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(target.host.clone());
             if let Some(tell) = self.on_grant.get() {
                 tell();
@@ -149,22 +173,14 @@ impl Egress {
         }
         answer
     }
-
-    /// Remembers a refusal, in words; a program that tries again and again is told of once.
-    pub(crate) fn note(&self, text: String) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if !refused.contains(&text) && refused.len() < 20 {
-            refused.push(text);
-        }
-    }
 }
 
 /// Returns what takes the helper's connections to a proxy.
 pub fn connections(egress: Arc<Egress>) -> Connections {
-    Arc::new(move |ProxyConnection { port, stream, command }| {
+    Arc::new(move |ProxyConnection { port, stream, command, refused }| {
         let egress = Arc::clone(&egress);
         tokio::spawn(async move {
-            let client = Client { egress: &egress, command: command.as_deref() };
+            let client = Client { egress: &egress, command: command.as_deref(), refused: &refused };
             let served = match tokio_stream(stream) {
                 Ok(stream) => connection::serve(&client, port, stream).await,
                 Err(error) => Err(error),

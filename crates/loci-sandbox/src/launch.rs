@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
@@ -19,6 +19,28 @@ use crate::policy::Policy;
 /// Takes connections of the proxy's ports; called within a runtime.
 pub type Connections = Arc<dyn Fn(ProxyConnection) + Send + Sync>;
 
+/// What one command could not reach, in words: a list that its connections share, and that its report has in the end.
+#[derive(Debug, Clone, Default)]
+pub struct RefusedHosts(Arc<Mutex<Vec<String>>>);
+
+impl RefusedHosts {
+    /// How many are told of one command.
+    const MOST: usize = 20;
+
+    /// Remembers a refusal; a program that tries again and again is told of once.
+    pub(crate) fn note(&self, text: String) {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refused.contains(&text) && refused.len() < Self::MOST {
+            refused.push(text);
+        }
+    }
+
+    /// Returns what there is so far, in words.
+    pub fn told(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// A connection to one of the proxy's ports.
 #[derive(Debug)]
 pub struct ProxyConnection {
@@ -28,6 +50,8 @@ pub struct ProxyConnection {
     pub stream: std::net::TcpStream,
     /// The command that made it, for people; where somebody has said which one runs.
     pub command: Option<Arc<str>>,
+    /// What the command could not reach.
+    pub refused: RefusedHosts,
 }
 
 /// What the helper told.
@@ -39,6 +63,8 @@ pub struct SandboxReport {
     pub failure: Option<String>,
     /// What was removed after the command, in words.
     pub removed: Vec<String>,
+    /// What the command could not reach, in words.
+    pub refused_hosts: Vec<String>,
     /// The program's code, where the helper told that everything has ended and is cleaned up.
     pub exit_code: Option<u8>,
 }
@@ -174,7 +200,9 @@ impl Supervisor {
         // SAFETY: an `OwnedFd` gives the same descriptor each time and is closed when the registration is dropped.
         let socket = unsafe { AsyncFd::register(self.socket)? };
         let command = self.command;
-        Ok(SandboxRun { task: tokio::spawn(listen(socket, connections, command)), report: None })
+        let refused = RefusedHosts::default();
+        let task = tokio::spawn(listen(socket, connections, command, refused.clone()));
+        Ok(SandboxRun { task, report: None, refused })
     }
 }
 
@@ -182,6 +210,7 @@ async fn listen(
     socket: AsyncFd<OwnedFd>,
     connections: Option<Connections>,
     command: Option<Arc<str>>,
+    refused: RefusedHosts,
 ) -> SandboxReport {
     let mut report = SandboxReport::default();
     while report.exit_code.is_none() {
@@ -193,7 +222,8 @@ async fn listen(
         match received {
             Ok(Some(message)) => {
                 if let (Some((port, fd)), Some(connections)) = (report.take(message), &connections) {
-                    connections(ProxyConnection { port, stream: fd.into(), command: command.clone() });
+                    let (stream, command) = (fd.into(), command.clone());
+                    connections(ProxyConnection { port, stream, command, refused: refused.clone() });
                 }
             }
             Ok(None) => return report,
@@ -213,6 +243,8 @@ pub struct SandboxRun {
     task: JoinHandle<SandboxReport>,
     /// What the helper told, once that is known.
     report: Option<SandboxReport>,
+    /// What it could not reach.
+    refused: RefusedHosts,
 }
 
 impl SandboxRun {
@@ -230,9 +262,15 @@ impl SandboxRun {
 
     /// Returns what the helper told, once it has ended.
     pub async fn report(self) -> SandboxReport {
-        match self.report {
+        let report = match self.report {
             Some(report) => report,
             None => self.task.await.unwrap_or_default(),
-        }
+        };
+        SandboxReport { refused_hosts: self.refused.told(), ..report }
+    }
+
+    /// Returns what the program could not reach so far, in words.
+    pub fn refused_hosts(&self) -> Vec<String> {
+        self.refused.told()
     }
 }

@@ -27,11 +27,12 @@ mod standby;
 
 pub use connect::connect_through_proxy;
 pub use control::ProxyPort;
-pub use launch::{Connections, ProxyConnection, SandboxReport, SandboxRun, Supervisor, launch};
+pub use launch::{Connections, ProxyConnection, RefusedHosts, SandboxReport, SandboxRun, Supervisor, launch};
 pub use level::{LayerReport, Level, LevelCheck, check};
 pub use plan::{Disk, MountStep, PathKind, Placeholder, PlaceholderKind, Plan, RealDisk};
 pub use policy::Policy;
 pub use program_start::ProgramStart;
+pub use refusals::Printed;
 pub use session::{Sandbox, SandboxStatus, git_dirs};
 pub use standby::{Standby, WaitingHelper, waiting_helper};
 

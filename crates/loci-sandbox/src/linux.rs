@@ -13,6 +13,7 @@ pub(crate) mod placeholders;
 mod restrict;
 mod seccomp;
 mod staging;
+mod submodules;
 pub(crate) mod sys;
 
 use std::ffi::OsString;

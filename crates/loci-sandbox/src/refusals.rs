@@ -1,11 +1,17 @@
-//! Which paths a failed command may have been refused, guessed from what it printed and held against the policy.
+//! Which paths a command may have been refused, guessed from what it printed and held against the policy.
 //!
 //! A program's words prove nothing, so that everything said here is a "may have been". What is said is ours: of what the
-//! command printed only paths are repeated.
+//! command printed only paths are repeated. A command that worked may have been refused something as well: `git branch -d` and
+//! `git branch -u` say so and end well, and so does whatever is behind a pipe. Of such a one only lines count that end as
+//! programs report the two errors that mounts give.
+
+mod calls;
 
 use std::path::{Path, PathBuf};
 
 use loci_core::path::normalise;
+
+pub(crate) use calls::CallRules;
 
 use crate::plan::{Disk, PathKind};
 use crate::policy::{FileRules, PathSettings, WriteRefusal};
@@ -14,10 +20,8 @@ use crate::policy::{FileRules, PathSettings, WriteRefusal};
 const SIGNS: &[&str] = &[
     "read-only file system",
     "permission denied",
-    "operation not permitted",
     "erofs",
     "eacces",
-    "eperm",
     "device or resource busy",
     // A placeholder stands where something was to be made.
     "file exists",
@@ -26,8 +30,18 @@ const SIGNS: &[&str] = &[
     "enotdir",
 ];
 
+/// What node says of a directory that it cannot make, when what is above it is not there either.
+const CANNOT_MAKE: &str = "enoent: no such file or directory, mkdir '";
+
 /// What they say of what is hidden by leaving it out of its directory: nothing is refused then but reading.
 const MISSING: &[&str] = &["no such file or directory", "enoent"];
+
+/// How a line ends that reports an error of a mount.
+const MOUNT_ERRORS: &[&str] = &["read-only file system", "device or resource busy"];
+
+/// How else such an error is written, anywhere in a line: by node, python and rust.
+const MOUNT_ERROR_CODES: &[&str] =
+    &["erofs: ", "ebusy: ", "[errno 30]", "[errno 16]", "(os error 30)", "(os error 16)"];
 
 /// What programs say that want to begin in an empty directory.
 const NOT_EMPTY: &[&str] = &["not an empty directory", "is not empty", "directory not empty"];
@@ -35,28 +49,89 @@ const NOT_EMPTY: &[&str] = &["not an empty directory", "is not empty", "director
 /// How many refusals are told.
 const MOST: usize = 5;
 
+/// What a command printed.
+#[derive(Debug, Clone, Copy)]
+pub struct Printed<'a> {
+    /// What was run.
+    pub command: &'a str,
+    /// All of it.
+    pub output: &'a str,
+    /// Where it started.
+    pub cwd: &'a Path,
+    /// Whether it failed.
+    pub has_failed: bool,
+}
+
+impl Printed<'_> {
+    /// Tells whether there may be a path to explain; quick, where there is none.
+    pub(crate) fn may_tell_of_paths(&self) -> bool {
+        self.has_failed || self.output.lines().any(is_mount_error)
+    }
+
+    /// Returns what else than paths the command may have been refused, in words.
+    pub(crate) fn refused_calls(self, rules: CallRules) -> Vec<String> {
+        calls::refused_calls(self, rules)
+    }
+}
+
+/// What a line may tell of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Reading,
+    Writing,
+    ReadingOrWriting,
+}
+
+fn sign(line: &str, has_failed: bool) -> Option<Sign> {
+    if !has_failed {
+        return is_mount_error(line).then_some(Sign::Writing);
+    }
+    let lower = line.to_ascii_lowercase();
+    let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
+    if calls::is_about_call(&lower) {
+        return None;
+    }
+    if says(SIGNS) || lower.contains(CANNOT_MAKE) {
+        Some(Sign::ReadingOrWriting)
+    } else {
+        says(MISSING).then_some(Sign::Reading)
+    }
+}
+
+/// Tells whether a line reports what a mount refused.
+fn is_mount_error(line: &str) -> bool {
+    // Most lines are about something else, and are not copied.
+    if !["ystem", "usy", "EROFS", "EBUSY", "rrno", "os error", ", mkdir '"].iter().any(|it| line.contains(it))
+    {
+        return false;
+    }
+    let lower = line.trim_end().trim_end_matches('.').to_ascii_lowercase();
+    MOUNT_ERRORS.iter().any(|it| lower.ends_with(it))
+        || MOUNT_ERROR_CODES.iter().any(|it| lower.contains(it))
+        || lower.contains(CANNOT_MAKE)
+}
+
 /// Returns what may have been refused, in words, each path once, and by which setting of which file.
 pub(crate) fn refused_paths(
-    output: &str,
-    cwd: &Path,
+    printed: Printed<'_>,
+    home: &Path,
     files: &FileRules,
     settings: &PathSettings,
     disk: &dyn Disk,
 ) -> Vec<String> {
-    let lines = output.lines().filter_map(|line| {
-        let lower = line.to_ascii_lowercase();
-        let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
-        let is_write = says(SIGNS);
-        (is_write || says(MISSING)).then_some((line, is_write))
-    });
+    let Printed { output, cwd, has_failed, .. } = printed;
+    let held = Held { home, files, settings, disk };
+    let lines = output.lines().filter_map(|line| Some((line, sign(line, has_failed)?)));
     let mut told: Vec<PathBuf> = Vec::new();
-    let mut words: Vec<String> = full_directory(output, cwd, files, disk).into_iter().collect();
-    for (line, may_be_write) in lines {
+    let full = has_failed.then(|| full_directory(output, cwd, files, disk)).flatten();
+    let mut words: Vec<String> = full.into_iter().collect();
+    for (line, sign) in lines {
         // Of what is copied, moved or linked the last is what was to be made.
         let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
         let refused = paths.into_iter().find_map(|path| {
-            let write = || may_be_write.then(|| write_refusal(&path, files, settings, disk)).flatten();
-            read_refusal(&path, files, settings).or_else(write).map(|why| (why, path.clone()))
+            let read = (sign != Sign::Writing).then(|| read_refusal(&path, files, settings)).flatten();
+            let write = || held.write_refusal(&path).filter(|_| sign != Sign::Reading);
+            read.or_else(write).map(|why| (why, path.clone()))
         });
         if let Some((why, path)) = refused.filter(|(_, path)| !told.contains(path) && words.len() < MOST) {
             words.push(why);
@@ -91,26 +166,99 @@ fn read_refusal(path: &Path, files: &FileRules, settings: &PathSettings) -> Opti
     ))
 }
 
-fn write_refusal(path: &Path, files: &FileRules, settings: &PathSettings, disk: &dyn Disk) -> Option<String> {
-    let shown = path.display();
-    if let Some(missing) = held_name(path, files, disk) {
-        return Some(format!(
-            "writing `{shown}` may have been refused: `{}` is not there and cannot be made in the sandbox, since what is in \
-             it runs outside",
-            missing.display()
-        ));
+/// What a path is held against.
+struct Held<'a> {
+    home: &'a Path,
+    files: &'a FileRules,
+    settings: &'a PathSettings,
+    disk: &'a dyn Disk,
+}
+
+impl Held<'_> {
+    fn write_refusal(&self, path: &Path) -> Option<String> {
+        let why = self.why_unwritable(path)?;
+        Some(format!("writing `{}` may have been refused: {why}", path.display()))
     }
-    match files.write_refusal(path)? {
-        WriteRefusal::Outside => Some(format!(
-            "writing `{shown}` may have been refused: it lies outside the session's directories; \
-             sandbox.filesystem.allowWrite or --add-dir would allow it"
-        )),
-        WriteRefusal::Shut(rule) => Some(format!(
-            "writing `{shown}` may have been refused: `{}` stays shut in the sandbox{}",
-            rule.display(),
-            said_by(&rule, settings, "since what is in it runs outside")
-        )),
+
+    fn why_unwritable(&self, path: &Path) -> Option<String> {
+        let Self { files, settings, disk, .. } = *self;
+        if let Some(missing) = held_name(path, files, disk) {
+            return Some(format!(
+                "`{}` is not there and cannot be made in the sandbox, since what is in it runs outside",
+                missing.display()
+            ));
+        }
+        if let Some(root) = self.missing_root(path).map(|root| self.shown(root)) {
+            return Some(format!(
+                "`{root}` may be written in the sandbox, but not made: it is not there; `mkdir -p {root}` outside, once, would \
+                 allow it"
+            ));
+        }
+        match files.write_refusal(path)? {
+            WriteRefusal::Outside if is_temporary(path) => Some(
+                "it lies outside the session's directories; `$TMPDIR` is for temporary files here".to_owned(),
+            ),
+            WriteRefusal::Outside => Some(format!(
+                "it lies outside the session's directories; `{}` under sandbox.filesystem.allowWrite, or --add-dir, would \
+                 allow it",
+                self.shown(&self.directory_to_allow(path))
+            )),
+            WriteRefusal::Shut(rule) => Some(format!(
+                "`{}` stays shut in the sandbox{}",
+                rule.display(),
+                said_by(&rule, settings, &purpose(&rule))
+            )),
+        }
     }
+
+    /// Returns what settings let be written and is not there: nothing can be mounted on it.
+    fn missing_root(&self, path: &Path) -> Option<&PathBuf> {
+        let roots = self.settings.allow_write.iter().filter(|it| path.starts_with(it));
+        roots.into_iter().find(|it| self.disk.kind(it) == PathKind::Missing)
+    }
+
+    /// Returns the directory that somebody would allow: that of a program in the home, otherwise the one that the path is in.
+    fn directory_to_allow(&self, path: &Path) -> PathBuf {
+        let parent = path.parent().filter(|it| it.parent().is_some()).unwrap_or(path);
+        let Ok(below) = path.strip_prefix(self.home) else { return parent.to_owned() };
+        let n_names = match below.iter().next().and_then(|it| it.to_str()) {
+            Some(".cache" | ".config") => 2,
+            Some(".local") => 3,
+            _ => 1,
+        };
+        self.home.join(below.iter().take(n_names).collect::<PathBuf>())
+    }
+
+    /// Returns a path as settings write it.
+    fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(self.home) {
+            Ok(below) => format!("~/{}", below.display()),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}
+
+/// Tells whether a path lies where everybody puts what is temporary.
+fn is_temporary(path: &Path) -> bool {
+    ["/tmp", "/var/tmp"].iter().any(|dir| path.starts_with(dir))
+}
+
+/// Says why a name is shut, and for parts of git what that means for what git was told.
+fn purpose(rule: &Path) -> String {
+    let name = rule.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+    let more = match name {
+        "config" => {
+            ": git takes from it which programs it runs. What else git was told may be done all the same (a branch is renamed or \
+             deleted, a new one is there), and only what this file says of branches, remotes and settings is as it was; \
+             `git -c NAME=VALUE` sets something for one command, and `git push REMOTE BRANCH` needs no upstream"
+        }
+        "modules" => {
+            ": it has hooks and settings of submodules, so that they are added, cloned and updated outside; those that are there \
+             can be read and built"
+        }
+        _ => "",
+    };
+    format!("since what is in it runs outside{more}")
 }
 
 /// Says which setting has a rule, or what else it is there for.
@@ -185,6 +333,91 @@ mod tests {
         }
     }
 
+    /// Returns what a command that failed may have been refused.
+    fn refused(
+        output: &str,
+        cwd: &Path,
+        files: &FileRules,
+        settings: &PathSettings,
+        disk: &dyn Disk,
+    ) -> Vec<String> {
+        refused_paths(
+            Printed { command: "", output, cwd, has_failed: true },
+            Path::new("/h"),
+            files,
+            settings,
+            disk,
+        )
+    }
+
+    #[test]
+    fn command_that_worked_is_told_of_what_mounts_refused_it_and_of_nothing_else() {
+        let settings = PathSettings::default();
+        let files = FileRules::new(&places(), &settings);
+        for (line, expected) in [
+            ("error: could not write config file .git/config: Device or resource busy", "/h/p/.git/config"),
+            ("bash: line 1: /opt/x: Read-only file system", "/opt/x"),
+            ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
+            ("OSError: [Errno 30] Read-only file system: '/opt/z'", "/opt/z"),
+            ("cannot make `/opt/r`: Read-only file system (os error 30)", "/opt/r"),
+            // What is read or searched may have such words in it, and what is hidden is often met on the way.
+            ("notes.md: a read-only file system is at /opt/x", ""),
+            ("cat: /h/.netrc: Permission denied", ""),
+            ("cat: /h/.netrc: Read-only file system", "/h/.netrc"),
+            ("mkdir: cannot create directory '.idea': File exists", ""),
+            ("touch: cannot touch 'src/x': Read-only file system", ""),
+        ] {
+            let printed = Printed { command: "", output: line, cwd: Path::new("/h/p"), has_failed: false };
+            let found = refused_paths(printed, Path::new("/h"), &files, &settings, &Repository).join("\n");
+            assert_eq!(
+                found.contains(&format!("writing `{expected}`")),
+                !expected.is_empty(),
+                "{line}: {found}"
+            );
+            assert!(!expected.is_empty() || found.is_empty(), "{line}: {found}");
+            assert_eq!(printed.may_tell_of_paths(), is_mount_error(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_would_allow_a_path_is_named_as_settings_write_it() {
+        let settings = PathSettings { allow_write: vec!["/h/.npm".into()], ..PathSettings::default() };
+        let files = FileRules::new(&places(), &settings);
+        for (line, expected) in [
+            ("error: failed to create `/h/.cargo/registry/x`: Read-only file system", "`~/.cargo` under"),
+            ("touch: /h/.cache/pip/http/x: Read-only file system", "`~/.cache/pip` under"),
+            ("touch: /h/.local/share/nvim/x: Read-only file system", "`~/.local/share/nvim` under"),
+            ("touch: /h/.gitconfig: Read-only file system", "`~/.gitconfig` under"),
+            ("touch: /opt/a/b: Read-only file system", "`/opt/a` under"),
+            ("touch: /tmp/b: Read-only file system", "`$TMPDIR` is for temporary files"),
+            ("touch: /new: Read-only file system", "`/new` under"),
+            ("Error: ENOENT: no such file or directory, mkdir '/h/.yarn'", "`~/.yarn` under"),
+            // Nothing can be mounted on what is not there.
+            ("Error: ENOENT: no such file or directory, mkdir '/h/.npm'", "`mkdir -p ~/.npm` outside"),
+            ("mkdir: cannot create '/h/.npm/_cacache': Read-only file system", "`mkdir -p ~/.npm` outside"),
+        ] {
+            let found = refused(line, Path::new("/h/p"), &files, &settings, &Empty).join("\n");
+            assert!(found.contains(expected), "{line}: {found}");
+        }
+        let line = "touch: /h/.npm/x: Read-only file system";
+        assert_eq!(refused(line, Path::new("/h/p"), &files, &settings, &Repository), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_git_has_done_all_the_same_is_said_of_its_configuration() {
+        let settings = PathSettings::default();
+        let files = FileRules::new(&places(), &settings);
+        for (name, expected) in [
+            (".git/config", "a branch is renamed or deleted"),
+            (".git/modules/sub/config", "updated outside"),
+            (".git/hooks/pre-commit", "since what is in it runs outside"),
+        ] {
+            let line = format!("error: could not write `{name}`: Read-only file system");
+            let found = refused(&line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
+            assert!(found.contains(expected), "{name}: {found}");
+        }
+    }
+
     #[test]
     fn missing_directory_that_was_held_is_named() {
         let settings = PathSettings { deny_write: vec!["/h/p/kept/a".into()], ..PathSettings::default() };
@@ -197,7 +430,7 @@ mod tests {
         ] {
             let line =
                 format!("fatal: cannot copy '/usr/t/description' to '/h/p/{name}': Read-only file system");
-            let found = refused_paths(&line, Path::new("/h/p"), &files, &settings, disk).join("\n");
+            let found = refused(&line, Path::new("/h/p"), &files, &settings, disk).join("\n");
             assert!(found.contains(expected), "{name}: {found}");
         }
     }
@@ -233,7 +466,7 @@ mod tests {
             ),
             ("nothing is said of '.'", "/h/p", &Repository, false),
         ] {
-            let found = refused_paths(line, Path::new(cwd), &files, &settings, disk).join("\n");
+            let found = refused(line, Path::new(cwd), &files, &settings, disk).join("\n");
             assert_eq!(found.contains("`/h/p` is empty"), expected, "{line}: {found}");
         }
     }
@@ -261,7 +494,7 @@ mod tests {
             ("cat: /h/hidden/x: Permission denied", "by `Read(~/hidden)` in s.json:7"),
             ("cat: /h/.netrc: Permission denied", "as one of the credentials"),
         ] {
-            let found = refused_paths(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
+            let found = refused(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert!(found.contains(said), "{line}: {found}");
         }
         for (line, expected) in [
@@ -280,15 +513,18 @@ mod tests {
             ("ln: failed to create symbolic link '/opt/a b' -> 'src/b': Read-only file system", "/opt/a b"),
             ("mkdir: cannot create directory ‘src’: File exists", ""),
             ("/h/p/src/x: Permission denied", ""),
+            // The call is refused, and no setting for paths would help.
+            ("permission denied: dial unix /run/docker.sock: socket: operation not permitted", ""),
+            ("mount: /mnt: permission denied.", ""),
             ("nothing to see at /etc/x", ""),
             ("cat: /h/hidden/x: No such file or directory", "/h/hidden/x"),
             ("cat: /etc/x: No such file or directory", ""),
         ] {
-            let found = refused_paths(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
+            let found = refused(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{line}: {found}");
         }
         let many: String = (0..50).map(|n| format!("/etc/{n}: Permission denied\n")).collect();
-        assert_eq!(refused_paths(&many, Path::new("/h/p"), &files, &settings, &Repository).len(), MOST);
+        assert_eq!(refused(&many, Path::new("/h/p"), &files, &settings, &Repository).len(), MOST);
     }
 }

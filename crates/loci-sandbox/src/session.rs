@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::process::Child;
 use tokio::task::JoinHandle;
@@ -17,7 +17,7 @@ use crate::level::Level;
 use crate::plan::{RealDisk, is_placeholder};
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
 use crate::program_start::ProgramStart;
-use crate::refusals::refused_paths;
+use crate::refusals::{CallRules, Printed, refused_paths};
 use crate::standby::Standby;
 
 /// How the sandbox of a session stands, for people.
@@ -27,11 +27,13 @@ pub struct SandboxStatus {
     pub level: Level,
     /// How many hosts, or patterns of hosts, commands may reach unasked.
     pub n_hosts: usize,
+    /// Whether anything may run outside of it.
+    pub allows_unsandboxed: bool,
 }
 
 impl fmt::Display for SandboxStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { level, n_hosts } = self;
+        let Self { level, n_hosts, .. } = self;
         match n_hosts {
             0 => write!(f, "sandbox: {level}, no hosts"),
             1 => write!(f, "sandbox: {level}, 1 host"),
@@ -63,8 +65,6 @@ pub struct Sandbox {
     pub allows_unsandboxed: bool,
     /// Variables that commands do not get.
     pub hidden_env: Vec<String>,
-    /// Hosts that were refused since somebody asked, in words; held to add one or to take them all.
-    pub refused_hosts: Arc<Mutex<Vec<String>>>,
     /// The proxy that decides about hosts, where it is ours.
     pub egress: Option<Arc<Egress>>,
     /// Takes connections to the network, where commands may have any.
@@ -116,7 +116,8 @@ impl Sandbox {
     /// Returns how it stands now.
     pub fn status(&self) -> SandboxStatus {
         let egress = self.egress.as_ref().filter(|_| self.has_network());
-        SandboxStatus { level: self.level, n_hosts: egress.map_or(0, |egress| egress.n_allowed()) }
+        let n_hosts = egress.map_or(0, |egress| egress.n_allowed());
+        SandboxStatus { level: self.level, n_hosts, allows_unsandboxed: self.allows_unsandboxed }
     }
 
     /// Returns true when commands can reach anything at all.
@@ -176,18 +177,25 @@ impl Sandbox {
         Ok(self.scratch.clone())
     }
 
-    /// Returns which paths a command may have been refused, in words, guessed from what it printed.
-    pub fn refused_paths(&self, dirs: &[PathBuf], printed: &str, cwd: &Path) -> Vec<String> {
+    /// Returns what a command may have been refused, in words, guessed from what it printed: paths first.
+    pub fn refusals(&self, dirs: &[PathBuf], printed: Printed<'_>) -> Vec<String> {
+        let mut words = self.refused_paths(dirs, printed);
+        words.extend(printed.refused_calls(CallRules {
+            allows_unix_sockets: self.allows_unix_sockets,
+            has_own_loopback: self.layers.has_mounts(),
+        }));
+        words
+    }
+
+    fn refused_paths(&self, dirs: &[PathBuf], printed: Printed<'_>) -> Vec<String> {
+        if !printed.may_tell_of_paths() {
+            return Vec::new();
+        }
         let files = self.policy(dirs).files;
         let found = files.zip(self.paths.as_ref());
         found
-            .map(|(files, paths)| refused_paths(printed, cwd, &files, paths, &RealDisk::default()))
+            .map(|(files, paths)| refused_paths(printed, &self.home, &files, paths, &RealDisk::default()))
             .unwrap_or_default()
-    }
-
-    /// Returns which hosts were refused since the last time, in words.
-    pub fn take_refused_hosts(&self) -> Vec<String> {
-        std::mem::take(&mut self.refused_hosts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Follows a program that was started inside.
@@ -265,7 +273,6 @@ mod tests {
             allows_unix_sockets: false,
             allows_unsandboxed: true,
             hidden_env: vec!["TOKEN".to_owned()],
-            refused_hosts: Arc::default(),
             egress: None,
             connections: None,
             standby: Standby::default(),

@@ -30,7 +30,7 @@ use loci_core::tool::{
     ASKS_OUTSIDE, CallEffects, CommandEffect, Containment, MainArgument, ToolDescriptor, ToolFacts,
     ToolOutcome,
 };
-use loci_sandbox::SandboxReport;
+use loci_sandbox::{Printed, SandboxReport};
 use loci_shell::{ShellContext, analyse};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -340,8 +340,10 @@ impl Foreground<'_> {
             }
             End::Lost(error) => format!("The command was lost: {error}"),
         };
+        let refused_hosts = running.refused_hosts();
         running.kill(&mut capture, &watch).await;
-        result::failure(&why, capture, None, watch.spill).await
+        let note = self.refusals(&capture, refused_hosts, true);
+        result::failure(&why, capture, note, watch.spill).await
     }
 
     async fn exited(
@@ -357,6 +359,7 @@ impl Foreground<'_> {
             running.release();
             return ToolOutcome::error(sandbox_note::not_run(&why));
         }
+        let refused_hosts = report.as_ref().map(|it| it.refused_hosts.clone()).unwrap_or_default();
         let note = sandbox_note::with_removed(note, report);
         if running.has_open_pipes() {
             self.host.tasks().adopt(running);
@@ -365,17 +368,24 @@ impl Foreground<'_> {
         }
         let command = &self.input.command;
         let answer = exit_code::meaning(command, code);
-        if code == 0 || answer.is_some() {
+        let has_failed = code != 0 && answer.is_none();
+        let note = sandbox_note::joined(note, self.refusals(&capture, refused_hosts, has_failed));
+        if !has_failed {
             return result::success(command, capture, self.limits.output_chars, answer, note, spill).await;
         }
         let explanation = exit_code::explanation(code).unwrap_or_default();
         let first_line = result::join(&format!("Exit code {code}"), &explanation);
-        let refused = self.sandbox.as_ref().map(|place| {
-            let printed = result::join(&capture.stdout.text(), &capture.stderr.text());
-            sandbox_note::refusals(&printed, &self.cwd.path, place)
-        });
-        let note = sandbox_note::joined(note, refused.flatten());
         result::failure(&first_line, capture, note, spill).await
+    }
+
+    /// Returns what the sandbox may have refused a command that has ended, whether it worked or not.
+    fn refusals(&self, capture: &Capture, refused_hosts: Vec<String>, has_failed: bool) -> Option<String> {
+        let place = self.sandbox.as_ref()?;
+        let output = result::join(&capture.stdout.text(), &capture.stderr.text());
+        let command = &self.input.command;
+        let printed = Printed { command, output: &output, cwd: &self.cwd.path, has_failed };
+        let wants_outside = self.input.disable_sandbox;
+        sandbox_note::refusals(sandbox_note::Ended { printed, refused_hosts, wants_outside }, place)
     }
 
     /// Moves the session to where the command ended, or says that it stays.

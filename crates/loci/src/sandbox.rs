@@ -150,7 +150,7 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
         let running = sandbox.watch(supervisor).map_err(failed)?;
         let status = child.wait().await.map_err(failed)?;
         let report = running.report().await;
-        for text in report.removed.iter().cloned().chain(sandbox.take_refused_hosts()) {
+        for text in report.removed.iter().chain(&report.refused_hosts) {
             // A closed stderr leaves nobody to tell.
             drop(writeln!(std::io::stderr(), "[sandbox] {text}"));
         }

@@ -16,8 +16,6 @@ pub(super) struct SessionNetwork {
     pub(super) connections: Connections,
     /// What decides about hosts.
     pub(super) egress: Arc<Egress>,
-    /// Hosts that were refused, in words.
-    pub(super) refused: Arc<std::sync::Mutex<Vec<String>>>,
     /// What the user should know.
     pub(super) warnings: Vec<String>,
 }
@@ -29,12 +27,11 @@ impl SessionNetwork {
         let (upstream, warning) = upstream_proxy(env);
         warnings.extend(warning);
         let egress = Arc::new(Egress::new(rules, upstream));
-        let refused = Arc::clone(&egress.refused);
         let connections = match network.http_proxy_port.or(network.socks_proxy_port) {
             Some(_) => forward(network.http_proxy_port, network.socks_proxy_port),
             None => connections(Arc::clone(&egress)),
         };
-        Self { connections, egress, refused, warnings }
+        Self { connections, egress, warnings }
     }
 }
 

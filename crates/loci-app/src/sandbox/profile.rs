@@ -113,7 +113,6 @@ impl ProfileWorld {
         if let Some(wrong) = network.warnings.iter().find(|it| it.starts_with("Settings: sandbox:")) {
             return Err(format!("`network` of its sandbox: {wrong}"));
         }
-        made.refused_hosts = network.refused;
         made.egress = Some(network.egress);
         made.connections = Some(network.connections);
         Ok(())

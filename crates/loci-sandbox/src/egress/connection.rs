@@ -12,11 +12,13 @@ use super::target::{Host, Target};
 use super::tls::{self, Greeting};
 use super::{Egress, socks};
 use crate::control::ProxyPort;
+use crate::launch::RefusedHosts;
 
-/// Who is served: the proxy that decides, and the command behind the connection where it is known.
+/// Who is served: the proxy that decides, the command behind the connection where it is known, and what it was refused.
 pub(super) struct Client<'a> {
     pub(super) egress: &'a Egress,
     pub(super) command: Option<&'a str>,
+    pub(super) refused: &'a RefusedHosts,
 }
 
 /// Serves a connection to one of the ports.
@@ -56,7 +58,7 @@ async fn serve_http(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> {
     match request {
         Request::Connect(target) => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-            tunnel(who.egress, &target, client, stream, rest).await
+            tunnel(who, &target, client, stream, rest).await
         }
         Request::Plain { head, proxied, body, .. } => {
             stream.write_all(&with_line(head, proxied, proxy_line.as_deref())).await?;
@@ -82,7 +84,7 @@ async fn serve_socks(who: &Client<'_>, mut client: TcpStream) -> io::Result<()> 
     match reached {
         Ok(Dialled { stream, .. }) => {
             socks::answer(&mut client, socks::GRANTED).await?;
-            tunnel(who.egress, &target, client, stream, Vec::new()).await
+            tunnel(who, &target, client, stream, Vec::new()).await
         }
         Err((status, why)) => {
             socks::answer(&mut client, if status == 403 { socks::NOT_ALLOWED } else { socks::FAILED })
@@ -102,17 +104,22 @@ async fn client_hangup(client: &TcpStream) {
 
 /// Decides and connects; the error has a status for the client.
 async fn reach(who: &Client<'_>, target: &Target, wants_tunnel: bool) -> Result<Dialled, (u16, String)> {
-    let Client { egress, command } = who;
-    egress.decide(target, *command).await.map_err(|why| (403, why))?;
+    let Client { egress, command, refused } = who;
+    egress.decide(target, *command).await.map_err(|refusal| {
+        refused.note(refusal.text);
+        (403, refusal.why)
+    })?;
     dial(egress, target, wants_tunnel).await.map_err(|error| match error {
-        DialError::NotPublic(why) => {
-            egress.note(format!(
-                "`{target}` was refused: {why}; that address itself under sandbox.network.allowedDomains would allow it"
+        DialError::NotPublic(why, address) => {
+            let address = Host::from_ip(address);
+            // The number is for people: the program would learn of the network from it.
+            refused.note(format!(
+                "`{target}` was refused: {why}; `{address}` itself under sandbox.network.allowedDomains would allow it"
             ));
-            (403, why)
+            (403, why.to_owned())
         }
         DialError::Failed(why) => {
-            egress.note(format!("`{target}` could not be reached: {why}"));
+            refused.note(format!("`{target}` could not be reached: {why}"));
             (502, why)
         }
     })
@@ -125,14 +132,14 @@ async fn refuse(client: &mut TcpStream, status: u16, why: &str) -> io::Result<()
 
 /// Carries bytes both ways until both sides have ended; a greeting of TLS must name the target.
 async fn tunnel(
-    egress: &Egress,
+    who: &Client<'_>,
     target: &Target,
     client: TcpStream,
     server: TcpStream,
     first: Vec<u8>,
 ) -> io::Result<()> {
     let upwards = async {
-        let first = checked_greeting(egress, target, &client, first).await?;
+        let first = checked_greeting(who, target, &client, first).await?;
         write_all(&server, &first).await?;
         carry(&client, &server).await
     };
@@ -142,7 +149,7 @@ async fn tunnel(
 
 /// Reads the first bytes until it is certain that they lead nowhere else.
 async fn checked_greeting(
-    egress: &Egress,
+    who: &Client<'_>,
     target: &Target,
     client: &TcpStream,
     mut first: Vec<u8>,
@@ -165,7 +172,7 @@ async fn checked_greeting(
                 continue;
             }
         };
-        egress.note(format!("`{target}` was refused: {why}"));
+        who.refused.note(format!("`{target}` was refused: {why}"));
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
 }

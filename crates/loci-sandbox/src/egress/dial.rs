@@ -75,8 +75,8 @@ pub(super) struct Dialled {
 
 /// Why there is no connection, for people.
 pub(super) enum DialError {
-    /// It would lead to this machine, its network, or nowhere.
-    NotPublic(String),
+    /// It would lead to this machine, its network, or nowhere, by this address.
+    NotPublic(&'static str, IpAddr),
     /// It could not be made.
     Failed(String),
 }
@@ -87,7 +87,7 @@ pub(super) async fn dial(egress: &Egress, target: &Target, wants_tunnel: bool) -
         && !may_reach(egress, address)
     {
         let why = "it is no public address, and not allowed by its number";
-        return Err(DialError::NotPublic(why.to_owned()));
+        return Err(DialError::NotPublic(why, address));
     }
     match egress.upstream.as_ref().filter(|proxy| proxy.serves(&target.host)) {
         Some(proxy) => {
@@ -113,12 +113,11 @@ async fn direct(egress: &Egress, target: &Target) -> Result<TcpStream, DialError
             found.map_err(|error| DialError::Failed(format!("its name could not be resolved: {error}")))?
         }
     };
-    let is_known = !addresses.is_empty();
-    let reachable = addresses.into_iter().filter(|it| may_reach(egress, it.ip()));
-    let mut last = match is_known {
-        true => DialError::NotPublic("its name leads to no public address".to_owned()),
-        false => DialError::Failed("its name has no address".to_owned()),
+    let mut last = match addresses.first() {
+        Some(first) => DialError::NotPublic("its name leads to no public address", first.ip()),
+        None => DialError::Failed("its name has no address".to_owned()),
     };
+    let reachable = addresses.into_iter().filter(|it| may_reach(egress, it.ip()));
     for address in reachable {
         match timeout(PATIENCE, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {

@@ -75,7 +75,7 @@ impl Snapshot {
         if let Err(error) = &looked {
             tracing::debug!(target: "loci::sandbox", dir = %dir.path.display(), %error, "not looked through");
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| i128::from(it.as_secs()));
+        let now = now();
         let are_settled = looked.is_ok() && stamps.iter().all(|(_, stamp)| stamp.is_settled(now));
         if !are_settled {
             stamps.clear();
@@ -94,17 +94,22 @@ impl Snapshot {
     }
 }
 
+/// Returns the time in seconds.
+pub(super) fn now() -> i128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| i128::from(it.as_secs()))
+}
+
 /// What changes when a name is added to a directory or a file is written. Nobody can set the time of a change.
 #[derive(PartialEq, Eq)]
-struct Stamp([i128; 4]);
+pub(super) struct Stamp([i128; 4]);
 
 impl Stamp {
-    fn of(found: &Stat) -> Self {
+    pub(super) fn of(found: &Stat) -> Self {
         Self([found.st_dev.into(), found.st_ino.into(), found.st_ctime.into(), found.st_ctime_nsec.into()])
     }
 
     /// Tells whether the next change has another time: clocks of disks do not tell moments apart.
-    fn is_settled(&self, now: i128) -> bool {
+    pub(super) fn is_settled(&self, now: i128) -> bool {
         self.0[2] + 2 <= now
     }
 }

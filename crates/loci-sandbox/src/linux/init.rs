@@ -69,7 +69,11 @@ pub(super) fn run(
 fn run_prepared(first: &FirstProcess<'_>, prepared: &mut Prepared, outside: Receiver) -> u8 {
     match complete(first, prepared, outside) {
         Ok(Some(words)) => match start(&first.asked, &words, first.control) {
-            Ok(child) => supervise(child, &prepared.ports, first.control).unwrap_or(FAILED),
+            Ok(child) => {
+                let code = supervise(child, &prepared.ports, first.control).unwrap_or(FAILED);
+                tell_of_leftovers(first.control);
+                code
+            }
             Err(error) => say_failure(&error, first.control),
         },
         // Who waits outside has failed, and has said so.
@@ -183,6 +187,39 @@ fn supervise(child: Pid, ports: &[(ProxyPort, TcpListener)], control: &OwnedFd) 
             }
         }
     }
+}
+
+/// Says which programs are about to end with this process: whoever started a server by `&` looks for it in vain.
+fn tell_of_leftovers(control: &OwnedFd) {
+    // All that is left are children of this process, or theirs.
+    if wait(WaitOptions::NOHANG).is_err() {
+        return;
+    }
+    let names = leftovers();
+    if !names.is_empty() {
+        let text = format!(
+            "what the command had left running was ended with it ({}); a server that is to stay is a command of its own in the \
+             background",
+            names.join(", ")
+        );
+        // Whoever does not hear it has gone.
+        control::send(control.as_fd(), &Message::Removed(text)).ok();
+    }
+}
+
+/// Returns the names of programs that run on, some of them. Git ends its own housekeeping when it likes.
+fn leftovers() -> Vec<String> {
+    const MOST: usize = 3;
+    let own = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let names = own.split_whitespace().filter_map(|pid| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let is_dead =
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| it.contains(") Z "));
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._+-".contains(*c);
+        let name: String = name.trim().chars().filter(is_plain).collect();
+        (!is_dead && !name.is_empty() && name != "git").then(|| format!("`{name}`"))
+    });
+    names.take(MOST).collect()
 }
 
 /// Collects children that have ended; returns the code of the program once it has.

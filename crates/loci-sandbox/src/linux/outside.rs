@@ -24,6 +24,7 @@ use super::init::{self, FirstProcess};
 use super::landlock::{self, Grant, Rules};
 use super::placeholders::{self, Made};
 use super::staging::StagedRepository;
+use super::submodules::SubmodulesBefore;
 use super::sys::{self, Forked};
 use crate::control::{self, Message};
 use crate::plan::{MountStep, Plan, RealDisk};
@@ -147,10 +148,11 @@ impl PreparedSandbox {
         policy.files.as_ref().map_or(Ok(()), refuse_everything_writable)?;
         let disk = RealDisk::default();
         let plan = policy.files.as_ref().map(|files| Plan::new(files, &disk)).unwrap_or_default();
-        let (mut staged, mut removed) = (Vec::new(), Vec::new());
+        let (mut staged, mut removed, mut submodules) = (Vec::new(), Vec::new(), None);
         let code = match make_outside(&asked, policy, &plan, rules, &disk, inside, &mut staged) {
             // Placeholders are held until the program has ended.
-            Ok((_made, leads)) => {
+            Ok((_made, leads, before)) => {
+                submodules = Some(before);
                 let code = wait_for_program(first, outcome);
                 // Nothing of the program is left to write into what is looked at here.
                 removed = leads.set_aside_others();
@@ -162,6 +164,7 @@ impl PreparedSandbox {
             }
         };
         removed.extend(staged.into_iter().filter_map(StagedRepository::publish));
+        removed.extend(submodules.iter().flat_map(SubmodulesBefore::set_aside_others));
         for text in removed {
             // Nobody is left to tell when the other end is gone.
             drop(control::send(control.as_fd(), &Message::Removed(text)));
@@ -241,12 +244,13 @@ fn make_outside(
     disk: &RealDisk,
     mut inside: Sender,
     staged: &mut Vec<StagedRepository>,
-) -> io::Result<(Made, LeadsBefore)> {
+) -> io::Result<(Made, LeadsBefore, SubmodulesBefore)> {
     let held: HashSet<&Path> = plan.placeholders.iter().map(|it| it.path.as_path()).collect();
     let is_held = |step: &MountStep| held.contains(step.path());
     inside.send_mounts(plan.mounts.iter().filter(|step| !is_held(step)));
     // Before the program begins, and while the other process mounts.
     let leads = LeadsBefore::new(&plan.git_dirs);
+    let submodules = SubmodulesBefore::new(&plan.git_dirs, &plan.staged);
     let made = checked(asked.fault, HelperStep::Placeholders, || placeholders::make(&plan.placeholders))?;
     let is_made = |step: &MountStep| !made.left_out.iter().any(|path| path == step.path());
     let repositories = stage(plan, &made, staged)?;
@@ -254,7 +258,7 @@ fn make_outside(
     inside.send_mounts(on_placeholders.chain(&repositories));
     let grants = checked(asked.fault, HelperStep::Grants, || grant_outside(policy, rules, disk))?;
     inside.send_ready(&grants);
-    Ok((made, leads))
+    Ok((made, leads, submodules))
 }
 
 /// Makes the directories in which the program may make repositories; returns their mounts. Where something else has the name

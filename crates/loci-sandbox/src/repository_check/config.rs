@@ -25,7 +25,13 @@ pub(crate) struct HarmlessConfig {
 impl HarmlessConfig {
     /// Makes it of what a command has written.
     pub(crate) fn new(text: &str) -> Self {
+        Self::beside(text, "")
+    }
+
+    /// Makes it of what a command has written where there was a configuration before, whose settings are somebody's own.
+    pub(crate) fn beside(text: &str, before: &str) -> Self {
         let settings = parse(text);
+        let own: Vec<Setting> = parse(before).into_iter().flatten().collect();
         let understood: Vec<&Setting> = settings.iter().filter_map(|it| it.as_ref().ok()).collect();
         let remotes: BTreeSet<&str> = understood
             .iter()
@@ -36,7 +42,7 @@ impl HarmlessConfig {
         let mut section = None;
         for setting in &settings {
             match setting {
-                Ok(setting) if setting.is_harmless(&remotes) => {
+                Ok(setting) if setting.is_harmless(&remotes) || own.contains(setting) => {
                     let header = setting.header();
                     if section.as_ref() != Some(&header) {
                         kept.line(&header);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use loci_sandbox::egress::rules::DomainRules;
-use loci_sandbox::egress::{Egress, UpstreamProxy, connections};
-use loci_sandbox::{ProxyConnection, ProxyPort};
+use loci_sandbox::egress::{Egress, HostDecision, UpstreamProxy, connections};
+use loci_sandbox::{ProxyConnection, ProxyPort, RefusedHosts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -29,17 +29,32 @@ fn egress(allowed: &[&str], denied: &[&str]) -> Egress {
 
 /// Connects to a port of the proxy.
 async fn client(egress: &Arc<Egress>, port: ProxyPort) -> TcpStream {
+    client_of(egress, port, &RefusedHosts::default()).await
+}
+
+/// Connects to a port of the proxy, for a command whose refusals are kept.
+async fn client_of(egress: &Arc<Egress>, port: ProxyPort, refused: &RefusedHosts) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
     let stream = accepted.into_std().unwrap();
-    connections(Arc::clone(egress))(ProxyConnection { port, stream, command: None });
+    connections(Arc::clone(egress))(ProxyConnection {
+        port,
+        stream,
+        command: None,
+        refused: refused.clone(),
+    });
     client
 }
 
 /// Sends bytes and returns all that comes back.
 async fn say(egress: &Arc<Egress>, port: ProxyPort, bytes: &[u8]) -> Vec<u8> {
-    let mut client = client(egress, port).await;
+    say_for(egress, port, bytes, &RefusedHosts::default()).await
+}
+
+/// The same for a command whose refusals are kept.
+async fn say_for(egress: &Arc<Egress>, port: ProxyPort, bytes: &[u8], refused: &RefusedHosts) -> Vec<u8> {
+    let mut client = client_of(egress, port, refused).await;
     client.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
     // A connection that is cut is an answer too.
@@ -79,12 +94,14 @@ async fn connect_reaches_an_allowed_host_and_no_other() {
     .await;
     assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("hello"), "{text}");
     assert_eq!(got.await.unwrap(), b"ping");
+    let refusals = RefusedHosts::default();
     for host in ["bad.com:443", "BAD.com.:443", "other.com:443", "sub.good.com:443"] {
-        let text =
-            say_text(&egress, ProxyPort::Http, format!("CONNECT {host} HTTP/1.1\r\n\r\n").as_bytes()).await;
+        let request = format!("CONNECT {host} HTTP/1.1\r\n\r\n");
+        let answer = say_for(&egress, ProxyPort::Http, request.as_bytes(), &refusals).await;
+        let text = String::from_utf8_lossy(&answer);
         assert!(text.starts_with("HTTP/1.1 403") && text.contains("x-loci-sandbox: "), "{host}: {text}");
     }
-    let refused = egress.refused.lock().unwrap().join("\n");
+    let refused = refusals.told().join("\n");
     assert!(
         refused.contains("`other.com:443`") && refused.contains("WebFetch(domain:other.com)"),
         "{refused}"
@@ -99,9 +116,14 @@ async fn allowed_name_that_leads_to_a_private_address_is_refused() {
         let mut egress = Egress::new(rules(&["good.com"], &[]), None);
         let address: IpAddr = address.parse().unwrap();
         egress.resolver = Some(Arc::new(move |_| vec![address]));
-        let text =
-            say_text(&Arc::new(egress), ProxyPort::Http, b"CONNECT good.com:80 HTTP/1.1\r\n\r\n").await;
+        let refusals = RefusedHosts::default();
+        let request = b"CONNECT good.com:80 HTTP/1.1\r\n\r\n";
+        let answer = say_for(&Arc::new(egress), ProxyPort::Http, request, &refusals).await;
+        let text = String::from_utf8_lossy(&answer);
         assert!(text.starts_with("HTTP/1.1 403") && text.contains("no public address"), "{address}: {text}");
+        // What would allow it is named to people, and the network to no program.
+        let number = address.to_canonical().to_string();
+        assert!(!text.contains(&number) && refusals.told().join("").contains(&number), "{address}: {text}");
     }
     // Named by its number in no rule.
     let egress = Arc::new(egress(&["*"], &[]));
@@ -233,10 +255,14 @@ async fn one_question_is_asked_about_a_host_and_its_answer_kept() {
     let egress = egress(&["127.0.0.1"], &[]);
     egress.set_asker(Arc::new(move |target, _| {
         counted.fetch_add(1, Ordering::SeqCst);
-        let answer = target.host.to_string() == "yes.com";
+        let is_good = target.host.to_string() == "yes.com";
         Box::pin(async move {
             tokio::task::yield_now().await;
-            answer
+            if is_good {
+                HostDecision::Allowed
+            } else {
+                HostDecision::Refused(Some("use a mirror".to_owned()))
+            }
         })
     }));
     let egress = Arc::new(egress);
@@ -244,7 +270,10 @@ async fn one_question_is_asked_about_a_host_and_its_answer_kept() {
     let (yes, no) = (target("yes.com:443"), target("no.com:443"));
     let (a, b, c) =
         tokio::join!(egress.decide(&yes, None), egress.decide(&yes, None), egress.decide(&no, None));
-    assert!(a.is_ok() && b.is_ok() && c.is_err());
+    assert!(a.is_ok() && b.is_ok());
+    let refusal = c.unwrap_err();
+    assert!(refusal.why.contains("said no") && !refusal.why.contains("mirror"), "{refusal:?}");
+    assert!(refusal.text.contains("use a mirror") && refusal.text.contains("`no.com:443`"), "{refusal:?}");
     assert!(
         egress.decide(&no, None).await.is_err() && egress.decide(&target("yes.com:80"), None).await.is_ok()
     );

@@ -19,3 +19,4 @@ mod programs;
 mod proxied;
 mod regressions;
 mod standby;
+mod submodules;

@@ -166,7 +166,8 @@ pub(crate) const FILES: &[Row] = &[
         ["EACCES", "EROFS", "ok", "EROFS", "EACCES"],
     ),
     ("1 write /etc", "append-open /etc/passwd", ["EACCES", "EROFS", "ok", "EROFS", "EACCES"]),
-    ("1 write /usr/bin", "append-open /usr/bin/yes", ["EACCES", "EROFS", "ok", "EROFS", "EACCES"]),
+    // Not a program: one that somebody runs right now refuses everybody, whatever holds them (ETXTBSY).
+    ("1 write /usr/lib", "append-open /usr/lib/os-release", ["EACCES", "EROFS", "ok", "EROFS", "EACCES"]),
     (
         "1 write in the cargo home",
         "create-new @/home/.cargo-probe",

@@ -119,6 +119,32 @@ fn exit_codes_and_streams_are_the_programs_own() {
 }
 
 #[test]
+fn what_a_program_leaves_running_is_told_by_name() {
+    if !has_full() {
+        return;
+    }
+    let world = World::new();
+    let policy = world.policy(loci_sandbox::policy::Layers::FULL);
+    let started = |program: &str| format!("until grep -qx {program} /proc/$!/comm; do :; done");
+    for (script, expected) in [
+        (format!("sleep 1000 & {}", started("sleep")), Some("(`sleep`)")),
+        (format!("sleep 1000 & {0}; sleep 1000 & {0}", started("sleep")), Some("(`sleep`, `sleep`)")),
+        ("sleep 0 & wait; true | true".to_owned(), None),
+        // Git's housekeeping goes on by itself, and is nothing that anybody waits for.
+        (format!("ln -s $(command -v sleep) git; ./git 1000 & {}", started("git")), None),
+    ] {
+        let (output, report) = world.run(&policy, "sh", &["-c", &script]);
+        assert!(output.status.success(), "{script}: {output:?}");
+        let told = report.removed.iter().any(|it| expected.is_some_and(|names| it.contains(names)));
+        assert_eq!(
+            (told, report.removed.len()),
+            (expected.is_some(), usize::from(expected.is_some())),
+            "{report:?}"
+        );
+    }
+}
+
+#[test]
 fn everything_ends_with_the_program_and_with_whoever_started_it() {
     if !has_full() {
         return;

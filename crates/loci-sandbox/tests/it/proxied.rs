@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_sandbox::egress::rules::DomainRules;
-use loci_sandbox::egress::{Egress, connections};
+use loci_sandbox::egress::{Egress, HostDecision, connections};
 use loci_sandbox::policy::{Layers, Namespaces, Network};
 use loci_sandbox::{Policy, launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -169,7 +169,7 @@ async fn whoever_is_asked_about_a_host_hears_which_command_wants_it() {
     let noted = Arc::clone(&heard);
     egress.set_asker(Arc::new(move |target, command| {
         noted.lock().unwrap().push(format!("{target} {}", command.unwrap_or("nobody")));
-        Box::pin(async { false })
+        Box::pin(async { HostDecision::Refused(None) })
     }));
     let probes = vec!["proxy-connect new.test:443 x".to_owned(); 3];
     let found = probe(&World::new(), &Arc::new(egress), &probes).await;

@@ -118,7 +118,6 @@ fn sandbox(world: &World) -> Sandbox {
         allows_unix_sockets: false,
         allows_unsandboxed: true,
         hidden_env: Vec::new(),
-        refused_hosts: std::sync::Arc::default(),
         egress: None,
         connections: None,
         standby: Standby::default(),

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{BackgroundStatus, TaskHandle};
 use crate::bash::capture::{Capture, Stream};
 use crate::bash::run::{End, MAX_OUTPUT_BYTES, Running, Watch, exit_code};
-use crate::bash::sandbox_note::removed;
+use crate::bash::sandbox_note::of_background;
 
 /// Writes a command's output to its file until it ends or is stopped. What it leaves behind in the background is
 /// followed on, after its end has been told.
@@ -32,7 +32,7 @@ pub(super) async fn follow(
     };
     let why = match running.follow(&mut capture, &watch).await {
         End::Exited(status) => {
-            if let Some(note) = removed(running.sandbox_report().await) {
+            if let Some(note) = of_background(running.sandbox_report().await) {
                 capture.push(Stream::Stderr, format!("{note}\n").as_bytes(), &nowhere).await;
             }
             let ended = match exit_code(status) {

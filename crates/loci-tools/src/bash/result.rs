@@ -20,8 +20,10 @@ pub(crate) async fn success(
     spill: SpillPath<'_>,
 ) -> ToolOutcome {
     let stdout = capture.stdout.text();
-    let stderr = join(&capture.stderr.text(), note.as_deref().unwrap_or_default());
+    let stderr = capture.stderr.text();
+    let note = note.unwrap_or_default();
     let shown = join(&stdout, &stderr);
+    // What is ours stands below and is never cut.
     let is_long = capture.has_gap() || shown.chars().count() > output_chars;
     if is_long {
         capture.save(spill).await;
@@ -29,7 +31,7 @@ pub(crate) async fn success(
     let saved = capture.finish().await;
     let mut structured = json!({
         "stdout": truncate_chars(&stdout, output_chars),
-        "stderr": truncate_chars(&stderr, output_chars),
+        "stderr": join(truncate_chars(&stderr, output_chars), &note),
         "interrupted": false,
         "isImage": false,
         "noOutputExpected": exit_code::is_silent(command),
@@ -43,13 +45,15 @@ pub(crate) async fn success(
                 structured["persistedOutputPath"] = Value::from(saved.path.display().to_string());
                 structured["persistedOutputSize"] = Value::from(saved.bytes);
             }
-            spill_preview(&shown, capture.total(), saved.map(|saved| (saved.path, saved.bytes)))
+            let saved = saved.map(|saved| (saved.path, saved.bytes));
+            join(&spill_preview(&shown, capture.total(), saved), &note)
         }
         (_, saved) => {
             // More bytes than characters: it was saved but is not long after all.
             if let Some(Ok(saved)) = saved {
                 tokio::fs::remove_file(saved.path).await.ok();
             }
+            let shown = join(&shown, &note);
             match (shown.is_empty(), answer) {
                 (false, _) => shown,
                 (true, Some(answer)) => format!("({answer})"),

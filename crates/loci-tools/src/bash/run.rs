@@ -93,6 +93,11 @@ impl Running {
         Some(self.sandbox.take()?.report().await)
     }
 
+    /// Returns what it could not reach so far, in words; nothing without a sandbox.
+    pub(crate) fn refused_hosts(&self) -> Vec<String> {
+        self.sandbox.as_ref().map(SandboxRun::refused_hosts).unwrap_or_default()
+    }
+
     /// Returns the directory the shell ended in, if it got to say so.
     pub(crate) fn last_cwd(&self) -> Option<PathBuf> {
         let written = read_regular(&self.cwd_file).ok()?;

@@ -2,9 +2,7 @@
 //!
 //! These words are ours and not the command's, and stand last.
 
-use std::path::Path;
-
-use loci_sandbox::SandboxReport;
+use loci_sandbox::{Printed, SandboxReport};
 
 use super::result::join;
 use super::shell::SandboxPlace;
@@ -17,20 +15,35 @@ pub(super) fn not_run(why: &str) -> String {
     )
 }
 
+/// What is known of a command once it has ended.
+pub(super) struct Ended<'a> {
+    pub(super) printed: Printed<'a>,
+    /// What it could not reach, in words.
+    pub(super) refused_hosts: Vec<String>,
+    /// Whether the call asked to run outside.
+    pub(super) wants_outside: bool,
+}
+
 /// Returns what may have been refused, where anything may.
-pub(super) fn refusals(printed: &str, cwd: &Path, place: &SandboxPlace) -> Option<String> {
+pub(super) fn refusals(ended: Ended<'_>, place: &SandboxPlace) -> Option<String> {
     let SandboxPlace { sandbox, dirs } = place;
-    let mut words = sandbox.refused_paths(dirs, printed, cwd);
-    words.extend(sandbox.take_refused_hosts());
-    if words.is_empty() {
-        return None;
+    let has_failed = ended.printed.has_failed;
+    let mut words = sandbox.refusals(dirs, ended.printed);
+    // What a program that worked asked of other hosts (is there a newer version?) it could do without.
+    let is_missed = has_failed || !words.is_empty();
+    words.extend(ended.refused_hosts);
+    let is_explained = has_failed || !words.is_empty();
+    if is_explained && ended.wants_outside && !sandbox.allows_unsandboxed {
+        words.push(
+            "dangerouslyDisableSandbox has no effect: sandbox.allowUnsandboxedCommands is false in the settings".to_owned(),
+        );
     }
-    let retry = if sandbox.allows_unsandboxed {
+    let retry = if sandbox.allows_unsandboxed && is_missed {
         "\nIf it needs that, the same call with dangerouslyDisableSandbox asks the user to run it outside."
     } else {
         ""
     };
-    Some(format!("[sandbox] {}{retry}", words.join("\n[sandbox] ")))
+    Some(marked(&words)? + retry)
 }
 
 /// Adds what was removed after the command.
@@ -39,9 +52,18 @@ pub(super) fn with_removed(note: Option<String>, report: Option<SandboxReport>) 
 }
 
 /// Returns what was removed after a command, where anything was.
-pub(crate) fn removed(report: Option<SandboxReport>) -> Option<String> {
-    let removed = report.map(|report| report.removed).unwrap_or_default();
-    (!removed.is_empty()).then(|| format!("[sandbox] {}", removed.join("\n[sandbox] ")))
+fn removed(report: Option<SandboxReport>) -> Option<String> {
+    marked(&report?.removed)
+}
+
+/// Returns what is said at the end of a command in the background: what was removed, and what it could not reach.
+pub(crate) fn of_background(report: Option<SandboxReport>) -> Option<String> {
+    let report = report?;
+    joined(marked(&report.removed), marked(&report.refused_hosts))
+}
+
+fn marked(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| format!("[sandbox] {}", words.join("\n[sandbox] ")))
 }
 
 /// Puts one note below another.

@@ -107,6 +107,45 @@ async fn repository_is_made_in_the_session_s_directory_without_what_would_run_ou
     assert!(config.contains("[core]") && !config.contains("pager"), "{config}");
 }
 
+/// What ends well was refused something all the same where git, or a pipe, goes on.
+#[tokio::test]
+async fn refusals_of_a_command_that_ends_well_are_told_with_it() {
+    let asks =
+        "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT h.invalid:443 HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+    let calls = [
+        bash(
+            "git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && git branch gone",
+        ),
+        bash("git branch -d gone"),
+        bash("git branch -m other 2>&1 | cat"),
+        bash(asks),
+        bash("false"),
+        bash("seq 200000; touch ../outside.txt || true"),
+        bash("grep -r nothing .git/HEAD || echo 'touch: /etc/x: Read-only file system, they say'"),
+        json!({"command": "false", "run_in_background": false, "dangerouslyDisableSandbox": true}),
+    ];
+    let strict = json!({"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}});
+    let Some((texts, ..)) = results(strict, &[], &calls).await else { return };
+    let config = "`.git/config` stays shut";
+    let says = |idx: usize, words: &[&str]| {
+        let text = texts[idx].replace(&format!("{}/", project_of(&texts[idx])), "");
+        words.iter().for_each(|it| assert!(text.contains(it), "{idx}: {it}: {text}"));
+    };
+    says(1, &["Deleted branch gone", "[sandbox] writing", config, "a branch is renamed or deleted"]);
+    says(2, &["update of config-file failed", config]);
+    says(3, &["403", "[sandbox] `h.invalid:443` was refused", "WebFetch(domain:h.invalid)"]);
+    assert!(!texts[4].contains("[sandbox]"), "it is told once, of the command that asked: {}", texts[4]);
+    says(5, &["<persisted-output>", "[sandbox] writing", "outside.txt"]);
+    assert!(!texts[6].contains("[sandbox]"), "{}", texts[6]);
+    says(7, &["dangerouslyDisableSandbox has no effect"]);
+}
+
+/// Returns the project that a result names.
+fn project_of(text: &str) -> &str {
+    let named = text.split('`').find(|it| it.ends_with("/.git/config"));
+    named.and_then(|it| it.strip_suffix("/.git/config")).unwrap_or("/nowhere")
+}
+
 #[tokio::test]
 async fn leaving_the_sandbox_is_a_question_and_rules_still_hold() {
     let outside = json!({"command": "touch made", "dangerouslyDisableSandbox": true});

@@ -91,12 +91,18 @@ async fn no_is_kept_for_the_session_and_told_to_the_model() {
     let commands = [connects("192.0.2.7:443", 2), connects("192.0.2.7:80", 1) + "; false"];
     let Some(world) = world(&on(), &commands).await else { return };
     let mut session = world.start(&stream(["--permission-prompt-tool", "stdio"]));
-    let questions = answered(&mut session, |_| json!({"behavior": "deny", "message": "no"}));
+    let questions = answered(&mut session, |_| json!({"behavior": "deny", "message": "use a mirror"}));
     session.finish();
     assert_eq!(questions.len(), 1, "{questions:?}");
     let texts = results(&world);
     assert_eq!(texts[0].matches("HTTP/1.1 403").count(), 2, "{}", texts[0]);
-    assert!(texts[1].contains("[sandbox] `192.0.2.7:80` was refused: nobody has allowed it"), "{}", texts[1]);
+    for text in &texts {
+        assert!(
+            text.contains("was refused: the user has said no to it, for this session (\"use a mirror\")"),
+            "{text}"
+        );
+    }
+    assert!(texts[1].contains("[sandbox] `192.0.2.7:80` was refused"), "{}", texts[1]);
     assert!(
         texts[1].contains("`WebFetch(domain:192.0.2.7)` under permissions.allow would allow it"),
         "{}",
@@ -181,7 +187,9 @@ async fn person_at_the_interface_is_asked_once_for_a_host() {
     screen.wait_for("sandbox: full, no hosts");
     screen.type_text("go\r");
     let asked = screen.wait_for("3. No");
-    assert!(asked.contains("127.0.0.1") && asked.contains("wants to reach"), "{asked}");
+    for text in ["May a sandboxed command reach 127.0.0.1?", "wants to reach", "1. Yes, in this session"] {
+        assert!(asked.contains(text), "{asked}");
+    }
     screen.wait_for("Tab comment");
     screen.type_text("\r");
     screen.wait_for("I see.");
