@@ -10,9 +10,10 @@
 //! as it was at the start.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loci_core::permission::{Rule, RuleSource, Rulebook};
+use loci_core::permission::{Rule, Rulebook};
 use loci_engine::{
     Ambient, ConfigFileChange, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsGate, SettingsPoller,
     SettingsReload,
@@ -116,9 +117,11 @@ fn poll(
     let mut shown = start.settings.clone();
     let mut last = start.rulebook.clone();
     let mut waiting = None;
+    let mut removed = RemovedDirectories { in_force: last.dirs.clone(), removed: Vec::new() };
     let mut hook_settings = (hook_keys(&start.settings), start.is_trusted);
     Box::new(move |current, moment| {
         let changed = lock_watch(&watch).poll();
+        removed.follow(&current.dirs);
         if moment == ReloadPoint::Prompt {
             start.credentials.activate_waiting_helper();
         }
@@ -131,6 +134,7 @@ fn poll(
         let settings = loaded.settings();
         let mut warnings =
             rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
+        removed.leave_out(&mut fresh);
         let may_loosen = moment == ReloadPoint::Prompt && is_whole(&loaded);
         let rulebook = match may_loosen {
             true => replaced(current, &last, &fresh),
@@ -164,15 +168,39 @@ fn poll(
         if now.get("sandbox") != shown.get("sandbox") {
             warnings.push("Settings changed: the sandbox stays as it is until the next session".to_owned());
         }
-        if rulebook != *current || waits {
+        if waits || !says_same(&rulebook, current) {
             warnings.push(change_message(may_loosen, waits).to_owned());
         }
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
         shown.clone_from(&now);
         waiting = waits.then_some(loaded);
+        removed.in_force.clone_from(&rulebook.dirs);
         let hooks = hooks.map(|hooks| hooks.config);
         Some(ReloadedSettings { rulebook, settings: now, hooks, warnings })
     })
+}
+
+/// Directories that a person took out of the session: files that still name them do not bring them back.
+struct RemovedDirectories {
+    /// Those of the session when it was last looked at.
+    in_force: Vec<PathBuf>,
+    removed: Vec<PathBuf>,
+}
+
+impl RemovedDirectories {
+    /// Takes up what was removed or added since the last look.
+    fn follow(&mut self, current: &[PathBuf]) {
+        let gone = self.in_force.iter().filter(|dir| !current.contains(dir));
+        self.removed.extend(gone.cloned());
+        self.removed.retain(|dir| !current.contains(dir));
+        self.in_force = current.to_vec();
+    }
+
+    /// Leaves them out of what files say; where the session began stays.
+    fn leave_out(&self, fresh: &mut Rulebook) {
+        let start = fresh.dirs.first().cloned();
+        fresh.dirs.retain(|dir| Some(dir) == start.as_ref() || !self.removed.contains(dir));
+    }
 }
 
 /// Returns what settings in force say of hooks.
@@ -235,15 +263,22 @@ pub(crate) fn in_force(merged: &MergedSettings, plugins: &RunPlugins) -> Value {
     value
 }
 
-/// Returns what the files say, with what this session granted and added.
+/// Returns what the files say, with what this session granted and added. What it granted and saved is the file's from now
+/// on: whoever takes it out there takes it back.
 fn replaced(current: &Rulebook, last: &Rulebook, fresh: &Rulebook) -> Rulebook {
+    let granted: Vec<Rule> = current
+        .allow
+        .iter()
+        .filter(|rule| !fresh.allow.iter().any(|it| it.says_same(rule)))
+        .cloned()
+        .collect();
     let with_own = |rules: &[Rule], own: &[Rule]| -> Vec<Rule> {
-        let own = own.iter().filter(|rule| rule.source() == RuleSource::Session);
+        let own = own.iter().filter(|rule| rule.source().is_given());
         rules.iter().chain(own).cloned().collect()
     };
     let added = current.dirs.iter().filter(|dir| !last.dirs.contains(dir) && !fresh.dirs.contains(dir));
     Rulebook {
-        allow: with_own(&fresh.allow, &current.allow),
+        allow: with_own(&fresh.allow, &granted),
         ask: with_own(&fresh.ask, &current.ask),
         deny: with_own(&fresh.deny, &current.deny),
         dirs: fresh.dirs.iter().chain(added).cloned().collect(),
@@ -258,7 +293,7 @@ fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook
         let new = more.iter().filter(|rule| !has(rules, rule)).cloned();
         rules.iter().cloned().chain(new).collect()
     };
-    let granted = current.allow.iter().filter(|rule| rule.source() == RuleSource::Session);
+    let granted = current.allow.iter().filter(|rule| rule.source().is_given());
     let kept = start.allow.iter().filter(|rule| has(&fresh.allow, rule));
     let added = current.dirs.iter().filter(|dir| !start.dirs.contains(dir));
     Rulebook {
@@ -275,19 +310,33 @@ fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
     let has = |rules: &[Rule], rule: &Rule| rules.contains(rule);
     // What an answer granted and saved is in the file too by now, and is no news.
     let is_granted = |rule: &Rule| {
-        let mut granted = book.allow.iter().filter(|it| it.source() == RuleSource::Session);
+        let mut granted = book.allow.iter().filter(|it| it.source().is_given());
         granted.any(|it| it.text() == rule.text())
     };
+    // What somebody refused for the session stays, whatever the files say.
+    let is_of_files = |rule: &Rule| !rule.source().is_given();
     fresh.allow.iter().any(|rule| !has(&book.allow, rule) && !is_granted(rule))
-        || book.deny.iter().any(|rule| !has(&fresh.deny, rule))
-        || book.ask.iter().any(|rule| !has(&fresh.ask, rule))
+        || book.deny.iter().any(|rule| is_of_files(rule) && !has(&fresh.deny, rule))
+        || book.ask.iter().any(|rule| is_of_files(rule) && !has(&fresh.ask, rule))
         || fresh.dirs.iter().any(|dir| !book.dirs.contains(dir))
+}
+
+/// Tells whether calls are judged alike by two books, wherever their rules come from.
+fn says_same(one: &Rulebook, other: &Rulebook) -> bool {
+    let all = |rules: &[Rule], others: &[Rule]| {
+        rules.iter().all(|rule| others.iter().any(|other| other.says_same(rule)))
+    };
+    let alike = |rules: &[Rule], others: &[Rule]| all(rules, others) && all(others, rules);
+    let lists = [(&one.allow, &other.allow), (&one.ask, &other.ask), (&one.deny, &other.deny)];
+    lists.iter().all(|(rules, others)| alike(rules, others))
+        && one.dirs.iter().all(|dir| other.dirs.contains(dir))
+        && other.dirs.iter().all(|dir| one.dirs.contains(dir))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::permission::{RuleList, RuleOrigin, split_list};
+    use loci_core::permission::{RuleList, RuleOrigin, RuleSource, split_list};
     use loci_settings::Scope;
 
     fn book(allow: &str, ask: &str, deny: &str) -> Rulebook {
@@ -299,6 +348,54 @@ mod tests {
             }
         }
         book
+    }
+
+    /// Adds rules that a person gave while the session ran.
+    fn with_own(mut book: Rulebook, list: RuleList, text: &str) -> Rulebook {
+        assert_eq!(book.add(list, text, &RuleOrigin::new(RuleSource::Session, "/")), None);
+        book
+    }
+
+    #[test]
+    fn saved_grant_is_the_files_from_the_next_prompt_on() {
+        let start = book("", "", "");
+        let granted = with_own(start.clone(), RuleList::Allow, "Read");
+        let saved = replaced(&granted, &start, &book("Read", "", ""));
+        assert_eq!(show(&saved), "allow Read ask deny", "it stands there once");
+        assert!(says_same(&granted, &saved), "nothing is new to anybody");
+        assert_eq!(
+            show(&replaced(&saved, &saved, &start)),
+            "allow ask deny",
+            "who takes it out takes it back"
+        );
+        let elsewhere = replaced(&granted, &start, &book("Edit", "", ""));
+        assert_eq!(show(&elsewhere), "allow Edit Read ask deny", "what was not saved holds until the end");
+    }
+
+    #[test]
+    fn directory_that_was_taken_out_of_the_session_stays_out() {
+        let dirs = |names: &str| names.split_whitespace().map(PathBuf::from).collect::<Vec<_>>();
+        let mut removed = RemovedDirectories { in_force: dirs("/p /shared"), removed: Vec::new() };
+        let left = |removed: &RemovedDirectories, files: &str| {
+            let mut fresh = Rulebook { dirs: dirs(files), ..Rulebook::default() };
+            removed.leave_out(&mut fresh);
+            fresh.dirs
+        };
+        removed.follow(&dirs("/p /shared"));
+        assert_eq!(left(&removed, "/p /shared /new"), dirs("/p /shared /new"));
+        removed.follow(&dirs("/p"));
+        removed.follow(&dirs("/p"));
+        assert_eq!(left(&removed, "/p /shared /new"), dirs("/p /new"));
+        removed.follow(&dirs("/p /shared"));
+        assert_eq!(left(&removed, "/p /shared"), dirs("/p /shared"), "it was added again");
+    }
+
+    #[test]
+    fn what_was_refused_for_the_session_waits_for_no_prompt() {
+        let start = book("Read", "", "");
+        let refused = with_own(start.clone(), RuleList::Deny, "Bash");
+        assert!(!is_looser(&refused, &start), "it stays, whatever the files say");
+        assert_eq!(show(&replaced(&refused, &start, &start)), "allow Read ask deny Bash");
     }
 
     fn show(book: &Rulebook) -> String {

@@ -99,8 +99,8 @@ fn row(rule: &Rule) -> RuleRow {
 fn destination(source: RuleSource) -> Option<Destination> {
     match source {
         RuleSource::Session => Some(Destination::Session),
-        RuleSource::Settings(scope) => to_destination(scope),
-        _ => None,
+        RuleSource::Settings(scope) | RuleSource::Saved(scope) => to_destination(scope),
+        RuleSource::CommandLine => None,
     }
 }
 
@@ -119,8 +119,12 @@ pub fn describe_rule(list: RuleList, text: &str) -> Result<String, String> {
     let origin = loci_core::permission::RuleOrigin::new(RuleSource::Session, "/");
     let rule = match Rule::parse(text, list, &origin) {
         (Some(rule), None) => rule,
-        (_, Some(bad)) => return Err(bad.to_string()),
-        (None, None) => return Err("it is empty".to_owned()),
+        // Nothing is ignored that is not written.
+        (_, Some(bad)) => {
+            let why = bad.to_string();
+            return Err(why.rsplit_once("; ").map_or(why.as_str(), |(what, _)| what).to_owned());
+        }
+        (None, None) => return Err("Not a permission rule: it is empty".to_owned()),
     };
     let verb = match list {
         RuleList::Allow => "runs without asking",
@@ -188,6 +192,6 @@ pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     match describe_rule(list, &rule) {
         Ok(meaning) => LocalOutcome::text(format!("Added `{rule}` ({}): {meaning}", to.as_str()))
             .with(LocalEffect::Permission(Update::AddRules(change))),
-        Err(why) => LocalOutcome::error(format!("Not a rule: {why}")),
+        Err(why) => LocalOutcome::error(why),
     }
 }

@@ -45,8 +45,17 @@ pub enum RuleSource {
     CommandLine,
     /// Granted while the session ran.
     Session,
+    /// Given while the session ran, and saved in a settings file.
+    Saved(Scope),
     /// A settings file.
     Settings(Scope),
+}
+
+impl RuleSource {
+    /// Tells whether somebody gave the rule while the session ran.
+    pub fn is_given(self) -> bool {
+        matches!(self, Self::Session | Self::Saved(_))
+    }
 }
 
 impl fmt::Display for RuleSource {
@@ -54,7 +63,7 @@ impl fmt::Display for RuleSource {
         match self {
             Self::CommandLine => f.write_str("command line"),
             Self::Session => f.write_str("session"),
-            Self::Settings(scope) => write!(f, "{scope} settings"),
+            Self::Settings(scope) | Self::Saved(scope) => write!(f, "{scope} settings"),
         }
     }
 }
@@ -261,6 +270,11 @@ impl Rule {
     /// Returns the rule as written.
     pub fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// Tells whether another rule says the same, wherever either comes from.
+    pub fn says_same(&self, other: &Self) -> bool {
+        self.0.list == other.0.list && self.0.text == other.0.text && self.0.spec == other.0.spec
     }
 
     /// Returns the file and the line it stands in.

@@ -82,8 +82,12 @@ impl Destination {
 
     /// Returns true for rules that came from there, or were granted for it while the session ran.
     fn holds(self, source: RuleSource) -> bool {
-        source == RuleSource::Session
-            || self.scope().is_some_and(|scope| source == RuleSource::Settings(scope))
+        match source {
+            RuleSource::Session => true,
+            RuleSource::Saved(scope) => self == Self::Session || self.scope() == Some(scope),
+            RuleSource::Settings(scope) => self.scope() == Some(scope),
+            RuleSource::CommandLine => false,
+        }
     }
 }
 
@@ -243,7 +247,8 @@ fn add(change: &RuleChange, book: &mut Rulebook) -> Vec<BadRule> {
             book.dirs.first().unwrap_or(&book.cwd).clone()
         }
     };
-    let origin = RuleOrigin::new(RuleSource::Session, dir);
+    let source = change.to.scope().map_or(RuleSource::Session, RuleSource::Saved);
+    let origin = RuleOrigin::new(source, dir);
     change.rules.iter().filter_map(|rule| book.add(change.list, rule, &origin)).collect()
 }
 
@@ -354,6 +359,27 @@ mod tests {
                 file,
                 "{update}"
             );
+        }
+    }
+
+    #[test]
+    fn rule_that_was_saved_is_removed_where_it_was_saved() {
+        let change = |to| RuleChange { list: RuleList::Allow, rules: vec!["Bash(ls)".to_owned()], to };
+        for (saved, source) in [
+            (Destination::Session, RuleSource::Session),
+            (Destination::Local, RuleSource::Saved(Scope::Local)),
+            (Destination::User, RuleSource::Saved(Scope::User)),
+        ] {
+            let mut given = book("");
+            Update::AddRules(change(saved)).apply(&mut given);
+            assert_eq!(given.allow.iter().map(Rule::source).collect::<Vec<_>>(), [source]);
+            assert!(source.is_given());
+            for to in [Destination::Session, Destination::Local, Destination::Project, Destination::User] {
+                let mut left = given.clone();
+                Update::RemoveRules(change(to)).apply(&mut left);
+                let is_gone = saved == Destination::Session || to == Destination::Session || to == saved;
+                assert_eq!(left.allow.is_empty(), is_gone, "{saved:?} {to:?}");
+            }
         }
     }
 
