@@ -11,6 +11,6 @@ mod recall;
 
 pub use index::{
     Hit, IndexUse, NoObserver, SearchError, SearchFilter, SearchObserver, SearchQuery, SearchResults,
-    search_sessions, update_index,
+    rebuild_index, search_sessions, update_index,
 };
 pub use recall::{ProjectRecord, RECALL_TOOL, recall};

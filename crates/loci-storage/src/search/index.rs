@@ -41,6 +41,7 @@ use coverage::{Coverage, IndexableFile, UnindexedTail, files_on_disk};
 use scan::Pattern;
 use search::{IndexMismatch, SearchContext};
 use segment::open_all;
+use update::UpdateBase;
 
 /// As much as this is scanned rather than indexed first.
 const SCANNED: u64 = 8 * 1024 * 1024;
@@ -153,6 +154,14 @@ pub enum SearchError {
     /// Sessions could not be listed.
     #[error(transparent)]
     Find(#[from] FindError),
+    /// The index could not be written.
+    #[error("Failed to write the index of sessions: `{}`", dir.display())]
+    Index {
+        /// Where it lies.
+        dir: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
 }
 
 /// Searches every message of every session. `unique` names what is written: no other process may use the same.
@@ -180,7 +189,8 @@ pub fn search_sessions(
     let mut coverage = Coverage::from_segments(&files, &segments);
     let n_unknown = coverage.n_unknown(&files);
     // An index that cannot be written costs speed, never a result.
-    let bring_up_to_date = || update::update(&dir, &files, unique, observer).unwrap_or(false);
+    let bring_up_to_date =
+        || update::update(&dir, &files, UpdateBase::Index, unique, observer).unwrap_or(false);
     if how == IndexUse::Normal && uses_index && n_unknown > SCANNED && bring_up_to_date() {
         segments = open_all(&dir).0;
         coverage = Coverage::from_segments(&files, &segments);
@@ -213,10 +223,27 @@ pub fn update_index(
     unique: &str,
     observer: &dyn SearchObserver,
 ) -> Result<bool, SearchError> {
+    write_index(home, UpdateBase::Index, unique, observer)
+}
+
+/// Throws the index away and makes it anew; false when another process is at it, and nothing was thrown away.
+pub fn rebuild_index(
+    home: &ConfigHome,
+    unique: &str,
+    observer: &dyn SearchObserver,
+) -> Result<bool, SearchError> {
+    write_index(home, UpdateBase::Nothing, unique, observer)
+}
+
+fn write_index(
+    home: &ConfigHome,
+    base: UpdateBase,
+    unique: &str,
+    observer: &dyn SearchObserver,
+) -> Result<bool, SearchError> {
     let (files, _) = files_on_disk(home)?;
     let dir = home.loci_dir().join("index");
-    let failed = |source| FindError::Read { path: dir.clone(), source };
-    Ok(update::update(&dir, &files, unique, observer).map_err(failed)?)
+    update::update(&dir, &files, base, unique, observer).map_err(|source| SearchError::Index { dir, source })
 }
 
 fn pattern(query: &SearchQuery) -> Result<Pattern, SearchError> {

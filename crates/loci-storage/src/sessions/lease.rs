@@ -4,7 +4,8 @@
 //! is free at once and silently taken (a program that it was just starting may hold it a moment longer). Beside it
 //! `<session>.json` says who holds it, for people: `{"pid", "host", "startTicks", "since"}`. Whoever insists may take a lease over: a lock file of its own takes
 //! the place of the owner's; the former owner notices before its next append and stops writing. A lock file that
-//! is simply gone, with its directory perhaps, was taken by nobody: the owner makes it anew.
+//! is simply gone, with its directory perhaps, is made anew by the owner; who took the lease over and has left since is
+//! known by what it wrote to the session.
 //!
 //! 1. At most one process holds a session's lease and knows it to be current.
 //! 2. A process that has lost its lease appends nothing more to the session.
@@ -65,6 +66,17 @@ impl LeaseOwner {
         let is_other = || self.start_ticks.is_some() && start_ticks(self.pid) != self.start_ticks;
         self.host == host_name() && (!is_alive(self.pid) || is_other())
     }
+}
+
+/// Whether a lease still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseStanding {
+    /// Nobody has taken it over.
+    Held,
+    /// Its lock file was gone and was made anew: it was taken away, or somebody took the lease over and has left since.
+    MadeAnew,
+    /// Somebody else has it.
+    Lost,
 }
 
 /// Why a lease was not given.
@@ -136,24 +148,24 @@ impl Lease {
         Ok(Self::noted(lock, note, env))
     }
 
-    /// Returns true while nobody has taken it over; a lock file that is gone is made anew.
-    pub fn is_current(&mut self) -> bool {
+    /// Tells whether it still holds; a lock file that is gone is made anew.
+    pub(crate) fn standing(&mut self) -> LeaseStanding {
         if self.lock.is_current() {
-            return true;
+            return LeaseStanding::Held;
         }
         let path = self.lock.path().to_owned();
         if fs::exists(&path).unwrap_or(true) {
-            return false;
+            return LeaseStanding::Lost;
         }
         match FileLock::try_acquire(&path) {
             Ok(Some(lock)) => {
                 self.lock = lock;
                 self.write_note();
-                true
+                LeaseStanding::MadeAnew
             }
-            Ok(None) => false,
+            Ok(None) => LeaseStanding::Lost,
             // Where no lock file can be made the session cannot be written either, and the log says why.
-            Err(_) => true,
+            Err(_) => LeaseStanding::Held,
         }
     }
 
@@ -255,11 +267,15 @@ mod tests {
     fn a_lease_taken_over_is_lost_to_its_former_owner() {
         let w = world();
         let mut first = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
-        assert!(first.is_current());
+        assert_eq!(first.standing(), LeaseStanding::Held);
         let mut second = Lease::take_over(&w.home, &w.session, &w.env).unwrap();
-        assert!(!first.is_current() && second.is_current());
+        assert_eq!((first.standing(), second.standing()), (LeaseStanding::Lost, LeaseStanding::Held));
         drop(first);
-        assert!(second.is_current(), "the former owner leaves the new one's files alone");
+        assert_eq!(
+            second.standing(),
+            LeaseStanding::Held,
+            "the former owner leaves the new one's files alone"
+        );
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err());
     }
 
@@ -283,16 +299,35 @@ mod tests {
 
     /// Invariant 12 of `docs/design/session-log.md`.
     #[test]
+    fn a_log_stays_silent_when_who_took_its_lease_over_has_written_and_left() {
+        let w = world();
+        let file = w.env.home.join("s.jsonl");
+        let entry = |n: u32| loci_core::entry::Entry::parse(format!(r#"{{"type":"user","n":{n}}}"#)).unwrap();
+        let log = |lease| crate::sessions::SessionLog::leased(&file, lease);
+        let mut first = log(Lease::acquire(&w.home, &w.session, &w.env).unwrap());
+        first.append(&[&entry(1)]).unwrap();
+        drop(log(Lease::take_over(&w.home, &w.session, &w.env).unwrap()));
+        first.append(&[&entry(2)]).unwrap();
+        log(Lease::take_over(&w.home, &w.session, &w.env).unwrap()).append(&[&entry(3)]).unwrap();
+        assert!(first.append(&[&entry(4)]).is_err());
+        assert!(format!("{:?}", first.take_warning()).contains("taken over"));
+        assert!(first.append(&[&entry(5)]).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3);
+        assert!(Lease::acquire(&w.home, &w.session, &w.env).is_ok(), "it keeps nobody out");
+    }
+
+    /// Invariant 12 of `docs/design/session-log.md`.
+    #[test]
     fn a_lease_whose_file_vanished_is_made_anew_by_its_owner_alone() {
         let w = world();
         let mut lease = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
         fs::remove_dir_all(w.home.root()).unwrap();
-        assert!(lease.is_current());
+        assert_eq!(lease.standing(), LeaseStanding::MadeAnew);
         assert!(Lease::acquire(&w.home, &w.session, &w.env).is_err(), "it keeps others out again");
         assert_eq!(lease_owner(&w.home, &w.session).unwrap().pid, std::process::id());
         fs::remove_dir_all(w.home.root()).unwrap();
         let _quicker = Lease::acquire(&w.home, &w.session, &w.env).unwrap();
-        assert!(!lease.is_current());
+        assert_eq!(lease.standing(), LeaseStanding::Lost);
     }
 
     #[test]

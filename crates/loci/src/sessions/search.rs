@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use loci_app::UserError;
 use loci_core::passage::Voice;
 use loci_storage::project::Project;
-use loci_storage::search::{IndexUse, SearchError, SearchFilter, SearchQuery, search_sessions};
+use loci_storage::search::{
+    IndexUse, SearchError, SearchFilter, SearchObserver, SearchQuery, rebuild_index, search_sessions,
+};
 use loci_storage::sessions::{list_project, list_rollouts};
 use serde_json::json;
 
@@ -20,11 +22,22 @@ use progress::Progress;
 /// The exit code of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
+/// What is said then.
+const INTERRUPTION: &str =
+    "Interrupted; what was indexed so far is kept, and the next search goes on from there";
+
+/// How making the index anew ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rebuilt {
+    Whole,
+    Interrupted,
+}
+
 /// The arguments of `loci sessions search`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchArgs {
     /// Words that must all occur; "words in quotes" together, a star for any ending.
-    #[arg(required = true, value_name = "QUERY")]
+    #[arg(required_unless_present = "rebuild", value_name = "QUERY")]
     query: Vec<String>,
 
     /// Search the sessions of the project in this directory only.
@@ -71,6 +84,10 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     no_index: bool,
 
+    /// Throw the index away and make it anew first; then search, if there is something to search for.
+    #[arg(long, conflicts_with = "no_index")]
+    rebuild: bool,
+
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
@@ -85,17 +102,21 @@ fn role(name: &str) -> Result<Voice, String> {
 
 /// Searches and prints what was found.
 pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, UserError> {
+    if args.rebuild {
+        match rebuild(ctx)? {
+            Rebuilt::Interrupted => return Ok(INTERRUPTED),
+            Rebuilt::Whole if args.query.is_empty() => return Ok(0),
+            Rebuilt::Whole => {}
+        }
+    }
     let query = search_query(ctx, args)?;
     let how = if args.no_index { IndexUse::None } else { IndexUse::Normal };
     let progress = Progress::default();
-    let unique = format!("{:020}-{}", ctx.env.clock.now().as_millisecond(), ctx.env.random.uuid_v4());
-    let found = search_sessions(&ctx.home, &query, how, &unique, &progress);
+    let found = search_sessions(&ctx.home, &query, how, &unique_name(ctx), &progress);
     progress.finish();
     let found = found.map_err(|error| to_user_error(&error))?;
     if !found.is_whole {
-        output::print_message(
-            "Interrupted; what was indexed so far is kept, and the next search goes on from there",
-        );
+        output::print_message(INTERRUPTION);
         return Ok(INTERRUPTED);
     }
     for file in &found.unread {
@@ -112,6 +133,28 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
         output::print(&shown.text(&found))?;
     }
     Ok(0)
+}
+
+/// Makes the index anew.
+fn rebuild(ctx: &SessionsContext<'_>) -> Result<Rebuilt, UserError> {
+    let progress = Progress::default();
+    let is_done = rebuild_index(&ctx.home, &unique_name(ctx), &progress);
+    progress.finish();
+    if !is_done.map_err(|error| to_user_error(&error))? {
+        return Err(UserError::new("Another process is writing the index of sessions; it was left as it is")
+            .hint("Run it again when that one is done."));
+    }
+    if progress.is_stopped() {
+        output::print_message(INTERRUPTION);
+        return Ok(Rebuilt::Interrupted);
+    }
+    output::print_message("The index of sessions was made anew");
+    Ok(Rebuilt::Whole)
+}
+
+/// Names what is written: no other process uses the same.
+fn unique_name(ctx: &SessionsContext<'_>) -> String {
+    format!("{:020}-{}", ctx.env.clock.now().as_millisecond(), ctx.env.random.uuid_v4())
 }
 
 /// Says why nothing is shown.
@@ -170,6 +213,6 @@ fn to_user_error(error: &SearchError) -> UserError {
         SearchError::Expression { .. } => {
             user_error.hint("Leave --regex out to search for the words as they are.")
         }
-        SearchError::Find(_) => user_error,
+        SearchError::Find(_) | SearchError::Index { .. } => user_error,
     }
 }

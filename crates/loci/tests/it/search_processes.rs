@@ -145,3 +145,30 @@ async fn an_interrupt_keeps_what_was_indexed() {
     }
     assert!(index_files(&world, "seg") > 0 && index_files(&world, "new") == 0, "{output:?}");
 }
+
+/// What an index does not notice, a file that was changed in its middle and has grown since, is found once it was made anew.
+#[tokio::test]
+async fn index_is_made_anew_where_that_is_asked_for() {
+    let (world, files) = store_of(INDEXED_FIRST).await;
+    assert_eq!(found(&world.run(&search("needle")))["found"]["isExact"], true);
+    let text = fs::read_to_string(&files[0]).unwrap();
+    fs::write(&files[0], text.replacen("word1 ", "sword ", 1)).unwrap();
+    append(&files[0], &line("later", "said since then"));
+    assert_eq!(found(&world.run(&search("sword")))["found"]["number"], 0);
+
+    let rebuild = || loci().args(["sessions", "search", "--rebuild"]);
+    let lock = world.home.config_home().join("loci/index/lock");
+    let held = loci_stdx::FileLock::try_acquire(&lock).unwrap().unwrap();
+    let refused = world.run(&rebuild());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("Another process is writing the index"), "{refused:?}");
+    drop(held);
+    assert!(index_files(&world, "seg") > 0, "it was left as it is");
+
+    let done = world.run(&rebuild());
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
+    assert!(done.stderr.contains("made anew"), "{done:?}");
+    assert_eq!(found(&world.run(&search("sword")))["found"]["number"], 1);
+    let both = world.run(&rebuild().args(["--json", "sword"]));
+    assert!(both.stdout.contains("\"number\":1"), "{both:?}");
+}

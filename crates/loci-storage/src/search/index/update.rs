@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -25,15 +25,30 @@ const MOST_SEGMENTS: usize = 16;
 /// How many read at once.
 const MOST_READERS: usize = 4;
 
+/// What an update goes on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpdateBase {
+    /// The index as it is.
+    Index,
+    /// Nothing: what there is, is thrown away first.
+    Nothing,
+}
+
 /// Reads what the index does not know; false when another process is at it.
 pub(super) fn update(
     dir: &Path,
     files: &[IndexableFile],
+    base: UpdateBase,
     unique: &str,
     observer: &dyn SearchObserver,
 ) -> io::Result<bool> {
     create_private_dir_all(dir)?;
     let Ok(Some(_lock)) = FileLock::try_acquire(&dir.join("lock")) else { return Ok(false) };
+    if base == UpdateBase::Nothing {
+        for path in with_extension(dir, "seg") {
+            fs::remove_file(path)?;
+        }
+    }
     let (segments, useless) = open_all(dir);
     for path in useless.iter().chain(&leftovers(dir)) {
         fs::remove_file(path)?;
@@ -57,9 +72,13 @@ pub(super) fn update(
 }
 
 /// Files that an interrupted writer left.
-pub(super) fn leftovers(dir: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn leftovers(dir: &Path) -> Vec<PathBuf> {
+    with_extension(dir, "new")
+}
+
+fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|it| it == "new")).collect()
+    entries.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
 }
 
 struct Work<'a> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_stdx::{AppendError, AppendFile, Attachment};
 
-use crate::sessions::lease::Lease;
+use crate::sessions::lease::{Lease, LeaseStanding};
 
 /// A place that lines are appended to.
 pub trait Sink: fmt::Debug + Send {
@@ -27,23 +27,34 @@ pub(super) struct DiskSink {
     path: PathBuf,
     file: Option<AppendFile>,
     lease: Option<Lease>,
+    /// Where the file ended when we last looked.
+    end: u64,
+    /// Whether another process goes on with the session.
+    is_taken: bool,
 }
 
 impl DiskSink {
     /// Names the file; nothing is touched yet.
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None, lease: None }
+        Self { path: path.to_owned(), file: None, lease: None, end: 0, is_taken: false }
     }
 
     /// Names the file and writes it only while the lease is ours.
     pub(super) fn leased(path: &Path, lease: Lease) -> Self {
-        Self { lease: Some(lease), ..Self::new(path) }
+        Self { lease: Some(lease), end: length(path), ..Self::new(path) }
     }
 
     fn check_lease(&mut self) -> io::Result<()> {
-        if self.lease.as_mut().is_none_or(Lease::is_current) {
+        self.is_taken |= match self.lease.as_mut().map(Lease::standing) {
+            None | Some(LeaseStanding::Held) => false,
+            Some(LeaseStanding::MadeAnew) => length(&self.path) > self.end,
+            Some(LeaseStanding::Lost) => true,
+        };
+        if !self.is_taken {
             return Ok(());
         }
+        // Made anew it would keep others out.
+        self.lease = None;
         Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has taken over this session"))
     }
 }
@@ -55,12 +66,21 @@ impl Sink for DiskSink {
             Some(file) => file,
             None => AppendFile::open(&self.path, AppendFile::PRIVATE).map_err(cause)?,
         };
-        self.file.insert(file).append_lines(lines).map_err(cause)
+        let appended = self.file.insert(file).append_lines(lines).map_err(cause);
+        if self.lease.is_some() {
+            self.end = length(&self.path);
+        }
+        appended
     }
 
     fn sync(&mut self) -> io::Result<Attachment> {
         self.file.as_mut().map_or(Ok(Attachment::Kept), |file| file.sync().map_err(cause))
     }
+}
+
+/// Returns how long a file is; one that is not there has no length.
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Returns what the system said; the log adds the rest.
