@@ -2,19 +2,70 @@
 
 use loci_engine::CompactionConfig;
 use loci_settings::Settings;
-use loci_stdx::Env;
+use loci_stdx::{Env, Vars};
+
+/// The variable that names the window; it wins over flag, command and settings.
+pub const WINDOW_VARIABLE: &str = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
 
 /// The smallest window worth having.
 const LEAST_WINDOW: u64 = 4_000;
 
-/// Reads what settings and environment say about compaction; `model` is the id of the main model.
+/// Bare numbers that mean thousands of tokens.
+const THOUSANDS: std::ops::RangeInclusive<u64> = 100..=1_000;
+
+/// The window to compact within, as a flag, a command or the variable names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactWindow {
+    /// The model's own, whatever the settings say.
+    Model,
+    /// So many tokens.
+    Tokens(u64),
+}
+
+impl CompactWindow {
+    /// Reads `auto`, `200000`, `200k`, `0.5M`, or `200` for 200,000; returns `None` for what is no window.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
+        if text == "auto" {
+            return Some(Self::Model);
+        }
+        let (digits, unit) = match text.strip_suffix('k') {
+            Some(digits) => (digits, Some(1e3)),
+            None => text.strip_suffix('m').map_or((text.as_str(), None), |digits| (digits, Some(1e6))),
+        };
+        let number: f64 = digits.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)?;
+        let tokens = (number * unit.unwrap_or(1.0)).round() as u64;
+        let tokens = match unit.is_none() && THOUSANDS.contains(&tokens) {
+            true => tokens * 1_000,
+            false => tokens,
+        };
+        (tokens >= LEAST_WINDOW).then_some(Self::Tokens(tokens))
+    }
+
+    /// Returns the window of the variable, where it names one.
+    pub fn of_variable(vars: &Vars) -> Option<Self> {
+        vars.non_empty(WINDOW_VARIABLE).and_then(Self::parse)
+    }
+}
+
+/// Reads what settings and environment say about compaction; `model` is the id of the main model, `flag` the window of
+/// this run, where one was named.
 ///
 /// `CLAUDE_CODE_MAX_CONTEXT_TOKENS` declares the window of a model that is not ours to know.
-pub fn compaction_config(env: &Env, settings: &Settings, model: &str) -> CompactionConfig {
+pub fn compaction_config(
+    env: &Env,
+    settings: &Settings,
+    model: &str,
+    flag: Option<CompactWindow>,
+) -> CompactionConfig {
     let number = |name: &str| env.vars.non_empty(name).and_then(|text| text.trim().parse::<u64>().ok());
     let is_on = !env.vars.is_truthy("DISABLE_COMPACT");
     let declared = number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").filter(|_| !model.starts_with("claude-"));
-    let window = number("CLAUDE_CODE_AUTO_COMPACT_WINDOW").or(settings.auto_compact_window).or(declared);
+    let window = match CompactWindow::of_variable(&env.vars).or(flag) {
+        Some(CompactWindow::Tokens(tokens)) => Some(tokens),
+        Some(CompactWindow::Model) => declared,
+        None => settings.auto_compact_window.or(declared),
+    };
     let percent = number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE").filter(|percent| (1..=100).contains(percent));
     let collapses = match env.vars.non_empty("LOCI_CONTEXT_COLLAPSE") {
         Some(_) => env.vars.is_truthy("LOCI_CONTEXT_COLLAPSE"),
@@ -57,7 +108,53 @@ mod tests {
     fn read(vars: &[(&str, &str)], settings: &Settings, model: &str) -> CompactionConfig {
         let mut env = Env::for_test("/home", "/p");
         env.vars = vars.iter().copied().collect();
-        compaction_config(&env, settings, model)
+        compaction_config(&env, settings, model, None)
+    }
+
+    #[test]
+    fn windows_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("auto", Some(CompactWindow::Model)),
+            (" Auto ", Some(CompactWindow::Model)),
+            ("200000", Some(CompactWindow::Tokens(200_000))),
+            ("200k", Some(CompactWindow::Tokens(200_000))),
+            ("1M", Some(CompactWindow::Tokens(1_000_000))),
+            ("0.5m", Some(CompactWindow::Tokens(500_000))),
+            ("200_000", Some(CompactWindow::Tokens(200_000))),
+            ("50k", Some(CompactWindow::Tokens(50_000))),
+            // A bare number of three digits means thousands, and so does 1000.
+            ("100", Some(CompactWindow::Tokens(100_000))),
+            ("200", Some(CompactWindow::Tokens(200_000))),
+            ("1000", Some(CompactWindow::Tokens(1_000_000))),
+            ("1001", None),
+            ("99", None),
+            ("2k", None),
+            ("many", None),
+            ("-5", None),
+            ("inf", None),
+            ("", None),
+        ] {
+            assert_eq!(CompactWindow::parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn variable_wins_over_flag_and_flag_over_setting() {
+        let own = Settings { auto_compact_window: Some(150_000), ..Settings::default() };
+        let tokens = |tokens| Some(CompactWindow::Tokens(tokens));
+        for (variable, flag, expected) in [
+            ("", None, Some(150_000)),
+            ("", tokens(200_000), Some(200_000)),
+            ("", Some(CompactWindow::Model), None),
+            ("120000", tokens(200_000), Some(120_000)),
+            ("500k", Some(CompactWindow::Model), Some(500_000)),
+            ("many", tokens(200_000), Some(200_000)),
+        ] {
+            let mut env = Env::for_test("/home", "/p");
+            env.vars = [(WINDOW_VARIABLE, variable)].into_iter().collect();
+            let config = compaction_config(&env, &own, "claude-x", flag);
+            assert_eq!(config.window, expected, "{variable} {flag:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use loci_stdx::Vars;
 
+use crate::compaction::{CompactWindow, WINDOW_VARIABLE};
+
 /// Variables that have no effect where they turn something on, and why.
 const SWITCHES: &[(&str, &str)] = &[
     ("CLAUDE_AGENT_SDK_MCP_NO_PREFIX", "tools of MCP servers keep the prefix `mcp__<server>__`"),
@@ -67,7 +69,7 @@ const FORMS: &[(&str, HasForm, &str)] = &[
     ("BASH_MAX_TIMEOUT_MS", is_number, MILLISECONDS),
     ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", is_count, MILLISECONDS),
     ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", is_percent, "a percentage from 1 to 100"),
-    ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", is_number, "a number of tokens"),
+    (WINDOW_VARIABLE, is_compact_window, "a number of tokens, such as 200000"),
     ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, MILLISECONDS),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", is_switch, SWITCH),
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", is_switch, SWITCH),
@@ -113,6 +115,10 @@ fn is_percent(text: &str) -> bool {
 
 fn is_number(text: &str) -> bool {
     text.parse::<u64>().is_ok_and(|number| number > 0)
+}
+
+fn is_compact_window(text: &str) -> bool {
+    CompactWindow::parse(text).is_some()
 }
 
 fn is_count(text: &str) -> bool {

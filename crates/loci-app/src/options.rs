@@ -8,6 +8,7 @@ use loci_engine::{ClientRequests, CurrentWorktree, EditorHost, InitializeRequest
 use loci_storage::config::SettingsSources;
 use serde_json::{Map, Value};
 
+use crate::compaction::CompactWindow;
 use crate::flag_settings::FlagSettings;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
@@ -49,8 +50,8 @@ pub struct RunOptions {
     pub keeps_system_prompt: bool,
     /// Whether it does without tools that run code, and keeps to its directories.
     pub is_restricted: bool,
-    /// The size at which the conversation is compacted, where that is not the model's window.
-    pub compact_window: Option<u64>,
+    /// The window that the conversation is compacted within, where this run names one.
+    pub compact_window: Option<CompactWindow>,
     /// Whether prompts are sent as they are: there are no slash commands and no skills.
     pub has_no_commands: bool,
     /// Whether the front end hears of every line of the transcripts.

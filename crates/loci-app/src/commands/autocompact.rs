@@ -1,26 +1,31 @@
 //! `/autocompact [n|auto]`: the size at which the conversation is compacted.
 
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
-use loci_settings::Scope;
+use loci_settings::{Scope, Settings};
 
 use super::{SessionCommands, refused, short_tokens};
+use crate::compaction::{CompactWindow, WINDOW_VARIABLE};
 use crate::settings_editor::NamedKey;
 use crate::user_error::UserError;
 
 const KEY: &str = "autoCompactWindow";
-const VARIABLE: &str = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
 
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     if argument.is_empty() {
         return LocalOutcome::text(describe(session));
     }
-    if let Some(by) = commands.env.vars.non_empty(VARIABLE) {
-        return LocalOutcome::error(format!("{VARIABLE} is set to `{by}` and wins; unset it to choose here"));
+    let vars = &commands.env.vars;
+    if let Some(by) = vars.non_empty(WINDOW_VARIABLE).filter(|_| CompactWindow::of_variable(vars).is_some()) {
+        return LocalOutcome::error(format!(
+            "{WINDOW_VARIABLE} is set to `{by}` and wins; unset it to choose here"
+        ));
     }
-    let outcome = match argument.eq_ignore_ascii_case("auto") {
-        true => reset(commands),
-        false => set(commands, argument),
+    let outcome = match CompactWindow::parse(argument) {
+        Some(CompactWindow::Model) => reset(commands),
+        Some(CompactWindow::Tokens(tokens)) => set(commands, tokens),
+        None => Err(UserError::new(format!("Not a size to compact within: `{argument}`"))
+            .hint("It is 100000 tokens or more: say `/autocompact 200k`, or `/autocompact auto`.")),
     };
     outcome.unwrap_or_else(|error| refused(&error))
 }
@@ -42,54 +47,30 @@ fn describe(session: &SessionSnapshot) -> String {
 
 fn reset(commands: &SessionCommands) -> Result<LocalOutcome, UserError> {
     commands.settings_context().unset(&[KEY], Scope::User)?;
-    let text = "The conversation is compacted by the model's own window from now on";
-    Ok(LocalOutcome::text(text).with(LocalEffect::SetCompactWindow(None)))
+    // Another file may still name a window.
+    let left = Settings::from(&commands.settings_context().loaded.merged).auto_compact_window;
+    let text = match left {
+        None => "The conversation is compacted by the model's own window from now on".to_owned(),
+        Some(tokens) => format!(
+            "Your own settings name no window any more; other settings still name one of {} tokens, which stays",
+            short_tokens(tokens)
+        ),
+    };
+    Ok(LocalOutcome::text(text).with(LocalEffect::SetCompactWindow(left)))
 }
 
-fn set(commands: &SessionCommands, argument: &str) -> Result<LocalOutcome, UserError> {
-    let tokens = parse_tokens(argument).ok_or_else(|| {
-        UserError::new(format!("Not a number of tokens: `{argument}`"))
-            .hint("Say `/autocompact 200k`, or `/autocompact auto`.")
-    })?;
+fn set(commands: &SessionCommands, tokens: u64) -> Result<LocalOutcome, UserError> {
     let ctx = commands.settings_context();
     let change = ctx.set(&NamedKey::parse(KEY)?, &tokens.into(), Scope::User)?;
-    let no_effect = change.no_effect.map(|why| format!(". For later sessions: {why}")).unwrap_or_default();
-    let text = format!(
-        "The conversation is compacted by a window of {} tokens, kept in {}{no_effect}",
-        short_tokens(tokens),
-        change.file
-    );
-    Ok(LocalOutcome::text(text).with(LocalEffect::SetCompactWindow(Some(tokens))))
-}
-
-/// Reads a number of tokens: `200000`, `200k`, `1m`.
-fn parse_tokens(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
-    let (digits, factor) = match text.strip_suffix('k') {
-        Some(digits) => (digits, 1_000.0),
-        None => text.strip_suffix('m').map_or((text.as_str(), 1.0), |digits| (digits, 1e6)),
-    };
-    let number: f64 = digits.parse().ok()?;
-    (number.is_finite() && number >= 0.0).then(|| (number * factor).round() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        for (text, expected) in [
-            ("200000", Some(200_000)),
-            ("200k", Some(200_000)),
-            ("1M", Some(1_000_000)),
-            ("0.5m", Some(500_000)),
-            ("200_000", Some(200_000)),
-            ("many", None),
-            ("-5", None),
-            ("", None),
-        ] {
-            assert_eq!(parse_tokens(text), expected, "{text}");
+    let window = format!("a window of {} tokens", short_tokens(tokens));
+    Ok(match change.no_effect {
+        None => {
+            let text = format!("The conversation is compacted by {window}, kept in {}", change.file);
+            LocalOutcome::text(text).with(LocalEffect::SetCompactWindow(Some(tokens)))
         }
-    }
+        Some(why) => LocalOutcome::text(format!(
+            "{window} is kept in {}; this session keeps its own. {why}",
+            change.file
+        )),
+    })
 }

@@ -108,7 +108,7 @@ fn session_compaction(
     provider: &Provider,
     model: &ModelConfig,
 ) -> CompactionConfig {
-    let mut compaction = compaction_config(&run.env, &run.settings, &model.main);
+    let mut compaction = compaction_config(&run.env, &run.settings, &model.main, options.compact_window);
     let window = match model.catalog.facts(&model.main).is_named {
         // A window of the whole session would count for its other models, too.
         true => compaction.window.filter(|window| Some(*window) != declared_window(run)),
@@ -116,7 +116,7 @@ fn session_compaction(
             .window
             .or_else(|| server_window(&run.env, &provider.client, &model.catalog, &model.main)),
     };
-    compaction.window = options.compact_window.or(window);
+    compaction.window = window;
     compaction
 }
 

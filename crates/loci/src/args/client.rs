@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use loci_app::compaction::CompactWindow;
 
 /// What a program asks of a run, beside what people do.
 #[derive(Debug, Clone, Default, Args)]
@@ -117,20 +118,14 @@ impl ClientFlags {
         self.json_schema.as_ref().map(read).transpose()
     }
 
-    /// Returns the size at which the conversation is compacted; none leaves it to the model's window.
-    pub(crate) fn compact_window(&self) -> Result<Option<u64>, String> {
-        let Some(text) = self.autocompact.as_deref().map(str::trim).filter(|text| *text != "auto") else {
-            return Ok(None);
+    /// Returns the window that the conversation is compacted within, where one is named.
+    pub(crate) fn compact_window(&self) -> Result<Option<CompactWindow>, String> {
+        let read = |text: &String| {
+            CompactWindow::parse(text).ok_or_else(|| {
+                format!("--autocompact needs auto or a number of tokens, such as 200k, not `{text}`")
+            })
         };
-        let (digits, unit) = match text.to_ascii_lowercase() {
-            text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_000),
-            text if text.ends_with('m') => (text.trim_end_matches('m').to_owned(), 1_000_000),
-            text => (text, 1),
-        };
-        let tokens = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0);
-        tokens
-            .map(Some)
-            .ok_or_else(|| format!("--autocompact needs auto or a number of tokens, not `{text}`"))
+        self.autocompact.as_ref().map(read).transpose()
     }
 }
 
@@ -139,12 +134,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_with_their_units() {
+    fn window_that_is_none_is_refused() {
         for (text, expected) in [
-            ("auto", Ok(None)),
-            ("500k", Ok(Some(500_000))),
-            ("1M", Ok(Some(1_000_000))),
-            ("120000", Ok(Some(120_000))),
+            ("auto", Ok(Some(CompactWindow::Model))),
+            ("500k", Ok(Some(CompactWindow::Tokens(500_000)))),
             ("0", Err(())),
             ("lots", Err(())),
             ("", Err(())),
@@ -152,6 +145,7 @@ mod tests {
             let flags = ClientFlags { autocompact: Some(text.to_owned()), ..ClientFlags::default() };
             assert_eq!(flags.compact_window().map_err(|_| ()), expected, "{text}");
         }
+        assert_eq!(ClientFlags::default().compact_window(), Ok(None));
     }
 
     #[test]

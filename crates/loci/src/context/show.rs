@@ -80,7 +80,7 @@ impl Part {
 fn window(env: &Env, settings: &Settings, model: &ModelConfig) -> Window {
     let facts = model.catalog.facts(&model.main);
     let max_output = model.max_output_tokens.unwrap_or(facts.default_output).min(facts.max_output);
-    compaction_config(env, settings, &model.main).window(&facts, max_output)
+    compaction_config(env, settings, &model.main, None).window(&facts, max_output)
 }
 
 /// Returns how many tokens a session holds, as the session itself counts them.

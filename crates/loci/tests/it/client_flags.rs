@@ -171,6 +171,15 @@ async fn autocompact_flag_is_the_window_of_the_session() {
     let output = world.print(["/context", "--autocompact", "50k"]);
     assert_fine(&output);
     assert!(output.stdout.contains("of 50k tokens"), "{}", output.stdout);
+    let output = world.print(["/context", "--autocompact", "200"]);
+    assert!(output.stdout.contains("of 200k tokens"), "{}", output.stdout);
+    // `auto` is the model's own window, whatever the settings say; the variable wins over both.
+    world.home.write_config("settings.json", json!({"autoCompactWindow": 150_000}).to_string());
+    let output = world.print(["/context", "--autocompact", "auto"]);
+    assert!(!output.stdout.contains("of 150k tokens"), "{}", output.stdout);
+    let run = print(["/context", "--autocompact", "200k"]).env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "120000");
+    let output = world.run(&run);
+    assert!(output.stdout.contains("of 120k tokens"), "{}", output.stdout);
     let output = world.print(["/context", "--autocompact", "lots"]);
     assert_eq!(output.code, Some(1), "{output:?}");
 }
