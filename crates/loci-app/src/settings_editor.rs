@@ -347,8 +347,33 @@ pub fn check_value(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<
         return Err(UserError::new(format!("`{}` cannot be set in {scope} settings", key.path))
             .hint(format!("It belongs to {}.", key.scopes.describe())));
     }
-    check_kind(named, scope, value)
+    check_kind(named, scope, value)?;
+    check_theme(named, value)
 }
+
+/// Refuses a theme that there is none of; whether a file of one's own is there is seen when it is read.
+fn check_theme(named: &NamedKey<'_>, value: &Value) -> Result<(), UserError> {
+    let Some(name) = value.as_str().filter(|_| named.key.path == "theme") else { return Ok(()) };
+    if THEMES.contains(&name) || name.starts_with("custom:") {
+        return Ok(());
+    }
+    let known = THEMES.join(", ");
+    Err(UserError::new(format!("`theme`: there is no theme `{name}`"))
+        .hint(format!("There are {known}, and custom:NAME for one of your own.")))
+}
+
+/// The themes that a setting can name beside one's own.
+pub const THEMES: [&str; 9] = [
+    "auto",
+    "dark",
+    "light",
+    "dark-daltonized",
+    "light-daltonized",
+    "dark-ansi",
+    "light-ansi",
+    "dark-high-contrast",
+    "light-high-contrast",
+];
 
 /// Refuses a value of another kind than the key's.
 fn check_kind(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<(), UserError> {
@@ -356,8 +381,13 @@ fn check_kind(named: &NamedKey<'_>, scope: Scope, value: &Value) -> Result<(), U
     let text = set("{}", &named.path(), value).map_err(|error| UserError::new(error.to_string()))?;
     let (_, diagnostics) = Layer::parse(&text, Origin::new(scope, "this value"));
     match diagnostics.iter().find(|diagnostic| diagnostic.severity > Severity::Note) {
-        Some(problem) => Err(UserError::new(format!("`{}`: {}", key.path, problem.message))
-            .hint(format!("Give it {}.", key.kind.expected()))),
+        // Nothing is ignored that is not written.
+        Some(problem) => Err(UserError::new(format!(
+            "`{}`: {}",
+            key.path,
+            problem.message.strip_suffix("; ignored").unwrap_or(&problem.message)
+        ))
+        .hint(format!("Give it {}.", key.kind.expected()))),
         None => Ok(()),
     }
 }

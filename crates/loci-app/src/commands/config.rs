@@ -1,4 +1,4 @@
-//! `/config [key=value]`: the settings, why they are what they are, and changing one.
+//! `/config [key=value ..]`: the settings, why they are what they are, and changing some.
 
 use loci_engine::{LocalOutcome, SessionSnapshot};
 use loci_settings::{Key, Kind, Role, Scope, Scopes, Trust};
@@ -158,19 +158,78 @@ pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionS
     let mut words: Vec<&str> = argument.split_whitespace().collect();
     let scope = take_scope(&mut words);
     let rest = words.join(" ");
-    let outcome = match rest.split_once('=') {
-        Some((key, _)) if !session.is_interactive && !is_harmless(key.trim()) => Err(UserError::new(
-            format!("`{}` is not changed by a prompt, which anybody may have written", key.trim()),
-        )
-        .hint(format!("Use `loci config set {}`.", key.trim()))),
-        Some((key, value)) => change(&ctx, key.trim(), value.trim(), scope),
+    let pairs = parse_pairs(&rest);
+    let strangers = pairs.iter().find(|(key, _)| !session.is_interactive && !is_harmless(key));
+    let outcome = match strangers {
+        Some((key, _)) => {
+            Err(UserError::new(format!("`{key}` is not changed by a prompt, which anybody may have written"))
+                .hint(format!("Use `loci config set {key}`.")))
+        }
+        None if !pairs.is_empty() => change_all(&ctx, &pairs, scope),
         None if rest.is_empty() => Ok(to_markdown(&ctx)),
+        None if matches!(rest.as_str(), "help" | "--help") => Ok(list_keys(&ctx)),
         None => NamedKey::parse(&rest).map(|named| {
             let explained = ExplainedSetting::new(named.key, ctx.loaded.merged.get(named.key.path));
             format!("```text\n{}```\n", explained.to_text())
         }),
     };
     outcome.map_or_else(|error| refused(&error), LocalOutcome::text)
+}
+
+/// Reads `key=value` pairs. A value goes on to the next word that begins one with a known key; what stands in brackets or
+/// quotes is not looked into.
+fn parse_pairs(text: &str) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_open = pairs.last().is_some_and(|(_, value)| is_unfinished(value));
+        let is_known = |key: &str| pairs.is_empty() || NamedKey::parse(whole_name(key)).is_ok();
+        let named = word.split_once('=').filter(|(key, _)| !is_open && is_known(key));
+        match (named, pairs.last_mut()) {
+            (Some(named), _) => pairs.push(owned_pair(named)),
+            (None, Some((_, value))) => value.push_str(&format!(" {word}")),
+            // Blanks around the first sign.
+            (None, None) => return text.split_once('=').map(owned_pair).into_iter().collect(),
+        }
+    }
+    pairs
+}
+
+fn owned_pair((key, value): (&str, &str)) -> (String, String) {
+    (whole_name(key.trim()).to_owned(), value.trim().to_owned())
+}
+
+/// Tells whether a value begins as JSON and is none yet.
+fn is_unfinished(value: &str) -> bool {
+    value.starts_with(['{', '[', '"']) && serde_json::from_str::<Value>(value).is_err()
+}
+
+/// Returns the name of a key that is known by a shorter one, too.
+fn whole_name(key: &str) -> &str {
+    if key == "thinking" { "alwaysThinkingEnabled" } else { key }
+}
+
+/// Changes one after the other; where one is refused, what was changed before it is told as well.
+fn change_all(
+    ctx: &SettingsContext,
+    pairs: &[(String, String)],
+    scope: Option<Scope>,
+) -> Result<String, UserError> {
+    let mut told: Vec<String> = Vec::new();
+    for (key, value) in pairs {
+        match change(ctx, key, value, scope) {
+            Ok(text) => told.push(text),
+            Err(error) if told.is_empty() => return Err(error),
+            Err(error) => return Err(UserError::new(format!("{}\n{error}", told.join("\n")))),
+        }
+    }
+    Ok(told.join("\n"))
+}
+
+/// Lists every key with what its values are.
+fn list_keys(ctx: &SettingsContext) -> String {
+    let line = |row: SettingRow| format!("- `{}`: {}\n", row.explained.key, row.kind.expected());
+    let keys: String = rows(ctx).into_iter().map(line).collect();
+    format!("{keys}\n`/config KEY` says why a setting is what it is, `/config KEY=VALUE` changes it\n")
 }
 
 /// Tells whether a key may be changed by whoever writes prompts: its values only restrict, or do no harm in a stranger's
@@ -228,6 +287,49 @@ mod tests {
         assert!(dir.path().join("project/.claude/settings.json").exists());
         assert!(change(&ctx, "cleanupPeriodDays", "", None).unwrap().starts_with("Removed"));
         assert!(change(&ctx, "cleanupPeriodDays", "", None).is_err(), "it is gone");
+    }
+
+    #[test]
+    fn several_settings_are_changed_at_once() {
+        let check = |text: &str, expected: &[(&str, &str)]| {
+            let pairs = parse_pairs(text);
+            let pairs: Vec<(&str, &str)> =
+                pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            assert_eq!(pairs, expected, "{text}");
+        };
+        check("theme=dark verbose=true", &[("theme", "dark"), ("verbose", "true")]);
+        check("thinking=false", &[("alwaysThinkingEnabled", "false")]);
+        check("language=old english verbose=true", &[("language", "old english"), ("verbose", "true")]);
+        check("theme = dark", &[("theme", "dark")]);
+        check("language=a=b c=d", &[("language", "a=b c=d")]);
+        check("nosuch=1", &[("nosuch", "1")]);
+        check(
+            r#"statusLine={"command": "x model=y"} model=opus"#,
+            &[("statusLine", r#"{"command": "x model=y"}"#), ("model", "opus")],
+        );
+        check("verbose", &[]);
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        let error = change_all(&ctx, &parse_pairs("verbose=true theme=nosuch"), None).unwrap_err();
+        assert!(
+            error.to_string().starts_with("Set `verbose`") && error.to_string().contains("nosuch"),
+            "{error}"
+        );
+        assert!(list_keys(&ctx).contains("- `verbose`: true or false"), "{}", list_keys(&ctx));
+    }
+
+    #[test]
+    fn theme_that_is_not_there_is_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = context(&dir);
+        let error = change(&ctx, "theme", "nonsense", None).unwrap_err();
+        assert!(error.to_string().contains("no theme `nonsense`"), "{error}");
+        let error = change(&ctx, "verbose", "maybe", None).unwrap_err();
+        assert!(!error.to_string().contains("ignored"), "{error}");
+        assert!(!dir.path().join("home/.claude/settings.json").exists());
+        for name in ["auto", "dark-ansi", "custom:mine"] {
+            change(&ctx, "theme", name, None).unwrap();
+        }
     }
 
     #[test]

@@ -183,7 +183,7 @@ async fn invalid_setting_is_refused_with_a_hint() {
         (
             "config set effortLevel huge",
             expect![[r#"
-                Error: `effortLevel`: expected one of "low", "medium", "high", "xhigh", found "huge"; ignored
+                Error: `effortLevel`: expected one of "low", "medium", "high", "xhigh", found "huge"
                 Give it one of "low", "medium", "high", "xhigh".
                 [1]"#]],
         ),
