@@ -21,7 +21,7 @@ use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
 /// The variable with a key.
-const API_KEY: &str = "ANTHROPIC_API_KEY";
+pub(crate) const API_KEY: &str = "ANTHROPIC_API_KEY";
 /// How many letters of a key are kept to know it by.
 const KEY_TAIL: usize = 20;
 /// The most letters of a line that is shown.
@@ -80,6 +80,27 @@ fn way(config: &ServerConfig) -> String {
     visible_line(&text)
 }
 
+/// Says what a server is, as its entry in a file has it, before anything of the file counts.
+pub(crate) fn server_line(name: &str, written: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), quoted);
+    let words = match (written.get("url"), written.get("command")) {
+        (Some(url), _) => vec![text(url)],
+        (None, Some(command)) => {
+            let args = written["args"].as_array().into_iter().flatten();
+            std::iter::once(command).chain(args).map(text).collect()
+        }
+        (None, None) => vec![written.to_string()],
+    };
+    let parts: Vec<String> =
+        std::iter::once(visible_line(&words.join(" "))).chain(details(written)).collect();
+    format!("{}: {}", visible_line(name), parts.join(" "))
+}
+
+/// Returns a word of a command as it would be typed, so that it is seen where it ends.
+fn quoted(word: &str) -> String {
+    if word.contains(char::is_whitespace) { format!("\"{word}\"") } else { word.to_owned() }
+}
+
 /// Returns a text on one line, with what could hide or reorder a part of it made visible: somebody decides by it.
 fn visible_line(text: &str) -> String {
     single_line(&visible(text), MOST_OF_A_SERVER)
@@ -110,6 +131,13 @@ pub struct UnapprovedKey {
     pub tail: String,
     /// Whether another credential is kept that would be used without it.
     pub has_other: bool,
+}
+
+impl UnapprovedKey {
+    /// Tells people of a key beside which there is no other credential.
+    pub(crate) fn alone(key: &str) -> Self {
+        Self { tail: tail(key, 4), has_other: false }
+    }
 }
 
 /// Returns the key of the environment, where nobody has approved or rejected it.

@@ -7,6 +7,7 @@ mod context_history;
 mod entries;
 mod export;
 mod move_session;
+mod past_agents;
 mod rewind;
 mod task_output;
 mod turn_changes;
@@ -27,6 +28,7 @@ pub use context_history::{ContextPart, ContextPoint, columns, condensed, context
 pub use entries::entries;
 pub use export::{export, export_text, write_text};
 pub use move_session::{move_session, move_target};
+pub use past_agents::{PastAgent, agent_entries, past_agents};
 pub(crate) use rewind::rewind_conversation;
 pub use rewind::{
     RewindPoint, RewindPoints, RewindPreview, RewindRequest, preview_rewind, rewind_files, rewind_points,

@@ -271,6 +271,19 @@ pub fn preview_entries(file: &Path) -> Result<Vec<std::sync::Arc<Entry>>, UserEr
     Ok(loaded.conversation.into_path())
 }
 
+/// Returns the entries of a session from a message on, also where it stands on a branch that was left.
+pub fn entries_from(file: &Path, message: &str) -> Result<Vec<std::sync::Arc<Entry>>, UserError> {
+    let is_it =
+        |entry: &std::sync::Arc<Entry>| entry.head().uuid.as_ref().is_some_and(|id| id.as_str() == message);
+    let mut path = preview_entries(file)?;
+    if let Some(first) = path.iter().position(is_it) {
+        return Ok(path.split_off(first));
+    }
+    let mut entries = load_transcript(file).map_err(|error| UserError::from_error(&error))?.entries;
+    let first = entries.iter().position(is_it);
+    Ok(first.map(|first| entries.split_off(first)).unwrap_or(path))
+}
+
 /// Gives a session a name; returns it as it was kept.
 pub fn rename_choice(choice: &SessionChoice, title: &str) -> Result<String, UserError> {
     let id = loci_core::ids::SessionId::parse(&choice.id).map_err(|error| UserError::from_error(&error))?;
@@ -338,6 +351,30 @@ mod tests {
         std::fs::write(&file, format!("{line}\n")).unwrap();
         let _ = home;
         file
+    }
+
+    #[test]
+    fn preview_begins_with_the_message_that_was_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("0a0a0a0a-0001-4000-8000-000000000001.jsonl");
+        let line = |uuid: &str, parent: Option<&str>| {
+            json!({
+                "type": "user", "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+                "sessionId": "0a0a0a0a-0001-4000-8000-000000000001", "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": {"role": "user", "content": uuid},
+            })
+        };
+        let lines =
+            [line("u1", None), line("left", Some("u1")), line("u2", Some("u1")), line("u3", Some("u2"))];
+        std::fs::write(&file, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        for (message, expected) in
+            [("u2", "u2 u3"), ("u1", "u1 u2 u3"), ("left", "left u2 u3"), ("nowhere", "u1 u2 u3")]
+        {
+            let entries = entries_from(&file, message).unwrap();
+            let ids: Vec<String> =
+                entries.iter().filter_map(|it| Some(it.head().uuid.as_ref()?.to_string())).collect();
+            assert_eq!(ids.join(" "), expected, "{message}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::approvals::{
-    UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
+    API_KEY, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
     unapproved_key, unapproved_servers,
 };
 use crate::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
@@ -55,8 +55,8 @@ pub enum StartQuestion {
     ApiKey(UnapprovedKey),
     /// Whether everything may run unasked, as the options say.
     Bypass,
-    /// There are no credentials.
-    NoCredentials,
+    /// There are no credentials; the key of the environment, where the person said no to it.
+    NoCredentials(Option<UnapprovedKey>),
     /// Which session goes on.
     ChooseSession,
     /// Another process uses the session; what is known of it.
@@ -157,6 +157,14 @@ pub struct SessionStart {
     has_accepted_bypass: bool,
     has_seen_errors: bool,
     is_viewing: bool,
+    /// What was answered in this run, which counts also where it could not be kept.
+    has_said_of_imports: bool,
+    has_said_of_servers: bool,
+    may_use_key: Option<bool>,
+    /// The key of the environment, where the person does not want it used.
+    rejected_key: Option<String>,
+    /// Answers that could not be kept, for people.
+    unkept: Vec<String>,
     /// Whether the session's own worktree was entered already.
     is_in_worktree: bool,
     /// What is traced, if anything is.
@@ -182,6 +190,11 @@ impl SessionStart {
             has_accepted_bypass: false,
             has_seen_errors: false,
             is_viewing: false,
+            has_said_of_imports: false,
+            has_said_of_servers: false,
+            may_use_key: None,
+            rejected_key: None,
+            unkept: Vec::new(),
             is_in_worktree: false,
             trace: None,
             is_unattended: false,
@@ -229,25 +242,35 @@ impl SessionStart {
         }
     }
 
-    /// Takes an answer; the start can proceed after it.
-    pub fn answer(&mut self, answer: StartAnswer) -> Result<(), UserError> {
+    /// Takes an answer; the start can proceed after it. One that cannot be kept, as where nothing can be written, counts for
+    /// this run as far as that is safe, and the session says so.
+    pub fn answer(&mut self, answer: StartAnswer) {
         match answer {
             StartAnswer::Trust => {
                 self.is_trusted = true;
                 self.options.has_given_trust = true;
-                return accept_trust(&self.inherited);
+                let kept = accept_trust(&self.inherited);
+                self.note_unkept(
+                    kept,
+                    "Trust in this folder lasts for this session, and for your own settings alone",
+                );
             }
             StartAnswer::ExternalImports(may_import) => {
-                return answer_external_imports(&self.inherited, may_import);
+                self.has_said_of_imports = true;
+                let kept = answer_external_imports(&self.inherited, may_import);
+                self.note_unkept(kept, "Files from outside this folder are not imported");
             }
             StartAnswer::SettingsErrors => self.has_seen_errors = true,
             StartAnswer::McpServers(decision) => {
-                return answer_servers(&self.inherited, &self.options, &decision);
+                self.has_said_of_servers = true;
+                let kept = answer_servers(&self.inherited, &self.options, &decision);
+                self.note_unkept(kept, "The MCP servers of this project are not used");
             }
-            StartAnswer::ApiKey(may_use) => return answer_key(&self.inherited, may_use),
+            StartAnswer::ApiKey(may_use) => self.answer_key(may_use),
             StartAnswer::Bypass => {
                 self.has_accepted_bypass = true;
-                return accept_warning(&self.inherited);
+                let kept = accept_warning(&self.inherited);
+                self.note_unkept(kept, "The warning about the mode comes again");
             }
             StartAnswer::Credentials => {}
             StartAnswer::Session { id, at } => {
@@ -258,7 +281,23 @@ impl SessionStart {
             StartAnswer::TakeOver => self.options.session.takes_over = true,
             StartAnswer::View => self.is_viewing = true,
         }
-        Ok(())
+    }
+
+    /// Takes whether the key of the environment is used; who has said no may say yes after all.
+    fn answer_key(&mut self, may_use: bool) {
+        if let Some(key) = self.rejected_key.take() {
+            self.inherited.vars = self.inherited.vars.clone().with(API_KEY, key);
+        }
+        self.may_use_key = Some(may_use);
+        let kept = answer_key(&self.inherited, may_use);
+        self.note_unkept(kept, "What you said of ANTHROPIC_API_KEY counts for this session");
+    }
+
+    /// Notes that an answer is forgotten at the end, and what follows.
+    fn note_unkept(&mut self, kept: Result<(), UserError>, so: &str) {
+        if let Err(error) = kept {
+            self.unkept.push(format!("Your answer could not be kept: {}. {so}", error.message()));
+        }
     }
 
     /// Keeps an API key for this and later runs.
@@ -291,7 +330,9 @@ impl SessionStart {
         {
             return Some(StartQuestion::Trust(question));
         }
-        if let Some(files) = external_imports_question(&self.inherited) {
+        if !self.has_said_of_imports
+            && let Some(files) = external_imports_question(&self.inherited)
+        {
             return Some(StartQuestion::ExternalImports(files));
         }
         if self.options.is_interactive {
@@ -300,13 +341,16 @@ impl SessionStart {
                 return Some(StartQuestion::SettingsErrors(errors));
             }
             if self.client.is_none()
+                && self.may_use_key.is_none()
                 && let Some(key) = unapproved_key(&self.inherited)
             {
                 return Some(StartQuestion::ApiKey(key));
             }
-            let servers = unapproved_servers(&self.inherited, &self.options);
-            if !servers.is_empty() {
-                return Some(StartQuestion::McpServers(servers));
+            if !self.has_said_of_servers {
+                let servers = unapproved_servers(&self.inherited, &self.options);
+                if !servers.is_empty() {
+                    return Some(StartQuestion::McpServers(servers));
+                }
             }
         }
         if !self.has_accepted_bypass && is_warning_due(&self.inherited, &self.options) {
@@ -321,10 +365,18 @@ impl SessionStart {
         (&self.inherited, ConfigHome::from_env(&self.inherited))
     }
 
-    fn start(&mut self) -> Result<StartStep, UserError> {
-        if self.options.is_interactive && is_key_rejected(&self.inherited) {
-            self.inherited.vars = self.inherited.vars.clone().without("ANTHROPIC_API_KEY");
+    /// Does without the key of the environment where the person does not want it used.
+    fn leave_out_rejected_key(&mut self) {
+        let is_rejected =
+            self.may_use_key.map_or_else(|| is_key_rejected(&self.inherited), |may_use| !may_use);
+        if self.options.is_interactive && is_rejected {
+            self.rejected_key = self.inherited.vars.non_empty(API_KEY).map(str::to_owned);
+            self.inherited.vars = self.inherited.vars.clone().without(API_KEY);
         }
+    }
+
+    fn start(&mut self) -> Result<StartStep, UserError> {
+        self.leave_out_rejected_key();
         let run = RunSettings::load(&self.inherited, &self.options)?;
         let prefetch = Prefetch::start(&self.options, &run);
         let (env, home) = (run.env.clone(), run.home.clone());
@@ -342,7 +394,8 @@ impl SessionStart {
             }
         };
         if self.client.is_none() && needs_credentials(&run, &self.options, resume.model.as_deref())? {
-            return Ok(StartStep::Ask(StartQuestion::NoCredentials));
+            let rejected = self.rejected_key.as_deref().map(UnapprovedKey::alone);
+            return Ok(StartStep::Ask(StartQuestion::NoCredentials(rejected)));
         }
         if !self.is_in_worktree
             && let Some(worktree) = worktree_of_session(&env, &self.options, &mut resume)
@@ -378,7 +431,7 @@ impl SessionStart {
             inherited: self.inherited.clone(),
             client: self.client.clone(),
             options,
-            warnings: composed.warnings,
+            warnings: self.unkept.drain(..).chain(composed.warnings).collect(),
             models: composed.models,
             may_bypass: composed.may_bypass,
             env,
@@ -432,12 +485,34 @@ mod tests {
         let options = RunOptions { is_interactive: true, ..RunOptions::default() };
         let mut start = SessionStart::new(env, options, None, Instant::now());
         assert_eq!(step(&mut start), "Trust(TrustQues");
-        start.answer(StartAnswer::Trust).unwrap();
+        start.answer(StartAnswer::Trust);
         assert_ne!(
             step(&mut start),
             "Bypass",
             "settings that ask for it are no reason to warn who is refused"
         );
+    }
+
+    #[test]
+    fn answer_that_cannot_be_kept_counts_for_this_run_and_is_told() {
+        let home = TestHome::new();
+        // Nothing can be written where a file stands in the place of the directory.
+        home.write_home("file", "");
+        let mut env = Env::for_test(home.home().join("file"), home.project());
+        env.vars = [("IS_SANDBOX", "1"), ("ANTHROPIC_API_KEY", "sk-key")].into_iter().collect();
+        let mut start = SessionStart::new(env, bypassing(), None, Instant::now());
+        for (expected, answer) in [
+            ("Trust(TrustQues", StartAnswer::Trust),
+            ("ApiKey(Unapprov", StartAnswer::ApiKey(false)),
+            ("Bypass", StartAnswer::Bypass),
+        ] {
+            assert_eq!(step(&mut start), expected);
+            start.answer(answer);
+        }
+        assert_eq!(step(&mut start), "NoCredentials(S", "the key that was rejected is not used");
+        assert_eq!(start.unkept.len(), 3, "{:?}", start.unkept);
+        start.answer(StartAnswer::ApiKey(true));
+        assert_eq!(start.inherited.vars.get("ANTHROPIC_API_KEY"), Some("sk-key"), "who says yes after all");
     }
 
     #[test]
@@ -452,11 +527,11 @@ mod tests {
             ("Trust(TrustQues", StartAnswer::Trust),
             ("ExternalImports", StartAnswer::ExternalImports(true)),
             ("Bypass", StartAnswer::Bypass),
-            ("NoCredentials", StartAnswer::Credentials),
+            ("NoCredentials(N", StartAnswer::Credentials),
         ] {
             assert_eq!(step(&mut start), expected);
             assert_eq!(step(&mut start), expected, "asking twice changes nothing");
-            start.answer(answer).unwrap();
+            start.answer(answer);
         }
     }
 }

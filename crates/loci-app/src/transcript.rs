@@ -206,7 +206,9 @@ impl PartBuilder {
         let Some(attachment) = entry.attachment().filter(|value| value["type"] == "queued_command") else {
             return;
         };
-        self.push(entry, PartKind::Prompt(result_text(&attachment["prompt"])));
+        let text = result_text(&attachment["prompt"]);
+        let kind = if is_news(&text) { note(&text) } else { PartKind::Prompt(text) };
+        self.push(entry, kind);
     }
 
     fn take_system(&mut self, entry: &Entry) {
@@ -224,7 +226,26 @@ impl PartBuilder {
 pub fn is_note(text: &str) -> bool {
     const STARTS: [&str; 5] =
         ["[Request interrupted by user", "<local-command-", "<command-name>", "<command-message>", "<bash-"];
-    STARTS.iter().any(|start| text.starts_with(start))
+    STARTS.iter().any(|start| text.starts_with(start)) || is_news(text)
+}
+
+/// Returns true for what the program tells the model of work beside the conversation.
+fn is_news(text: &str) -> bool {
+    ["<task-notification>", "<agent-message>"].iter().any(|start| text.starts_with(start))
+}
+
+/// Says what such news are about, a line each: what was returned is for the model, and may be long.
+fn news_text(text: &str) -> String {
+    let element = |part: &str| match part.split_once("<agent-message>") {
+        Some((_, message)) => {
+            within(message, "from").map(|from| format!("A message came from {}", from.trim()))
+        }
+        None => within(part, "summary").map(|summary| summary.trim().to_owned()),
+    };
+    let parts = text.split("</task-notification>").flat_map(|part| part.split("</agent-message>"));
+    let lines: Vec<String> = parts.filter_map(element).collect();
+    let told = if lines.is_empty() { without_tags(text) } else { lines.join("\n") };
+    told.replace("&lt;", "<").replace("&amp;", "&")
 }
 
 fn user_text(entry: &Entry, text: String) -> PartKind {
@@ -237,6 +258,9 @@ fn user_text(entry: &Entry, text: String) -> PartKind {
 
 /// Tells what the words of the program stand for: a command, what it said, or something else.
 fn note(text: &str) -> PartKind {
+    if is_news(text) {
+        return PartKind::Note(news_text(text));
+    }
     let outputs = ["local-command-stdout", "local-command-stderr"].map(|tag| within(text, tag));
     if outputs.iter().any(Option::is_some) {
         let said: Vec<&str> = outputs.into_iter().flatten().map(str::trim).collect();
@@ -383,6 +407,24 @@ mod tests {
                     {"type": "text", "text": "<command-message>x</command-message>\n<command-name>/x</command-name>"},
                     {"type": "text", "text": "What the skill says."}])),
                 vec![PartKind::Command("/x".into())],
+            ),
+            (
+                user(json!(
+                    "<agent-message>\n<from>scout</from>\n<message>\nhalf way\n</message>\n</agent-message>\n\
+                     <task-notification>\n<status>completed</status>\n<summary>Agent \"a &lt; b &amp; c\" finished</summary>\n\
+                     <result>a long answer</result>\n</task-notification>\n<task-notification>\n<task-id>b1</task-id>\n\
+                     <summary>Background command \"make\" failed with exit code 2</summary>\n</task-notification>"
+                )),
+                vec![PartKind::Note(
+                    "A message came from scout\nAgent \"a < b & c\" finished\nBackground command \"make\" failed with \
+                     exit code 2"
+                        .into(),
+                )],
+            ),
+            (
+                json!({"type": "attachment", "attachment": {"type": "queued_command", "commandMode": "task-notification",
+                    "prompt": "<task-notification>\n<summary>Monitor \"log\": 2 events</summary>\n</task-notification>"}}),
+                vec![PartKind::Note("Monitor \"log\": 2 events".into())],
             ),
             (user(json!("is 1 < 2 > 0 ?")), vec![PartKind::Prompt("is 1 < 2 > 0 ?".into())]),
             (json!({"type": "system", "subtype": "turn_duration"}), vec![]),

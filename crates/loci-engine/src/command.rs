@@ -10,6 +10,8 @@ use loci_core::permission::{Mode, Update};
 use loci_tools::Tool;
 use serde_json::Value;
 
+use crate::event::ShellOutput;
+
 /// The answer to a permission question: a person's, or a hook's in their place.
 pub use loci_core::hooks::PermissionReply as Answer;
 
@@ -351,6 +353,8 @@ pub struct ShellCommand {
     pub command: String,
     /// Whether the model answers to what it printed; else it hears of it with the next prompt.
     pub is_answered: bool,
+    /// What came of it, where the front end has run it already: on the person's own terminal.
+    pub ran: Option<ShellOutput>,
 }
 
 /// A prompt that waits while a turn is under way.

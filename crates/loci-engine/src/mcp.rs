@@ -310,8 +310,10 @@ impl McpLink {
             let text = match view.status {
                 ServerStatus::Failed => format!("The MCP server `{name}` cannot be used: {error}"),
                 ServerStatus::NeedsAuth => {
+                    let here = if self.is_interactive { "/mcp, or with " } else { "" };
                     format!(
-                        "The MCP server `{name}` cannot be used before you log in with `loci mcp login {name}`: {error}"
+                        "The MCP server `{name}` cannot be used before you log in with {here}`loci mcp login {name}`: \
+                         {error}"
                     )
                 }
                 ServerStatus::Pending | ServerStatus::Connected | ServerStatus::Disabled => continue,

@@ -154,6 +154,9 @@ impl Session {
     /// Runs until it is closed (or every handle is gone) and the last turn is over; returns what became of its
     /// transcript.
     pub async fn run(mut self) -> SessionEnd {
+        if self.conversation.ctx.identity.get().is_interactive() {
+            self.conversation.recorder.point_at_chosen_branch();
+        }
         self.setup_hooks().await;
         self.begin_hooks().await;
         self.conversation.tell_hooks_of_instructions("session_start");

@@ -80,7 +80,7 @@ const MOST_RESULT_CHARS: u64 = 500_000;
 
 impl ToolSpec {
     /// Reads one item of a list of tools.
-    pub(crate) fn parse(item: &Value) -> Result<Self, String> {
+    pub fn parse(item: &Value) -> Result<Self, String> {
         let name = text(item, "name").ok_or("it has no name")?;
         let annotations = item.get("annotations").cloned().unwrap_or(Value::Null);
         let meta = |key: &str| item.get("_meta").and_then(|meta| meta.get(key));

@@ -26,6 +26,7 @@ mod pager;
 mod panels;
 mod pictures;
 mod prompt_box;
+mod prompt_queue;
 mod pull_request;
 mod recall;
 mod recap;
@@ -38,6 +39,7 @@ mod submission;
 mod suggestion;
 mod switching;
 mod task_view;
+mod terminal_shell;
 #[cfg(test)]
 mod tests;
 mod theming;
@@ -60,7 +62,6 @@ pub use speech::PlainMode;
 pub use crate::panel::{PanelData, PanelRequest};
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -94,6 +95,7 @@ use focus::CallTally;
 use front_task::FrontTask;
 use fullscreen::Fullscreen;
 use prompt_box::PromptBox;
+use prompt_queue::PromptQueue;
 use recall::Recall;
 use recap::RecapClock;
 use switching::Switching;
@@ -187,15 +189,8 @@ pub struct App {
     /// The turn that is under way.
     work: Option<Work>,
     session: SessionState,
-    /// Prompts that were sent and not recorded yet.
-    sent: VecDeque<Draft>,
-    /// Prompts that wait in the session while a turn is under way, by id.
-    queued: Vec<(String, Draft)>,
-    /// What waits here for the end of the turn: commands, and whatever was sent after one.
-    held: VecDeque<Draft>,
-    n_queued: u64,
-    /// Commands of the shell that were sent and do not run yet.
-    shells_sent: usize,
+    /// What was typed and has not been heard yet.
+    queue: PromptQueue,
     /// Whether what is typed is sent as soon as its pictures are read.
     submits_when_read: bool,
     /// The key that would do something if it were pressed again, and when it was pressed.
@@ -229,6 +224,8 @@ pub struct App {
     log: BlockLog,
     /// Work beside the conversation, oldest first.
     background: Vec<BackgroundTask>,
+    /// What has ended beside the conversation, until it can be told.
+    ended_tasks: Vec<String>,
     /// The command of the background that was brought to the front.
     front: Option<FrontTask>,
     /// What the agents of the session say and do; the agent view looks at it.
@@ -249,6 +246,8 @@ pub struct App {
     recap: RecapClock,
     /// The model that is to be asked, until it is known how the session stands.
     model_wanted: Option<String>,
+    /// A command of the shell that waits to be run on the terminal.
+    terminal_command: Option<terminal_shell::TerminalCommand>,
     theming: Theming,
     /// How many turns there were, for what is said beside the spinner.
     n_turns: usize,
@@ -292,6 +291,8 @@ struct SessionState {
     context: Option<Fullness>,
     /// How its sandbox stands, in words.
     sandbox: Option<String>,
+    /// Whether its sandbox lets nothing run outside.
+    is_sandbox_strict: bool,
     commands: Arc<CommandRegistry>,
     /// What is worked towards, and since when it is known here.
     goal: Option<(String, Duration)>,
@@ -323,11 +324,7 @@ impl App {
                 commands: Arc::new(CommandRegistry::builtin()),
                 ..SessionState::default()
             },
-            sent: VecDeque::new(),
-            queued: Vec::new(),
-            held: VecDeque::new(),
-            n_queued: 0,
-            shells_sent: 0,
+            queue: PromptQueue::default(),
             submits_when_read: false,
             armed: None,
             flash: None,
@@ -345,6 +342,7 @@ impl App {
             menu_answer: String::new(),
             log: BlockLog::default(),
             background: Vec::new(),
+            ended_tasks: Vec::new(),
             front: None,
             agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
             switching: None,
@@ -355,6 +353,7 @@ impl App {
             tail: None,
             recap: RecapClock::default(),
             model_wanted: None,
+            terminal_command: None,
             theming: Theming::default(),
             n_turns: 0,
             fullscreen: None,
@@ -506,7 +505,11 @@ impl App {
                 self.focus = Some(is_focused);
                 is_focused.then(|| self.ask_pull_request()).flatten().into_iter().collect()
             }
-            InputEvent::Reply(_) | InputEvent::Resize { .. } => Vec::new(),
+            InputEvent::Resize { width, height } => {
+                self.status_line.resized((width, height), self.now);
+                Vec::new()
+            }
+            InputEvent::Reply(_) => Vec::new(),
         }
     }
 
@@ -537,6 +540,7 @@ impl App {
             News::Keys(read) => self.take_key_bindings(read),
             News::Themes(files) => self.take_themes(files),
             News::Edited(edited) => self.draft_edited(*edited),
+            News::RanOnTerminal { command, ended } => return self.ran_on_terminal(command, ended),
             News::History(news) => self.history_news(news),
             News::Files(answer) => return self.files_found(answer),
             News::Mentions(mentions) => return self.mentions_listed(mentions),

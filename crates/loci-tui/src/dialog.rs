@@ -10,6 +10,7 @@ mod choices;
 mod elicitation;
 mod key_entry;
 mod permission;
+mod scroll;
 mod server_approval;
 mod text_field;
 mod user_questions;
@@ -19,6 +20,7 @@ pub(crate) use choices::Choices;
 pub(crate) use elicitation::ElicitationDialog;
 pub(crate) use key_entry::KeyEntry;
 pub(crate) use permission::{EXPLANATION_REQUEST, PermissionDialog};
+pub(crate) use scroll::DialogScroll;
 pub(crate) use server_approval::ServerApprovalDialog;
 pub(crate) use text_field::TextField;
 pub(crate) use user_questions::UserQuestionsDialog;
@@ -29,12 +31,11 @@ use crate::app::Action;
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
-use crate::layout::unseen_rows;
 use crate::render::RenderContext;
 use crate::text::Row;
 
-/// How far a step of the wheel scrolls.
-const WHEEL_ROWS: usize = 3;
+/// So much of what a dialog is about is seen before its question and its answers make room: a row, and how many there are.
+const LEAST_BODY_ROWS: usize = 2;
 
 /// A question that waits for an answer.
 pub(crate) trait Dialog: std::fmt::Debug + Send {
@@ -108,7 +109,7 @@ pub(crate) struct DialogView {
     /// What it is about.
     pub(crate) body: Vec<Row>,
     /// How far the middle is scrolled.
-    pub(crate) scroll: usize,
+    pub(crate) scroll: DialogScroll,
     /// The answers.
     pub(crate) foot: Vec<Row>,
     /// The row of `foot` that must be seen.
@@ -121,39 +122,44 @@ pub(crate) struct DialogView {
 
 impl DialogView {
     /// Lays it out within a height; returns the rows and where the caret stands.
+    ///
+    /// Of what it is about something is always seen, however small the window: nobody says yes to what they cannot read.
     pub(crate) fn fit(mut self, height: usize) -> (Vec<Row>, Option<(usize, u16)>) {
         let height = height.max(1);
-        if self.head.len() + self.foot.len() + usize::from(self.hint.is_some()) < height {
-            let hint = usize::from(self.hint.is_some());
-            let room = height - self.head.len() - self.foot.len() - hint;
-            let mut rows = self.head;
-            rows.extend(scrolled(self.body, self.scroll, room));
-            let top = rows.len();
-            rows.extend(self.foot);
-            rows.extend(self.hint);
-            return (rows, self.caret.map(|(row, column)| (top + row, column)));
+        let n_fixed = self.head.len() + self.foot.len();
+        let least_body = self.body.len().min(LEAST_BODY_ROWS);
+        if n_fixed + least_body > height {
+            return self.fit_small(height);
         }
-        // A small window: the first row of the question, and the answers around the marked one.
-        self.head.truncate(1);
-        let n_head = if height > 1 { self.head.len() } else { 0 };
-        let room = height - n_head;
+        if n_fixed + least_body + 1 > height {
+            self.hint = None;
+        }
+        let room = height - n_fixed - usize::from(self.hint.is_some());
+        let mut rows = self.head;
+        rows.extend(self.scroll.rows(self.body, room));
+        let top = rows.len();
+        rows.extend(self.foot);
+        rows.extend(self.hint);
+        (rows, self.caret.map(|(row, column)| (top + row, column)))
+    }
+
+    /// Lays it out in a small window: the first row of the question, what it is about as far as it goes, and the answers
+    /// around the marked one.
+    fn fit_small(self, height: usize) -> (Vec<Row>, Option<(usize, u16)>) {
+        let mut head = self.head.into_iter();
+        let mut rows: Vec<Row> = head.by_ref().take(usize::from(height > 1)).collect();
+        let middle: Vec<Row> = head.chain(self.body).filter(|row| !row.text().trim().is_empty()).collect();
+        let room = height - rows.len();
+        let left_over = room.saturating_sub(self.foot.len());
+        let n_middle = if room > LEAST_BODY_ROWS { left_over.max(room / 2).max(LEAST_BODY_ROWS) } else { 0 };
+        let n_middle = n_middle.min(middle.len());
+        rows.extend(self.scroll.rows(middle, n_middle));
+        let (top, room) = (rows.len(), height - rows.len());
         let first = self.focus.saturating_sub(room / 2).min(self.foot.len().saturating_sub(room));
-        let mut rows: Vec<Row> = self.head.into_iter().take(n_head).collect();
         rows.extend(self.foot.into_iter().skip(first).take(room));
         let caret = self.caret.filter(|(row, _)| (first..first + room).contains(row));
-        (rows, caret.map(|(row, column)| (n_head + row - first, column)))
+        (rows, caret.map(|(row, column)| (top + row - first, column)))
     }
-}
-
-/// Returns so many rows of a text that may be longer, and says how much is left out.
-fn scrolled(body: Vec<Row>, scroll: usize, room: usize) -> Vec<Row> {
-    if body.len() <= room {
-        return body;
-    }
-    let Some(room) = room.checked_sub(1) else { return Vec::new() };
-    let first = scroll.min(body.len() - room);
-    let note = unseen_rows(first, body.len() - room - first);
-    body.into_iter().skip(first).take(room).chain([note]).collect()
 }
 
 /// Tells whether a key says no to the whole question, or leaves it.
@@ -174,23 +180,6 @@ fn width_of(ctx: &RenderContext) -> u16 {
 /// Has a text edited in the person's editor; it comes back to the dialog of the question.
 fn edit_elsewhere(question: &str, text: &str) -> DialogStep {
     DialogStep::Act(vec![Action::EditText { name: question.to_owned(), text: text.to_owned() }])
-}
-
-/// Takes a key that scrolls; tells whether it was one.
-fn handle_scroll(event: &InputEvent, scroll: &mut usize) -> bool {
-    use crate::key::{KeyCode, MouseAction};
-    match event {
-        InputEvent::Key(key) if key.code == KeyCode::PageDown => *scroll = scroll.saturating_add(8),
-        InputEvent::Key(key) if key.code == KeyCode::PageUp => *scroll = scroll.saturating_sub(8),
-        InputEvent::Mouse(mouse) if mouse.action == MouseAction::WheelDown => {
-            *scroll = scroll.saturating_add(WHEEL_ROWS);
-        }
-        InputEvent::Mouse(mouse) if mouse.action == MouseAction::WheelUp => {
-            *scroll = scroll.saturating_sub(WHEEL_ROWS);
-        }
-        _ => return false,
-    }
-    true
 }
 
 #[cfg(test)]
@@ -239,13 +228,13 @@ mod tests {
             ["h0", "h1", "b0", "b1", "b2", "… 7 more rows (PgDn)", "f0", "f1", "f2", "hint"]
         );
         assert_eq!(caret, Some((8, 4)));
-        let (rows, _) = DialogView { scroll: 99, ..view() }.fit(10);
+        let (rows, _) = DialogView { scroll: DialogScroll::at(99), ..view() }.fit(10);
         assert_eq!(texts(&rows)[2..6], ["b7", "b8", "b9", "… 7 rows above (PgUp)"]);
     }
 
     #[test]
     fn small_window_keeps_the_question_and_the_marked_answer() {
-        for height in 1..6 {
+        for height in 1..8 {
             let (rows, caret) = view().fit(height);
             let texts = texts(&rows);
             assert!(rows.len() <= height && texts.contains(&"f2".to_owned()), "{height}: {texts:?}");
@@ -253,5 +242,19 @@ mod tests {
             let (row, _) = caret.unwrap();
             assert_eq!(texts[row], "f2");
         }
+    }
+
+    #[test]
+    fn all_of_what_is_asked_about_can_be_read_in_a_small_window() {
+        for height in 4..16 {
+            let pages =
+                (0..20).map(|n| DialogView { scroll: DialogScroll::at(n * 8), ..view() }.fit(height).0);
+            let seen: Vec<String> = pages.flat_map(|rows| texts(&rows)).collect();
+            for row in rows("b", 10) {
+                assert!(seen.contains(&row.text()), "{height}: {} is never seen", row.text());
+            }
+        }
+        let (rows, _) = view().fit(5);
+        assert_eq!(texts(&rows), ["h0", "h1", "… 10 more rows (PgDn)", "f1", "f2"]);
     }
 }

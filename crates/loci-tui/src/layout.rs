@@ -56,10 +56,11 @@ pub(crate) fn line(text: &str, style: Style) -> Row {
 
 /// Says how many rows of a text are not seen, above and below those that are.
 pub(crate) fn unseen_rows(above: usize, below: usize) -> Row {
+    let rows = |n: usize| if n == 1 { "row" } else { "rows" };
     let note = match (above, below) {
-        (0, below) => format!("… {below} more rows (PgDn)"),
-        (above, 0) => format!("… {above} rows above (PgUp)"),
-        (above, below) => format!("… {above} rows above, {below} below"),
+        (0, below) => format!("… {below} more {} (PgDn)", rows(below)),
+        (above, 0) => format!("… {above} {} above (PgUp)", rows(above)),
+        (above, below) => format!("… {above} {} above, {below} below", rows(above)),
     };
     line(&note, faint())
 }

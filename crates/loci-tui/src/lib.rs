@@ -24,6 +24,8 @@ pub mod keymap;
 mod layout;
 pub mod mailbox;
 mod named;
+#[cfg(unix)]
+mod notebook_preview;
 pub mod notification;
 #[cfg(unix)]
 mod panel;

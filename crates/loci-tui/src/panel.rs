@@ -115,6 +115,11 @@ pub(crate) trait Panel: std::fmt::Debug {
         Vec::new()
     }
 
+    /// Tells whether it asks anew when a server may have been connected, or be gone.
+    fn follows_servers(&self) -> bool {
+        false
+    }
+
     /// Returns what is seen; `ctx` has the width and the looks, `size` the most that it may take.
     fn view(&self, ctx: &RenderContext, size: Size) -> PanelView;
 

@@ -34,6 +34,7 @@ use crate::block::FileDiff;
 use crate::input::{FileAnswer, Mention, SESSION_MENTION, TokenKind};
 use crate::interface_settings::{InterfaceSettings, parse_scroll_speed};
 use crate::mailbox::Mailbox;
+use crate::notebook_preview::{NOTEBOOK_EDIT, preview_cell};
 use crate::panel;
 use crate::stream_pace::StreamPace;
 
@@ -175,10 +176,7 @@ fn find_session(
             match receiver.blocking_recv()? {
                 ToSession::Command(command) => waiting.push_back(command),
                 ToSession::Answer(answer) => {
-                    if let Err(error) = start.answer(answer) {
-                        mailbox.put(News::StartFailed(error.to_string()));
-                        continue;
-                    }
+                    start.answer(answer);
                     break;
                 }
                 ToSession::StoreKey(key) => {
@@ -463,13 +461,17 @@ fn session_mentions(ctx: &CommandContext) -> Vec<Mention> {
 
 /// Returns what an edit would change, with the lines around it.
 fn preview(tool: &str, input: &Value, cwd: &Path) -> Option<FileDiff> {
-    let change = AskedChange::from_call(tool, input)?;
-    let file = cwd.join(change.path);
-    let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
-    if size > MOST_PREVIEW_BYTES {
-        return None;
+    let read = |path: &str| {
+        let file = cwd.join(path);
+        let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+        (size <= MOST_PREVIEW_BYTES).then(|| loci_stdx::read_regular_to_string(&file).unwrap_or_default())
+    };
+    if tool == NOTEBOOK_EDIT {
+        let notebook = read(input.get("notebook_path")?.as_str()?)?;
+        return preview_cell(input, &notebook, cwd);
     }
-    let before = loci_stdx::read_regular_to_string(&file).unwrap_or_default();
+    let change = AskedChange::from_call(tool, input)?;
+    let before = read(change.path)?;
     let after = change.text.apply(&before)?;
     Some(FileDiff { path: short_path(change.path, cwd), before, after, first_line: 1 })
 }

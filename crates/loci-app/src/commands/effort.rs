@@ -1,4 +1,4 @@
-//! `/effort [level]`: how hard the model thinks.
+//! `/effort [level|auto|status]`: how hard the model thinks.
 
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
@@ -21,7 +21,7 @@ pub fn current(session: &SessionSnapshot) -> (String, bool) {
 
 /// Carries the command out.
 pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
-    if argument.is_empty() {
+    if argument.is_empty() || argument == "status" {
         return LocalOutcome::text(describe(session));
     }
     let level = argument.to_ascii_lowercase();

@@ -11,6 +11,10 @@ use serde_json::Value;
 use super::cell;
 use crate::settings_editor::SettingsContext;
 
+/// What is said where no rule is proposed.
+pub const NO_RULES: &str = "No rule is proposed: none would have answered them and let in nothing that was refused, or that \
+                            nobody can foresee";
+
 /// What was learned from the questions of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LearnedRules {
@@ -57,7 +61,7 @@ impl LearnedRules {
         }
         let mut text = format!("## Fewer questions\n\n{}\n\n", self.headline());
         if self.rules.is_empty() {
-            return text + "No rule would have answered them without letting in what was refused.\n";
+            return format!("{text}{NO_RULES}.\n");
         }
         text.push_str("| | Rule | Would have answered | Would also allow |\n|---:|---|---:|---|\n");
         for (idx, (rule, _)) in self.rules.iter().enumerate() {

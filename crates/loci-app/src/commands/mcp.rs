@@ -1,9 +1,10 @@
 //! `/mcp [reconnect|enable|disable server]`: the MCP servers, and looking after them.
 
 use loci_engine::{LocalEffect, LocalOutcome, McpAction, SessionSnapshot};
-use loci_mcp::{prompt_name, read_log};
+use loci_mcp::{PromptArgument, PromptSpec, ToolSpec, prompt_name, read_log};
 use loci_stdx::printable;
 use loci_storage::layout::ConfigHome;
+use serde_json::Value;
 
 use super::cell;
 use crate::mcp::log_dir;
@@ -18,11 +19,11 @@ pub struct ServerRow {
     pub status: &'static str,
     /// Where it is written down.
     pub scope: &'static str,
-    /// How it is reached.
+    /// How it is reached; nothing, where its entry was left out.
     pub kind: &'static str,
     /// Why it cannot be used.
     pub error: Option<String>,
-    /// Its tools, by the names the model has for them, each with what it does.
+    /// Its tools, by the names the model has for them, each with what it does and, in a second line, what it takes.
     pub tools: Vec<(String, String)>,
     /// Its resources, as they are mentioned, each with what it is.
     pub resources: Vec<(String, String)>,
@@ -40,7 +41,7 @@ pub fn rows(session: &SessionSnapshot) -> Vec<ServerRow> {
         scope: view.scope.name(),
         kind: view.kind,
         error: view.error.clone(),
-        tools: view.offer.tools.iter().map(|(name, tool)| (name.clone(), tool.description.clone())).collect(),
+        tools: view.offer.tools.iter().map(|(name, tool)| (name.clone(), about_tool(tool))).collect(),
         resources: view
             .offer
             .resources
@@ -56,11 +57,67 @@ pub fn rows(session: &SessionSnapshot) -> Vec<ServerRow> {
             .offer
             .prompts
             .iter()
-            .map(|it| (format!("/{}", prompt_name(&view.name, &it.name)), it.description.clone()))
+            .map(|it| (format!("/{}", prompt_name(&view.name, &it.name)), about_prompt(it)))
             .collect(),
         about: view.handshake.as_ref().map(|it| format!("{} {}", it.name, it.version)),
     };
     session.mcp_servers.iter().map(row).collect()
+}
+
+/// Returns the servers of a session, and behind them the entries that were left out because they cannot be read.
+pub fn rows_of_all(session: &SessionSnapshot) -> Vec<ServerRow> {
+    let mut all = rows(session);
+    let left_out = session.mcp_errors.iter().map(|error| ServerRow {
+        name: error.name.clone(),
+        status: "left out",
+        scope: "",
+        kind: "",
+        error: Some(error.message.clone()),
+        tools: Vec::new(),
+        resources: Vec::new(),
+        prompts: Vec::new(),
+        about: None,
+    });
+    all.extend(left_out);
+    all
+}
+
+/// Says what a tool does, and in a second line what it takes.
+fn about_tool(tool: &ToolSpec) -> String {
+    let schema = &tool.input_schema;
+    let is_needed =
+        |name: &str| schema["required"].as_array().is_some_and(|needed| needed.iter().any(|it| it == name));
+    let parameter = |(name, schema): (&String, &Value)| {
+        let kind = schema["type"].as_str().map(|kind| format!(": {kind}")).unwrap_or_default();
+        format!("{name}{}{kind}", if is_needed(name) { "" } else { "?" })
+    };
+    let parameters: Vec<String> =
+        schema["properties"].as_object().into_iter().flatten().map(parameter).collect();
+    let mut notes = Vec::new();
+    if !parameters.is_empty() {
+        notes.push(format!("takes {}", parameters.join(", ")));
+    }
+    if tool.is_read_only {
+        notes.push("says that it only reads".to_owned());
+    }
+    if tool.requires_user {
+        notes.push("you are always asked".to_owned());
+    }
+    with_second_line(&tool.description, &notes.join("; "))
+}
+
+fn about_prompt(prompt: &PromptSpec) -> String {
+    let argument = |it: &PromptArgument| format!("{}{}", it.name, if it.is_required { "" } else { "?" });
+    let arguments: Vec<String> = prompt.arguments.iter().map(argument).collect();
+    match arguments.is_empty() {
+        true => prompt.description.clone(),
+        false => with_second_line(&prompt.description, &format!("takes {}", arguments.join(", "))),
+    }
+}
+
+fn with_second_line(first: &str, second: &str) -> String {
+    let first = loci_stdx::single_line(first, 300);
+    if second.is_empty() { first } else { format!("{first}\n{}", loci_stdx::single_line(second, 300)) }
 }
 
 /// Reads the log of a server: what it complained about, and what was noticed of it.
@@ -137,4 +194,29 @@ fn to_markdown(session: &SessionSnapshot) -> String {
         text.push_str(&format!("\n- {}: {}", cell(&error.name), cell(&error.message)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tools_and_prompts_say_what_they_take() {
+        let schema = json!({"type": "object", "required": ["path"], "properties": {
+            "path": {"type": "string"}, "deep": {"type": "boolean"}, "any": {}}});
+        for (schema, is_read_only, expected) in [
+            (schema, true, "Lists it\ntakes path: string, deep?: boolean, any?; says that it only reads"),
+            (json!({"type": "object"}), false, "Lists it"),
+        ] {
+            let item = json!({"name": "list", "description": "Lists\nit", "inputSchema": schema,
+                "annotations": {"readOnlyHint": is_read_only}});
+            assert_eq!(about_tool(&ToolSpec::parse(&item).unwrap()), expected);
+        }
+        let argument = |name: &str, is_required| PromptArgument { name: name.into(), is_required };
+        let arguments = vec![argument("who", true), argument("how", false)];
+        let prompt = PromptSpec { name: "greet".into(), description: "Greets".into(), arguments };
+        assert_eq!(about_prompt(&prompt), "Greets\ntakes who, how?");
+    }
 }

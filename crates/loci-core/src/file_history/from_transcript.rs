@@ -59,6 +59,7 @@ const UNASKED: &[&str] = &[
     "<local-command-stderr>",
     "<local-command-caveat>",
     "<task-notification>",
+    "<agent-message>",
 ];
 
 /// Returns what a person typed to have this said; none where nobody did.

@@ -103,9 +103,15 @@ impl Conversation {
         }
         let messages = self.work.as_ref().map(|work| work.live.take()).unwrap_or_default();
         for message in messages {
-            let attachment =
-                json!({"type": "queued_command", "prompt": message, "commandMode": "agent-message"});
+            let attachment = json!({
+                "type": "queued_command",
+                "prompt": message.as_str(),
+                "commandMode": "agent-message",
+            });
             self.recorder.attachment(attachment);
+            // It was in no queue that somebody could take it back from.
+            let (id, attached) = (String::new(), Vec::new());
+            self.tell(EngineEvent::Dequeued { id, text: message, is_injected: true, attached });
         }
     }
 

@@ -2,7 +2,8 @@
 //! that is wanted.
 //!
 //! A command goes through the Bash tool and what wraps its calls, so that file history sees what it changes; nobody is asked,
-//! since whoever types a command wants it run. The transcript has `<bash-input>` before it runs and `<bash-stdout>` with
+//! since whoever types a command wants it run. One that needs a terminal the front end has run itself (`ShellCommand::ran`): it is
+//! recorded alone. The transcript has `<bash-input>` before it runs and `<bash-stdout>` with
 //! `<bash-stderr>` behind it afterwards.
 
 use std::sync::Arc;
@@ -56,6 +57,9 @@ impl Conversation {
             cancel: cancel.clone(),
             to_background: to_background.clone(),
         });
+        if let Some(output) = shell.ran {
+            return self.run.post(InboxMessage::ShellDone(Box::new(outcome_of(&output))));
+        }
         let (mut prepared, tool) = match (prepared, tool) {
             (Ok((prepared, _)), Some(tool)) => (prepared, tool),
             (Err(outcome), _) => return self.run.post(InboxMessage::ShellDone(outcome)),
@@ -122,6 +126,16 @@ impl Conversation {
     }
 }
 
+/// Returns the outcome of a command that ran elsewhere: [`shell_output`] makes the same of it again.
+fn outcome_of(output: &ShellOutput) -> ToolOutcome {
+    let ShellOutput { stdout, stderr, exit_code, .. } = output;
+    match exit_code {
+        Some(0) => ToolOutcome::text(stdout.clone(), json!({"stdout": stdout, "stderr": stderr})),
+        Some(code) => ToolOutcome::error(format!("Exit code {code}\n{stdout}{stderr}")),
+        None => ToolOutcome::error(format!("{stdout}{stderr}")),
+    }
+}
+
 /// Returns what a command printed. One that failed has all of it behind the line that says so.
 fn shell_output(outcome: &ToolOutcome, is_interrupted: bool) -> ShellOutput {
     let printed =
@@ -159,6 +173,7 @@ mod tests {
         ] {
             let output = shell_output(&outcome, false);
             assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.exit_code), expected);
+            assert_eq!(shell_output(&outcome_of(&output), false), output, "ran elsewhere, it is the same");
         }
     }
 }

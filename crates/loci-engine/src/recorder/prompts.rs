@@ -170,6 +170,15 @@ impl Recorder {
         entries
     }
 
+    /// Writes down which branch the conversation goes on with. A person who has chosen one has said all there is to say:
+    /// the session is found there again, even if nothing follows.
+    pub(crate) fn point_at_chosen_branch(&mut self) {
+        if let Some(tail) = self.tail.clone().filter(|_| std::mem::take(&mut self.begins_branch)) {
+            let pointer = self.branch_pointer(&tail);
+            self.write(pointer.as_slice());
+        }
+    }
+
     /// Returns the line that says that the conversation goes on from an entry which others hang from already: a reader
     /// would take the branch that was pointed at last for the one that goes on.
     fn branch_pointer(&self, fork_point: &EntryId) -> Option<Arc<Entry>> {

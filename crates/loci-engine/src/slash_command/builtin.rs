@@ -118,7 +118,7 @@ const BUILTIN: &[Row] = &[
     ("context", &[], "[all|time]", "Show what fills the model's window", Local, Everywhere, AtOnce),
     ("usage", &["cost", "stats"], "", "Show cost, time and tokens of the session", Local, Everywhere, AtOnce),
     ("model", &[], "[model]", "Ask another model", Local, Everywhere, AtOnce),
-    ("effort", &[], "[level|auto]", "Change how hard the model thinks", Local, Everywhere, AtOnce),
+    ("effort", &[], "[level|auto|status]", "Change how hard the model thinks", Local, Everywhere, AtOnce),
     ("config", &["settings"], "[key=value]", "Look at settings and change them", Local, Everywhere, AtOnce),
     ("mcp", &[], "[reconnect|enable|disable server]", "Look after MCP servers", Local, Everywhere, AtOnce),
     ("status", &[], "", "Show version, session, model, settings and servers", Local, UnlessTaken, AtOnce),
@@ -153,7 +153,7 @@ const BUILTIN: &[Row] = &[
     ("diff", &[], "", "Show what changed since the last commit", Local, UnlessTaken, AtOnce),
     (
         "doctor",
-        &[],
+        &["checkup"],
         "",
         "Say what this installation is made of and what is wrong with it",
         Local,

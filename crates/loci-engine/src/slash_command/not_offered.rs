@@ -48,6 +48,11 @@ const INSTEAD: &[(&str, &str)] = &[
     ),
     ("upgrade", "There is no plan to buy; loci is paid with your key. A new release is a new binary"),
     ("usage-credits", "loci is paid with your key; `/usage` says what was used"),
+    ("extra-usage", "loci is paid with your key; `/usage` says what was used"),
+    (
+        "run-skill-generator",
+        "Write down how it is run in `.claude/skills/NAME/SKILL.md`; `/run` and `/verify` read it",
+    ),
     (
         "privacy-settings",
         "loci sends what you say to the model and nothing elsewhere; `docs/settings.md` has the switches",
@@ -56,10 +61,13 @@ const INSTEAD: &[(&str, &str)] = &[
 
 /// Commands of one vendor's services.
 const VENDOR: &[&str] = &[
+    "android",
+    "app",
     "artifacts",
     "claude-api",
     "dataviz",
     "desktop",
+    "ios",
     "mobile",
     "passes",
     "powerup",
@@ -89,7 +97,7 @@ mod tests {
         "heapdump ide import insights install-github-app install-slack-app mobile output-style passes powerup",
         "pr-comments privacy-settings radio release-notes remote-control remote-env schedule setup-bedrock setup-vertex",
         "stickers team-onboarding teleport terminal-setup ultraplan ultrareview upgrade usage-credits vim voice web-setup",
-        "workflows",
+        "workflows android app ios extra-usage run-skill-generator",
     ];
 
     #[test]

@@ -84,7 +84,7 @@ fn auth_and_billing_errors_are_classified() {
         &error("authentication_error", "invalid x-api-key"),
         expect![[r#"
             Unauthenticated: The credentials were not accepted (401): invalid x-api-key
-            Check ANTHROPIC_API_KEY: it may be mistyped, revoked, or meant for another server."#]],
+            Check the API key (ANTHROPIC_API_KEY, or that of `loci login`): it may be mistyped, revoked, or meant for another server."#]],
     );
     check(
         403,

@@ -142,7 +142,7 @@ pub(crate) fn hint(kind: FailureKind, asked: RequestFacts<'_>) -> Cow<'static, s
 fn unauthenticated_hint(auth: &Auth) -> &'static str {
     match auth {
         Auth::ApiKey(_) => {
-            "Check ANTHROPIC_API_KEY: it may be mistyped, revoked, or meant for another server."
+            "Check the API key (ANTHROPIC_API_KEY, or that of `loci login`): it may be mistyped, revoked, or meant for another server."
         }
         Auth::Bearer(_) => {
             "Check ANTHROPIC_AUTH_TOKEN: it may be mistyped, expired, or meant for another server."

@@ -142,7 +142,7 @@ impl OpenContext {
 fn start(env: Env, options: RunOptions) -> Result<StartedSession, RpcError> {
     match SessionStart::new(env, options, None, Instant::now()).unattended().proceed() {
         StartStep::Ready(started) => Ok(*started),
-        StartStep::Ask(StartQuestion::NoCredentials) => Err(auth::required()),
+        StartStep::Ask(StartQuestion::NoCredentials(_)) => Err(auth::required()),
         StartStep::Ask(StartQuestion::InUse(holder)) => Err(RpcError::new(INVALID_REQUEST, holder)),
         StartStep::Ask(_) | StartStep::View(_) => {
             Err(RpcError::internal("The session needs an answer to start"))

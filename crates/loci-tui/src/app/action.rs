@@ -79,6 +79,13 @@ pub enum News {
     Themes(Vec<ThemeFile>),
     /// The prompt comes back from the person's editor, or why not.
     Edited(Box<Result<Draft, String>>),
+    /// A command of the shell that had the terminal has ended.
+    RanOnTerminal {
+        /// The command.
+        command: String,
+        /// Its code, none where a signal ended it; or why it did not begin.
+        ended: Result<Option<i32>, String>,
+    },
     /// Files were found.
     Files(FileAnswer),
     /// What else can be mentioned.
@@ -318,6 +325,15 @@ pub enum Action {
         /// Whether what is known counts no more.
         is_pushed: bool,
     },
+    /// Run a command of the shell with the terminal.
+    RunOnTerminal {
+        /// The command.
+        command: String,
+        /// Where.
+        cwd: PathBuf,
+        /// Whether what it showed would be gone before it is read, so that Enter is waited for.
+        waits: bool,
+    },
     /// Run the command of the status line for a session that stands like this.
     RunStatusLine {
         /// The command.
@@ -339,6 +355,8 @@ pub enum Action {
     PickerClosed,
     /// Leave, and go on in another directory.
     GoElsewhere(Elsewhere),
+    /// Look whether the person's key bindings and themes are others now.
+    ReadOwnFiles,
     /// Have the session go on without a terminal once this one is left.
     GoBackground(BackgroundRun),
     /// Leave.

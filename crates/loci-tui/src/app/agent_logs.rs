@@ -1,11 +1,13 @@
 //! What the agents of a session say and do, as the agent view shows it: one log each, fed by their events as they come.
 //!
 //! The logs are bounded, in bytes and in number: an agent's transcript is on disk. The interface and the panel that shows
-//! them share them; only the interface changes them.
+//! them share them; the interface changes them, and the panel adds those of earlier runs when it has read of them.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use loci_app::session_command::PastAgent;
 use loci_engine::{AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, TaskNews, TaskUsage};
 
 use super::block_log::BlockLog;
@@ -39,6 +41,8 @@ pub(crate) struct AgentLog {
     pub(crate) description: String,
     /// Its task, once that is known.
     pub(crate) task: Option<BackgroundTask>,
+    /// Of an agent that an earlier run sent out, and that has not gone on since.
+    pub(crate) past: Option<PastLog>,
     /// What it has used so far.
     pub(crate) usage: TaskUsage,
     /// What it is doing, in a few words.
@@ -47,6 +51,15 @@ pub(crate) struct AgentLog {
     questions: Vec<String>,
     conversation: Conversation,
     log: BlockLog,
+}
+
+/// What is known of an agent of an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PastLog {
+    /// Whether it gave its answer.
+    pub(crate) has_answered: bool,
+    /// Whether its transcript was read.
+    pub(crate) is_read: bool,
 }
 
 impl AgentLogs {
@@ -70,6 +83,28 @@ impl AgentLogs {
         self.agents.clear();
     }
 
+    /// Adds those of earlier runs that are not known yet; the newest, where there are too many.
+    pub(crate) fn add_past(&mut self, mut past: Vec<PastAgent>) {
+        past.retain(|agent| self.find(agent.id.as_str()).is_none());
+        let room = MOST_AGENTS.saturating_sub(self.agents.len());
+        let logs = past.iter().skip(past.len().saturating_sub(room)).map(|agent| AgentLog {
+            past: Some(PastLog { has_answered: agent.has_answered, is_read: false }),
+            ..AgentLog::new(agent.id.as_str(), &agent.kind, &agent.description, &self.cwd)
+        });
+        let logs: Vec<AgentLog> = logs.collect();
+        self.agents.splice(0..0, logs);
+    }
+
+    /// Takes what an agent of an earlier run said and did; nothing, where it has gone on meanwhile.
+    pub(crate) fn take_transcript(&mut self, id: &str, blocks: Vec<Block>) {
+        let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) else { return };
+        if let Some(past) = &mut agent.past
+            && !std::mem::replace(&mut past.is_read, true)
+        {
+            blocks.into_iter().for_each(|block| agent.log.push(block));
+        }
+    }
+
     /// Takes a step of an agent's task; other work is passed over.
     pub(crate) fn take_task(&mut self, news: &TaskNews) {
         let (task, progress) = match news {
@@ -85,6 +120,7 @@ impl AgentLogs {
         if let Some(report) = &task.report {
             agent.usage = report.usage;
         }
+        agent.past = None;
         agent.task = Some(task.clone());
     }
 
@@ -121,6 +157,7 @@ impl AgentLog {
             kind: kind.to_owned(),
             description: description.to_owned(),
             task: None,
+            past: None,
             usage: TaskUsage::default(),
             activity: String::new(),
             questions: Vec::new(),
@@ -131,7 +168,7 @@ impl AgentLog {
 
     /// Tells whether it works, as far as is known.
     pub(crate) fn is_running(&self) -> bool {
-        self.task.as_ref().is_none_or(|task| task.status == BackgroundStatus::Running)
+        self.past.is_none() && self.task.as_ref().is_none_or(|task| task.status == BackgroundStatus::Running)
     }
 
     /// Tells whether it waits for somebody's answer.
@@ -146,13 +183,15 @@ impl AgentLog {
 
     fn take(&mut self, event: &EngineEvent, now: Duration) {
         match event {
-            EngineEvent::PromptRecorded { message, .. } => {
-                let text = result_text(&message["content"]);
-                self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
-            }
+            EngineEvent::PromptRecorded { message, .. } => self.hear(result_text(&message["content"])),
+            EngineEvent::Dequeued { text, is_injected: true, .. } => self.hear(text.clone()),
             EngineEvent::Stream { event, .. } => self.conversation.stream(event, now),
             EngineEvent::User(message) => {
-                self.conversation.user_message(message);
+                // Its task, and what it is told when it goes on, come as messages that answer no call.
+                let is_said = !self.conversation.user_message(message) && !message.is_synthetic;
+                if is_said {
+                    self.hear(result_text(&message.message["content"]));
+                }
             }
             EngineEvent::Progress { call, progress } => self.conversation.progress(call, progress),
             EngineEvent::QuestionAsked(question) => {
@@ -181,9 +220,17 @@ impl AgentLog {
         }
     }
 
+    /// Shows what it was told.
+    fn hear(&mut self, text: String) {
+        if !text.trim().is_empty() {
+            self.conversation.push(Block::Prompt { text, attachments: Vec::new() });
+        }
+    }
+
     /// Returns the rows that are seen in so much room, so many before the end, and how many there are above them at least.
     /// Only blocks that are seen or passed on the way are made into rows.
-    pub(crate) fn rows(&self, ctx: &RenderContext, n_below: usize, room: usize) -> Vec<Row> {
+    pub(crate) fn rows(&self, ctx: &RenderContext, n_below: &Cell<usize>, room: usize) -> Vec<Row> {
+        let wanted = n_below.get();
         let source = PagerSource::of_log(&self.log, &self.conversation);
         let mut parts: Vec<Vec<Row>> = Vec::new();
         let mut n_rows = 0;
@@ -197,12 +244,13 @@ impl AgentLog {
             after = Some(block);
             n_rows += rows.len();
             parts.push(rows);
-            if n_rows >= n_below + room {
+            if n_rows >= wanted + room {
                 break;
             }
         }
         let all: Vec<Row> = parts.into_iter().rev().flatten().collect();
-        let end = all.len().saturating_sub(n_below).max(room.min(all.len()));
+        let end = all.len().saturating_sub(wanted).max(room.min(all.len()));
+        n_below.set(all.len() - end);
         all.into_iter().take(end).skip(end.saturating_sub(room)).collect()
     }
 }

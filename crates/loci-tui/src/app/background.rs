@@ -1,14 +1,19 @@
 //! `/background`: the interface is left, and the session goes on in a process without a terminal.
 
 use loci_core::permission::Mode;
+use loci_engine::{BackgroundStatus, task_summary};
 
 use super::{Action, App, ExitReason};
 use crate::block::NoticeLevel;
+use crate::dialog::ChoiceDialog;
 use crate::input::{Draft, InputMode};
 
 /// What a turn that was under way is asked to do.
 const GO_ON: &str =
     "Go on with what you were doing. The person has left the terminal, so nobody can be asked.";
+
+/// How many tasks are named before the terminal is left.
+const MOST_NAMED: usize = 5;
 
 /// A session that goes on without a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +36,33 @@ impl App {
         self.options.has_agent_view && self.interface.has_agent_view
     }
 
+    /// Leaves; asks first where work in the background would end with the terminal.
+    pub(super) fn leave(&mut self) -> Vec<Action> {
+        let mut running = self.background_tasks();
+        running.retain(|task| task.status == BackgroundStatus::Running);
+        if running.is_empty() {
+            return self.exit(ExitReason::Asked);
+        }
+        let mut body: Vec<String> = running.iter().take(MOST_NAMED).map(task_summary).collect();
+        if let Some(n_more) = running.len().checked_sub(MOST_NAMED).filter(|n_more| *n_more > 0) {
+            body.push(format!("and {n_more} more"));
+        }
+        let leave = vec![Action::Exit(ExitReason::Asked)];
+        let question = ChoiceDialog::new(
+            "Work in the background is running",
+            body,
+            vec![("Leave; it ends, and the session is told when it goes on", leave), ("Stay", Vec::new())],
+        );
+        self.armed = None;
+        self.dialogs.follow_up(question.leaving_by(0));
+        Vec::new()
+    }
+
     /// Leaves, and has the session go on, once it has begun; what cannot be is told, and nothing is left.
     pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Action> {
         if !self.session.is_started {
             let text = format!("/background {}", prompt.unwrap_or_default());
-            self.held.push_back(Draft::plain(InputMode::Prompt, text.trim_end()));
+            self.queue.hold(Draft::plain(InputMode::Prompt, text.trim_end()));
             return Vec::new();
         }
         let refusal = match &self.session.id {

@@ -12,7 +12,7 @@ use loci_engine::{
     Command, CommandAction, CommandCall, CommandTiming, SessionSnapshot, not_offered, split_command,
 };
 
-use super::{Action, App, ExitReason};
+use super::{Action, App};
 use crate::block::NoticeLevel;
 use crate::dialog::KeyEntry;
 use crate::input::{Draft, InputMode};
@@ -42,7 +42,7 @@ impl App {
             | CommandAction::Skill => return None,
         }
         if self.work.is_some() && call.command.timing == CommandTiming::BetweenTurns {
-            self.held.push_back(Draft::plain(InputMode::Prompt, text));
+            self.queue.hold(Draft::plain(InputMode::Prompt, text));
             return Some(Vec::new());
         }
         Some(self.front_end_command(&call).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ impl App {
                 self.open_panel(panel);
                 Vec::new()
             }
-            "exit" => self.exit(ExitReason::Asked),
+            "exit" => self.leave(),
             "background" => self.go_background(call.argument.clone()),
             "copy" => self.copy_answer(call.argument.as_deref()),
             "rename" => match &call.argument {
@@ -263,7 +263,7 @@ impl App {
         }
         if !self.session.is_started {
             // Skills are known once the session is there.
-            self.held.push_back(Draft::plain(InputMode::Prompt, text));
+            self.queue.hold(Draft::plain(InputMode::Prompt, text));
             return Some(Vec::new());
         }
         let unknown = || format!("There is no command /{name}. `/help` lists those there are");

@@ -192,6 +192,11 @@ impl Conversation {
         self.items.iter().any(is_answer)
     }
 
+    /// Tells whether the model is in the middle of an answer.
+    pub(crate) fn is_answer_open(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Answer { is_done: false, .. }))
+    }
+
     /// Says which calls have no result yet, in a few words.
     pub(crate) fn waiting_summary(&self) -> Option<String> {
         let mut open = self.items.iter().filter_map(|item| match item {

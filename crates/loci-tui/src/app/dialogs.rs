@@ -1,7 +1,7 @@
 //! The queue of dialogs, and when the first of them may be answered.
 //!
 //! Keys reach a dialog only once it has been drawn, and once a pause has shown that whoever types is not in the middle of
-//! a sentence. Until then they go where they were meant for: to the prompt.
+//! a sentence. Until then they go where they were meant for: to the prompt. A letter that answers nothing begins a sentence, too.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::app::Action;
 use crate::app::away::Waiting;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
-use crate::key::{InputEvent, Mouse};
+use crate::key::{InputEvent, Key, KeyCode, Mouse};
 use crate::keymap::Keymap;
 use crate::render::RenderContext;
 
@@ -131,20 +131,24 @@ impl Dialogs {
             self.last_key = Some(now);
             return None;
         }
-        // From here on whoever types has seen it.
-        (self.last_key, self.last_answer) = (None, Some(now));
         let dialog = self.waiting.front_mut()?;
-        let Some(action) = keymap.action_of(dialog.contexts(), event, dialog.is_typing()) else {
+        let is_typing = dialog.is_typing();
+        let Some(action) = keymap.action_of(dialog.contexts(), event, is_typing) else {
             return Some(DialogStep::Open);
         };
+        if action.is_none() && !is_typing && is_letter(event) {
+            // A letter that answers nothing begins a word: what follows is text, and a `y` in it no answer.
+            self.last_key = Some(now);
+            return None;
+        }
+        // From here on whoever types has seen it.
+        (self.last_key, self.last_answer) = (None, Some(now));
         let step = dialog.handle(event, action);
         if matches!(step, DialogStep::Answered(_)) {
             self.waiting.pop_front();
             (self.drawn_at, self.last_answer) = (None, None);
-            // The next one is a new question: nobody has read it yet.
-            if !self.waiting.is_empty() {
-                self.last_key = Some(now);
-            }
+            // The next one is a new question, also where it is put only now: nobody has read it yet.
+            self.last_key = Some(now);
         }
         Some(step)
     }
@@ -207,11 +211,16 @@ impl Dialogs {
     }
 }
 
+/// Tells whether a letter was typed.
+fn is_letter(event: &InputEvent) -> bool {
+    matches!(event, InputEvent::Key(Key { code: KeyCode::Char(c), ctrl: false, alt: false, sup: false, .. })
+        if c.is_alphabetic())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dialog::ChoiceDialog;
-    use crate::key::{Key, KeyCode};
 
     fn dialogs() -> Dialogs {
         let mut dialogs = Dialogs::default();
@@ -265,6 +274,21 @@ mod tests {
     }
 
     #[test]
+    fn word_that_is_typed_while_a_question_stands_there_is_text_and_answers_nothing() {
+        let mut dialogs = dialogs();
+        dialogs.drawn(ms(10));
+        let mut type_key =
+            |code, at| dialogs.handle(&InputEvent::Key(Key::plain(code)), &mut Keymap::default(), ms(at));
+        for (n, c) in "play it".chars().enumerate() {
+            let at = 5_000 + 100 * u64::try_from(n).unwrap();
+            assert_eq!(type_key(KeyCode::Char(c), at), None, "{c:?} is for the prompt");
+        }
+        assert_eq!(type_key(KeyCode::Enter, 5_700), None, "and so is what ends it");
+        let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
+        assert_eq!(type_key(KeyCode::Enter, 6_200), answered, "after a pause it is an answer");
+    }
+
+    #[test]
     fn next_question_is_not_answered_by_the_key_of_the_last() {
         let mut dialogs = dialogs();
         dialogs.push(ChoiceDialog::new("?", Vec::new(), vec![("yes", vec![]), ("no", vec![])]));
@@ -273,5 +297,10 @@ mod tests {
         dialogs.drawn(ms(21));
         assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(22)), None);
         assert!(dialogs.handle(&enter(), &mut Keymap::default(), ms(500)).is_some());
+        // The next call is asked about once this one has run.
+        dialogs.push(ChoiceDialog::new("?", Vec::new(), vec![("yes", vec![]), ("no", vec![])]));
+        dialogs.drawn(ms(600));
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(650)), None);
+        assert!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_100)).is_some());
     }
 }

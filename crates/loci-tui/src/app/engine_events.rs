@@ -18,11 +18,13 @@ use serde_json::Value;
 use super::commands::MODEL_REQUEST;
 use super::conversation::result_text;
 use super::speech::TurnMark;
+use super::terminal_shell::SHELL_REQUEST;
 use super::{Action, App, history_blocks};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
 use crate::interface_settings::InterfaceSettings;
+use crate::notebook_preview::NOTEBOOK_EDIT;
 use crate::panel::{PanelData, PanelRequest};
 use crate::status::{AGENTS_REQUEST, Activity, STATUS_REQUEST, Work, mode_name, short_count, spent};
 
@@ -69,6 +71,7 @@ impl App {
         if changes_status(&event) {
             self.status_line.trigger(self.now);
         }
+        self.tell_ended_tasks();
         match event {
             EngineEvent::Resumed(history) => {
                 self.session.has_turns = true;
@@ -146,7 +149,11 @@ impl App {
             EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
             EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
             EngineEvent::TasksChanged(tasks) => return self.take_tasks(tasks),
-            EngineEvent::CommandsChanged(commands) => return self.take_commands(commands),
+            EngineEvent::CommandsChanged(commands) => {
+                let mut actions = self.take_commands(commands);
+                actions.extend(self.servers_changed());
+                return actions;
+            }
             EngineEvent::ElicitationCompleted { server, .. } => {
                 let text =
                     format!("The MCP server {server} says that what was to be done at its page is done");
@@ -157,7 +164,10 @@ impl App {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
-            EngineEvent::SandboxStatus(status) => self.session.sandbox = Some(status.to_string()),
+            EngineEvent::SandboxStatus(status) => {
+                self.session.sandbox = Some(status.to_string());
+                self.session.is_sandbox_strict = !status.allows_unsandboxed;
+            }
             EngineEvent::SettingsChanged(settings) => {
                 self.take_interface_settings(InterfaceSettings::from_value(&settings));
             }
@@ -176,6 +186,9 @@ impl App {
             }
             EngineEvent::Snapshot { request, snapshot } if request == MODEL_REQUEST => {
                 return self.switch_model(snapshot);
+            }
+            EngineEvent::Snapshot { request, snapshot } if request == SHELL_REQUEST => {
+                return self.run_on_terminal(&snapshot);
             }
             EngineEvent::Snapshot { snapshot, .. } => return self.panel_data(PanelData::Snapshot(snapshot)),
             EngineEvent::McpAnswered { outcome, .. } => {
@@ -200,7 +213,10 @@ impl App {
             EngineEvent::GoalChanged(goal) => self.goal_changed(goal.map(|goal| goal.condition)),
             EngineEvent::GoalChecked { goal, verdict, reason } => self.goal_checked(&goal, &verdict, &reason),
             EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
-            EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
+            EngineEvent::Warning(text) => {
+                self.notice(NoticeLevel::Warning, text);
+                return self.servers_changed();
+            }
             EngineEvent::ModelAnswered { outcome, .. } => self.model_answered(outcome),
             EngineEvent::TurnEnded(report) => return self.turn_ended(&report),
             EngineEvent::HookEnded(ended) => {
@@ -274,7 +290,7 @@ impl App {
         let tip = words.tip(self.n_turns).filter(|_| self.options.plain.is_none()).map(str::to_owned);
         let verb = words.verb(self.n_turns).map(str::to_owned);
         self.n_turns += 1;
-        let is_prompt_awaited = !self.sent.is_empty();
+        let is_prompt_awaited = self.queue.has_sent();
         self.work = Some(Work { since: self.now, verb, tip, is_prompt_awaited, ..Work::default() });
     }
 
@@ -301,13 +317,13 @@ impl App {
         if let Some(work) = &mut self.work {
             work.is_prompt_awaited = false;
         }
-        self.sent.pop_front()
+        self.queue.take_sent()
     }
 
     /// Shows the command that asked for a compaction, if one did; nothing else tells that it was heard.
     fn show_compact_command(&mut self) -> bool {
         let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
-        if self.sent.front().is_some_and(is_command)
+        if self.queue.sent().next().is_some_and(is_command)
             && let Some(draft) = self.take_sent()
         {
             let text = draft.display().trim().to_owned();
@@ -332,9 +348,7 @@ impl App {
     }
 
     fn dequeued(&mut self, id: &str, text: &str, is_injected: bool, attachments: Vec<String>) {
-        let place = self.queued.iter().position(|(queued, _)| queued == id);
-        let draft = place.map(|place| self.queued.remove(place).1);
-        let draft = draft.unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
+        let draft = self.queue.take_queued(id).unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
         match is_injected {
             true => {
                 let text = draft.display().trim().to_owned();
@@ -342,7 +356,7 @@ impl App {
             }
             // The turn that begins with it records it.
             false => {
-                self.sent.push_front(draft);
+                self.queue.push_sent_first(draft);
                 if let Some(work) = &mut self.work {
                     work.is_prompt_awaited = true;
                 }
@@ -409,7 +423,9 @@ impl App {
         if question.agent.is_none() {
             self.set_activity(Activity::Asking);
         }
-        let preview = AskedChange::from_call(&question.tool, &question.input).map(|_| Action::Preview {
+        let is_change = question.tool == NOTEBOOK_EDIT
+            || AskedChange::from_call(&question.tool, &question.input).is_some();
+        let preview = is_change.then(|| Action::Preview {
             question: question.id.clone(),
             tool: question.tool.clone(),
             input: question.input.clone(),
@@ -498,14 +514,18 @@ impl App {
         }
         self.session.context = Some(report.context);
         self.end_line(report, told.as_deref());
+        self.tell_ended_tasks();
         self.tell_about_mouse();
         if !report.is_saved && report.transcript.is_some() {
-            let text = "This turn is not on disk yet: it waits in memory until the disk takes it";
+            let text = "This turn is not on disk; what becomes of it is said above, where saving failed";
             self.notice(NoticeLevel::Warning, text);
         }
         // A prompt that was never recorded was refused; why is said above.
         let is_clearing = std::mem::take(&mut self.is_clearing);
-        if let Some(draft) = self.sent.pop_front_if(|_| is_refused && !is_clearing) {
+        if is_refused
+            && !is_clearing
+            && let Some(draft) = self.queue.take_sent()
+        {
             self.prompt.prepend(&draft);
         }
         let mut actions = self.turn_mark(TurnMark::End);

@@ -24,7 +24,7 @@ use loci_stdx::Env;
 use super::fullscreen::FullView;
 use super::window::WindowState;
 use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, News, PlainMode};
-use own_files::OwnFiles;
+use own_files::{OwnFiles, TypingPause};
 use reader_pace::ReaderPace;
 use size_check::{SizeAnswer, SizeCheck};
 
@@ -101,6 +101,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         session: None,
         history: None,
         own_files: Arc::default(),
+        typing_pause: TypingPause::default(),
         terminal_facts,
         may_pass: Arc::default(),
         window: WindowState::default(),
@@ -160,6 +161,8 @@ struct EventLoop {
     history: Option<HistoryFile>,
     /// The person's key bindings and themes, as they were last read.
     own_files: Arc<Mutex<OwnFiles>>,
+    /// Tells when somebody types again who may have changed them meanwhile.
+    typing_pause: TypingPause,
     terminal_facts: TerminalFacts,
     /// Whether tmux lets sequences through.
     may_pass: Arc<AtomicBool>,
@@ -303,6 +306,9 @@ impl EventLoop {
             }
             InputEvent::Key(_) | InputEvent::Paste(_) => {
                 self.pace.end_quiet();
+                if self.typing_pause.is_over(self.began.elapsed()) {
+                    self.read_own_files();
+                }
                 Ok(())
             }
             InputEvent::Focus(true) => {

@@ -30,6 +30,11 @@ pub(super) struct FrontTask {
 }
 
 impl FrontTask {
+    /// Tells whether it is this task.
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.task.id == id
+    }
+
     fn is_running(&self) -> bool {
         self.task.status == BackgroundStatus::Running
     }

@@ -2,7 +2,7 @@
 
 use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
-use super::{Action, App, ExitReason};
+use super::{Action, App};
 use crate::dialog::DialogStep;
 use crate::input::{EditCommand, Menu};
 use crate::key::{InputEvent, Key, KeyCode};
@@ -272,7 +272,7 @@ impl App {
 
     fn leave_on_second(&mut self, key: Key) -> Vec<Action> {
         if self.armed.is_some_and(|(armed, _)| armed == key) {
-            return self.exit(ExitReason::Asked);
+            return self.leave();
         }
         self.armed = Some((key, self.now));
         self.speak("Press the same key again to leave");

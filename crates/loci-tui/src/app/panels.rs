@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use loci_core::permission::Mode;
-use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskNews};
+use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskNews, task_summary};
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::suggestion::SUGGESTION_REQUEST;
@@ -17,7 +17,7 @@ use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::marked_row;
 use crate::panel::{
-    AgentsPanel, Panel, PanelContext, PanelData, PanelStep, SUMMARY_REQUEST, SideQuestionPanel,
+    AgentsPanel, Panel, PanelContext, PanelData, PanelRequest, PanelStep, SUMMARY_REQUEST, SideQuestionPanel,
 };
 use crate::screen::{Frame, Size};
 use crate::text::Row;
@@ -166,6 +166,13 @@ impl App {
         }
     }
 
+    /// A server may have been connected, or be gone: a panel that shows them asks anew.
+    pub(super) fn servers_changed(&mut self) -> Vec<Action> {
+        let panel = self.panel.as_ref().filter(|panel| panel.follows_servers());
+        let actions = panel.map(|panel| panel.refresh()).unwrap_or_default();
+        self.keep_own(actions)
+    }
+
     fn is_awaited(&self, request: &str) -> bool {
         self.panel.as_ref().is_some_and(|panel| panel.is_awaiting(request))
     }
@@ -201,6 +208,12 @@ impl App {
         if task.agent_type().is_some() && task.status != BackgroundStatus::Running {
             self.agent_rows.trigger(self.now);
         }
+        let is_over = !matches!(task.status, BackgroundStatus::Running | BackgroundStatus::Killed(_));
+        let is_in_front = self.front.as_ref().is_some_and(|front| front.is(&task.id));
+        if is_over && task.is_background && task.owner.is_none() && !is_in_front {
+            self.ended_tasks.push(task_summary(&task));
+            self.tell_ended_tasks();
+        }
         let mut actions = self.front_news(&task);
         match self.background.iter_mut().find(|known| known.id == task.id) {
             Some(known) => *known = task,
@@ -214,11 +227,20 @@ impl App {
         actions
     }
 
+    /// Tells what has ended in the background; not in the middle of an answer. The model hears of it by itself, and what it
+    /// says then would come from nowhere.
+    pub(super) fn tell_ended_tasks(&mut self) {
+        if !self.conversation.is_answer_open() {
+            let ended = std::mem::take(&mut self.ended_tasks);
+            ended.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
+        }
+    }
+
     /// Opens the agent view.
     pub(super) fn open_agents(&mut self) -> Vec<Action> {
         let panel = AgentsPanel::new(Rc::clone(&self.agent_logs));
         self.open_panel(panel);
-        Vec::new()
+        vec![Action::AskPanel(PanelRequest::PastAgents)]
     }
 
     /// Returns the work that its conversation does not wait for.
@@ -253,7 +275,7 @@ impl App {
                 Action::BeginWithPlan(plan) => {
                     let prompt = format!("Carry out this plan, which I have accepted:\n\n{plan}");
                     let drafts = ["/clear", &prompt].map(|text| Draft::plain(InputMode::Prompt, text));
-                    self.held.extend(drafts);
+                    drafts.into_iter().for_each(|draft| self.queue.hold(draft));
                     rest.extend(self.set_mode(Mode::Default));
                 }
                 Action::RunInSession(text) => {

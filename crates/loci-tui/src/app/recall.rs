@@ -69,7 +69,7 @@ impl Recall {
         if rows.len() == n_before {
             rows.push(line("  nothing matches", faint()));
         }
-        let hint = "Enter send · Tab edit · ↑ ↓ move · Ctrl+S other scope · Ctrl+C cancel";
+        let hint = "Enter puts it into the prompt · ↑ ↓ move · Ctrl+S other scope · Esc cancel";
         rows.push(cut(&line(hint, faint()), width));
         Some((rows, (1, cells(&query).min(width.saturating_sub(1)))))
     }
@@ -123,7 +123,7 @@ impl App {
         if self.prompt.apply(EditCommand::Up) != EditOutcome::Nothing {
             return Vec::new();
         }
-        if !(self.queued.is_empty() && self.held.is_empty()) {
+        if self.queue.is_waiting() {
             return self.take_back_queue();
         }
         if !self.step_back() && !self.recall.is_loaded {
@@ -171,6 +171,11 @@ impl App {
         let is_dialog = self.is_fullscreen();
         let Some(search) = &mut self.recall.search else { return Vec::new() };
         match (action, key) {
+            // The list gives a prompt to be looked at again, and never sends one.
+            (_, Key { code: KeyCode::Esc, .. }) if is_dialog => self.end_search(HistorySearch::cancel),
+            (Some(KeyAction::HistorySearchExecute), _) if is_dialog => {
+                self.end_search(HistorySearch::accept);
+            }
             (Some(KeyAction::HistorySearchNext | KeyAction::HistorySearch), _) => search.older(),
             (Some(KeyAction::HistorySearchCycleScope), _) => search.cycle_scope(),
             (Some(KeyAction::HistorySearchAccept), _) => self.end_search(HistorySearch::accept),

@@ -3,15 +3,17 @@
 use loci_core::ids::ToolUseId;
 use loci_engine::{Command, ShellCommand, ShellOutput};
 
+use super::terminal_shell::{ASKED_FOR_TERMINAL, TerminalCommand, asks_for_terminal};
 use super::{Action, App};
+use crate::block::NoticeLevel;
 use crate::input::Draft;
 use crate::status::{Activity, Work};
 
 impl App {
     /// Runs a command of the shell; during a turn, and behind others that wait, it waits for its time.
     pub(super) fn run_shell(&mut self, draft: Draft) -> Vec<Action> {
-        if !self.held.is_empty() {
-            self.held.push_back(draft);
+        if self.queue.has_held() {
+            self.queue.hold(draft);
             return Vec::new();
         }
         self.run_held_shell(draft)
@@ -26,17 +28,25 @@ impl App {
         // Whether the model answers to it is known once the session is there.
         let is_early = !self.session.is_started || self.switching.is_some();
         if self.work.is_some() || is_early {
-            self.held.push_front(draft);
+            self.queue.hold_first(draft);
             return Vec::new();
         }
-        self.shells_sent += 1;
+        if let Some(command) = TerminalCommand::parse(&command) {
+            if let Some(refusal) = self.terminal_refusal(&command) {
+                self.notice(NoticeLevel::Warning, refusal);
+                return Vec::new();
+            }
+            self.queue.push_shell();
+            return self.ask_for_place(command);
+        }
+        self.queue.push_shell();
         let is_answered = self.interface.responds_to_shell;
-        vec![Action::Send(Command::Shell(ShellCommand { command, is_answered }))]
+        vec![Action::Send(Command::Shell(ShellCommand { command, is_answered, ran: None }))]
     }
 
     /// A command begins to run.
     pub(super) fn shell_started(&mut self, call: ToolUseId, command: String) {
-        self.shells_sent = self.shells_sent.saturating_sub(1);
+        self.queue.shell_started();
         let activity = Activity::Running(loci_stdx::single_line(&command, 50));
         self.conversation.begin_shell(call, command);
         let work = self.work.get_or_insert_with(|| Work { since: self.now, ..Work::default() });
@@ -54,7 +64,12 @@ impl App {
             true => None,
             false => output.exit_code,
         };
-        self.conversation.end_shell(call, printed.join("\n"), exit_code);
+        let printed = printed.join("\n");
+        let wants_terminal = asks_for_terminal(&printed);
+        self.conversation.end_shell(call, printed, exit_code);
+        if wants_terminal {
+            self.notice(NoticeLevel::Info, ASKED_FOR_TERMINAL);
+        }
         if let Some(work) = &mut self.work {
             work.activity = Activity::Waiting;
         }

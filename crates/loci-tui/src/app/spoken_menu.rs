@@ -1,7 +1,8 @@
 //! Menus for whoever listens: a numbered list, and an answer that is typed and ended with Enter.
 //!
 //! What a dialog or a list marks with `❯` and moves with the arrows is chosen here by its number: the keys between are pressed,
-//! so that no dialog has to know that somebody listens. `yes` and `no` mean the first answer and the last.
+//! so that no dialog has to know that somebody listens. `yes` and `no` mean the first answer that begins with the word,
+//! wherever it stands: at the warning before everything runs, no is the first.
 
 use super::fullscreen::{choosing_key, number_at, steps};
 use super::{Action, App};
@@ -31,6 +32,17 @@ enum MenuKind {
     Several,
     /// A list of a panel, which letters narrow down.
     List,
+}
+
+impl SpokenMenu {
+    /// Returns the first answer that begins with a word; none where no answer does.
+    fn answer_saying(&self, word: &str) -> Option<Vec<usize>> {
+        let says = |text: &str| {
+            let first = text.split(|c: char| !c.is_alphanumeric()).next();
+            first.is_some_and(|first| first.eq_ignore_ascii_case(word))
+        };
+        self.answers.iter().find(|(_, text)| says(text)).map(|(number, _)| vec![*number])
+    }
 }
 
 impl App {
@@ -72,8 +84,8 @@ impl App {
         let parse = |number: &str| number.parse().ok().filter(|number| (1..=menu.n).contains(number));
         let words = answer.split([',', ' ']).filter(|word| !word.is_empty());
         let numbers: Option<Vec<usize>> = match (answer.as_str(), menu.kind) {
-            ("y" | "yes", MenuKind::Answer) => Some(vec![1]),
-            ("n" | "no", MenuKind::Answer) => Some(vec![menu.n]),
+            ("y" | "yes", MenuKind::Answer) => menu.answer_saying("yes"),
+            ("n" | "no", MenuKind::Answer) => menu.answer_saying("no"),
             (_, _) => words.map(parse).collect(),
         };
         let Some(numbers) = numbers else {

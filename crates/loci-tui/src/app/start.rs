@@ -64,19 +64,7 @@ impl App {
                 vec![("No, leave", leave()), ("Yes, I accept that", answer(StartAnswer::Bypass))],
             )
             .escaping_by(0),
-            StartQuestion::NoCredentials => ChoiceDialog::new(
-                "Welcome. loci needs an API key to talk to the model",
-                vec![
-                    "Give one now, or set ANTHROPIC_API_KEY later. The demo needs none: it shows \
-                     loci at work with a scripted model."
-                        .to_owned(),
-                ],
-                vec![
-                    ("Enter an API key", vec![Action::AskForKey]),
-                    ("Watch the demo", vec![Action::PlayDemo]),
-                    ("Leave", leave()),
-                ],
-            ),
+            StartQuestion::NoCredentials(rejected) => welcome(rejected.as_ref()),
             StartQuestion::ChooseSession => return self.choose_session(),
             StartQuestion::InUse(holder) => ChoiceDialog::new(
                 "This session is in use",
@@ -117,7 +105,7 @@ impl App {
         self.take_interface_settings(facts.interface);
         announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
-        let is_idle = self.held.is_empty() && self.sent.is_empty() && self.work.is_none();
+        let is_idle = !self.queue.has_held() && !self.queue.has_sent() && self.work.is_none();
         let mut actions: Vec<Action> = self.ask_pull_request().into_iter().collect();
         actions.extend(match facts.initial_prompt.filter(|_| is_idle) {
             Some(text) => self.submit(text),
@@ -172,6 +160,26 @@ impl App {
         let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
         self.notice(NoticeLevel::Info, text);
     }
+}
+
+/// Says what is missing where there is no key, and offers what goes without.
+fn welcome(rejected: Option<&UnapprovedKey>) -> ChoiceDialog {
+    let demo = "The demo needs none: it shows loci at work with a scripted model.";
+    let text = match rejected {
+        Some(key) => format!(
+            "ANTHROPIC_API_KEY is set (it ends in …{}), and you said no to it. Give another one, or use it after all. {demo}",
+            key.tail
+        ),
+        None => format!("Give one now, or set ANTHROPIC_API_KEY later. {demo}"),
+    };
+    let mut answers = vec![("Enter an API key", vec![Action::AskForKey])];
+    if rejected.is_some() {
+        let used = vec![Action::Answer(StartAnswer::ApiKey(true))];
+        answers.push(("Use the key of the environment", used));
+    }
+    answers.push(("Watch the demo", vec![Action::PlayDemo]));
+    answers.push(("Leave", vec![Action::Exit(ExitReason::Asked)]));
+    ChoiceDialog::new("Welcome. loci needs an API key to talk to the model", vec![text], answers)
 }
 
 /// Asks whether the key of the environment is used: what is used is what is paid with.

@@ -1,7 +1,5 @@
 //! Sending what was typed: to the model, to the session, or to ourselves; at once, or when its time has come.
 
-use std::collections::VecDeque;
-
 use loci_engine::{Command, Prompt, QueuedPrompt};
 
 use super::{Action, App};
@@ -69,11 +67,11 @@ impl App {
         if self.work.is_none() && self.switching.is_none() {
             return self.send_prompt(draft);
         }
-        if self.is_session_command(&draft) || self.switching.is_some() || !self.held.is_empty() {
-            self.held.push_back(draft);
+        if self.is_session_command(&draft) || self.switching.is_some() || self.queue.has_held() {
+            self.queue.hold(draft);
             return Vec::new();
         }
-        vec![Action::Send(self.queue(draft))]
+        vec![Action::Send(Command::Queue(self.queue.queue(draft)))]
     }
 
     /// What was pasted once and is gone is told, never left out in silence. A prompt goes without it; what would be
@@ -101,7 +99,7 @@ impl App {
 
     fn send_prompt(&mut self, draft: Draft) -> Vec<Action> {
         let prompt = Prompt::new(draft.content(), None);
-        self.sent.push_back(draft);
+        self.queue.push_sent(draft);
         vec![Action::Send(Command::Prompt(prompt))]
     }
 
@@ -115,40 +113,31 @@ impl App {
         let draft = Draft::plain(InputMode::Prompt, text.trim_end());
         let mut request = Prompt::new(draft.content(), None);
         request.keeps_from = Some(prompt.into());
-        self.sent.push_back(draft);
+        self.queue.push_sent(draft);
         vec![Action::Send(Command::Prompt(request))]
     }
 
     /// Has words wait in the session that were said elsewhere than in the prompt.
     pub(crate) fn queue_prompt(&mut self, prompt: &Prompt) -> Command {
-        self.queue(Draft::plain(InputMode::Prompt, &prompt.content.text()))
-    }
-
-    /// Has a prompt wait in the session; the command that says so.
-    fn queue(&mut self, draft: Draft) -> Command {
-        self.n_queued += 1;
-        let id = self.n_queued.to_string();
-        let prompt = Prompt::new(draft.content(), None);
-        self.queued.push((id.clone(), draft));
-        Command::Queue(QueuedPrompt { id, prompt })
+        Command::Queue(self.queue.queue(Draft::plain(InputMode::Prompt, &prompt.content.text())))
     }
 
     /// Sends what waited for the end of the turn: the first, and the rest after it. Each is tried once at most, whatever
     /// becomes of it.
     pub(super) fn send_held(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
-        for _ in 0..self.held.len() {
+        for _ in 0..self.queue.n_held() {
             // A session that is about to take the place of this one hears it all.
             if self.switching.is_some() {
                 break;
             }
-            let Some(draft) = self.held.pop_front() else { break };
+            let Some(draft) = self.queue.take_held() else { break };
             actions.extend(match draft.mode {
                 InputMode::Shell => self.run_held_shell(draft),
                 _ => self.dispatch(draft),
             });
             // A command that needs no turn lets the next one follow at once.
-            if self.work.is_some() || !self.sent.is_empty() || self.shells_sent > 0 {
+            if self.work.is_some() || self.queue.is_turn_due() {
                 break;
             }
         }
@@ -157,9 +146,9 @@ impl App {
 
     /// Asks for what was queued to come back.
     pub(super) fn take_back_queue(&mut self) -> Vec<Action> {
-        match self.queued.is_empty() {
-            false => vec![Action::Send(Command::TakeBackQueue)],
-            true => {
+        match self.queue.has_queued() {
+            true => vec![Action::Send(Command::TakeBackQueue)],
+            false => {
                 self.queue_taken_back(&[]);
                 Vec::new()
             }
@@ -168,22 +157,7 @@ impl App {
 
     /// What was queued goes back to the prompt, before what stands there.
     pub(super) fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
-        let mut all = Draft::default();
-        let is_shell = |draft: &Draft| draft.mode == InputMode::Shell;
-        // Commands of the shell are no words for the model: they come back alone, or run after the turn.
-        let keeps_shell = !(prompts.is_empty() && self.held.iter().all(is_shell) && self.prompt.is_empty());
-        for queued in prompts {
-            let place = self.queued.iter().position(|(id, _)| *id == queued.id);
-            let draft = match place {
-                Some(place) => self.queued.remove(place).1,
-                None => Draft::plain(InputMode::Prompt, &queued.prompt.content.text()),
-            };
-            all.append(&draft);
-        }
-        let (kept, back): (VecDeque<Draft>, VecDeque<Draft>) =
-            self.held.drain(..).partition(|draft| keeps_shell && is_shell(draft));
-        self.held = kept;
-        back.iter().for_each(|draft| all.append(draft));
+        let all = self.queue.take_back(prompts, self.prompt.is_empty());
         self.prompt.prepend(&all);
     }
 }

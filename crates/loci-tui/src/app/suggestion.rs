@@ -22,7 +22,7 @@ impl App {
     pub(super) fn ask_suggestion(&mut self, report: &TurnReport) -> Option<Action> {
         self.prompt.suggest(None);
         let is_good = matches!(report.outcome, Outcome::Completed) && report.round_trips > 0;
-        let is_idle = self.held.is_empty() && self.queued.is_empty() && self.prompt.is_empty();
+        let is_idle = !self.queue.is_waiting() && self.prompt.is_empty();
         let is_wanted = self.options.has_suggestions.unwrap_or(self.interface.has_suggestions);
         let is_wanted = is_wanted && !self.is_spoken();
         let is_time = self.n_turns >= LEAST_TURNS && self.session.mode != Mode::Plan;

@@ -113,7 +113,7 @@ impl App {
         self.session.context = None;
         self.session.sandbox = None;
         self.session.title = None;
-        self.sent.clear();
+        self.queue.forget_sent();
         if is_branch {
             // All that it begins with is shown already.
             self.tail = Some(Vec::new());

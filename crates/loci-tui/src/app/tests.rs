@@ -314,6 +314,20 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
 }
 
 #[test]
+fn live_region_of_a_long_paragraph_has_room_in_a_window_half_as_wide() {
+    let mut it = Playing::new(100, 40);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.begin_turn();
+    for n in 0..400 {
+        it.stream(delta(&format!("w{n:04} ")));
+    }
+    let frame = it.app.view(it.size);
+    let n_answer = frame.live.iter().filter(|row| row.text().starts_with('w')).count();
+    assert_eq!(n_answer, 4, "what can no longer change is final: {frame:?}");
+    assert!(it.seen().contains("w0000 ") && it.seen().contains("w0399"), "{}", it.seen());
+}
+
+#[test]
 fn compaction_that_fails_shows_its_command_and_leaves_the_prompt_alone() {
     let mut it = Playing::new(60, 16);
     it.event(Event::News(News::Started(Box::new(facts()))));
@@ -433,7 +447,8 @@ fn question_that_is_waved_away_grants_nothing() {
         (StartQuestion::ApiKey(key(false)), Action::Answer(StartAnswer::ApiKey(false))),
         (StartQuestion::ApiKey(key(true)), Action::Answer(StartAnswer::ApiKey(false))),
         (StartQuestion::Bypass, leave()),
-        (StartQuestion::NoCredentials, leave()),
+        (StartQuestion::NoCredentials(None), leave()),
+        (StartQuestion::NoCredentials(Some(key(false))), leave()),
         (StartQuestion::InUse("x".into()), leave()),
     ] {
         for code in [KeyCode::Esc, KeyCode::Char('c')] {
@@ -454,9 +469,19 @@ fn question_that_is_waved_away_grants_nothing() {
 }
 
 #[test]
+fn key_that_was_rejected_can_be_used_after_all() {
+    let mut it = Playing::new(80, 24);
+    let rejected = UnapprovedKey { tail: "wxyz".into(), has_other: false };
+    it.event(Event::News(News::Asked(StartQuestion::NoCredentials(Some(rejected)))));
+    assert!(it.seen().contains("…wxyz), and you said no to it"), "{}", it.seen());
+    it.key(KeyCode::Char('2'));
+    assert_eq!(it.actions, [Action::Answer(StartAnswer::ApiKey(true))]);
+}
+
+#[test]
 fn key_that_is_typed_for_the_first_run_is_never_shown() {
     let mut it = Playing::new(80, 24);
-    it.event(Event::News(News::Asked(StartQuestion::NoCredentials))).key(KeyCode::Char('1'));
+    it.event(Event::News(News::Asked(StartQuestion::NoCredentials(None)))).key(KeyCode::Char('1'));
     it.text("sk-secret");
     assert!(!it.seen().contains("secret") && it.seen().contains("•••"), "{}", it.seen());
     it.key(KeyCode::Enter);

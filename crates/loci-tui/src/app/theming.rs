@@ -4,7 +4,7 @@ use loci_core::plugin::PluginTheme;
 
 use super::{Action, App};
 use crate::block::NoticeLevel;
-use crate::panel::{PanelRequest, ThemePanel};
+use crate::panel::{PanelData, PanelRequest, ThemePanel};
 use crate::text::Row;
 use crate::theme::{Background, Theme, ThemeFile};
 
@@ -41,6 +41,10 @@ impl App {
     pub(super) fn take_themes(&mut self, files: Vec<ThemeFile>) {
         self.theming.files = Some(files);
         self.apply_theme();
+        if let Some(panel) = &mut self.panel {
+            // It asks for nothing more.
+            drop(panel.receive(PanelData::Themes(self.theming.all())));
+        }
     }
 
     /// Takes the themes of the session's plugins.
@@ -99,7 +103,8 @@ impl App {
             let panel =
                 ThemePanel::new(self.interface.theme.as_deref(), &files, self.interface.is_plain_code);
             self.open_panel(panel);
-            return Vec::new();
+            // One may have been written since the window had the focus, which not every terminal tells.
+            return vec![Action::ReadOwnFiles];
         };
         match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.background) {
             Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],

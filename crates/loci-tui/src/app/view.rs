@@ -17,6 +17,9 @@ use super::focus::last_rows;
 use super::fullscreen::log_rows;
 use super::virtual_list::BlockRows;
 
+/// The most rows of a paragraph that grows which are kept from becoming final. A window that gets narrower makes two of each row, and
+/// what is live and has no room any more goes into the scrollback and is said once more: the fewer, the better.
+const MOST_OPEN_ROWS: usize = 4;
 /// The most rows of a running call's output that are seen.
 const MOST_PROGRESS_ROWS: usize = 4;
 /// In a lower window there are no tips.
@@ -113,7 +116,7 @@ impl App {
 
     fn take_committed(&mut self, size: Size) -> Vec<Row> {
         let ctx = self.render_context(size.width);
-        let max_live = live_limit(size.height).saturating_sub(6).max(2);
+        let max_live = live_limit(size.height).saturating_sub(6).clamp(2, MOST_OPEN_ROWS);
         let mut rows = self.take_dumped(size.width);
         rows.extend(self.take_replay(&ctx));
         rows.extend(self.take_unwritten(&ctx));
@@ -265,7 +268,7 @@ impl App {
             };
             entries.push(BlockRows { done, rest: Rc::new(rest) });
         }
-        entries.extend(self.sent.iter().map(|draft| {
+        entries.extend(self.queue.sent().map(|draft| {
             let text = draft.display().trim().to_owned();
             let prompt = render_block(&Block::Prompt { text, attachments: Vec::new() }, ctx);
             BlockRows {
@@ -366,7 +369,7 @@ impl App {
     /// Puts queued messages and the prompt; returns where the caret stands.
     fn push_prompt(&mut self, live: &mut Vec<Row>, size: Size) -> (usize, u16) {
         let width = size.width;
-        let waiting: Vec<&Draft> = self.queued.iter().map(|(_, draft)| draft).chain(&self.held).collect();
+        let waiting: Vec<&Draft> = self.queue.waiting().collect();
         for draft in waiting.iter().take(MOST_QUEUED) {
             let text = loci_stdx::single_line(&draft.display(), 200);
             let shell = if draft.mode == InputMode::Shell { "! " } else { "" };
@@ -436,7 +439,7 @@ impl App {
 
 /// What `?` shows, a group of keys a row.
 const HELP: &[&[&str]] = &[
-    &["/ commands", "! run a shell command", "@ name a file"],
+    &["/ commands", "! run a shell command", "!! give it the terminal", "@ name a file"],
     &["Enter send", "\\ Enter or Shift+Enter newline", "↑ earlier prompts", "Ctrl+R search them"],
     &["Esc interrupt", "Esc Esc clear, or go back", "Shift+Tab change the mode", "Ctrl+T tasks"],
     &["Ctrl+O transcript", "Ctrl+B to the background", "Ctrl+V picture", "Alt+P model", "Alt+T thinking"],

@@ -1,6 +1,6 @@
 //! A dialog that is a text and a list of answers: trust, warnings, errors at the start, confirmations.
 
-use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
+use super::{Choices, Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
@@ -17,7 +17,9 @@ pub(crate) struct ChoiceDialog {
     answers: Vec<Vec<Action>>,
     /// What Escape answers: the index of an answer.
     escape: usize,
-    scroll: usize,
+    /// What the keys answer that leave the program; they cancel, where there is none.
+    leave: Option<usize>,
+    scroll: DialogScroll,
 }
 
 impl ChoiceDialog {
@@ -30,8 +32,9 @@ impl ChoiceDialog {
             body,
             escape: labels.len().saturating_sub(1),
             choices: Choices::new(labels),
+            leave: None,
             answers,
-            scroll: 0,
+            scroll: DialogScroll::default(),
         }
     }
 
@@ -47,6 +50,12 @@ impl ChoiceDialog {
         self
     }
 
+    /// Has the keys that leave the program give an answer: whoever presses them once more means it.
+    pub(crate) fn leaving_by(mut self, idx: usize) -> Self {
+        self.leave = Some(idx);
+        self
+    }
+
     fn answer(&mut self, idx: usize) -> DialogStep {
         match self.answers.get_mut(idx) {
             Some(actions) => DialogStep::Answered(std::mem::take(actions)),
@@ -57,10 +66,13 @@ impl ChoiceDialog {
 
 impl Dialog for ChoiceDialog {
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if handle_scroll(event, &mut self.scroll) {
+        if self.scroll.handle(event) {
             return DialogStep::Open;
         }
         let InputEvent::Key(key) = event else { return DialogStep::Open };
+        if let (Some(KeyAction::AppInterrupt | KeyAction::AppExit), Some(idx)) = (action, self.leave) {
+            return self.answer(idx);
+        }
         match self.choices.choose(action, *key) {
             Some(idx) => self.answer(idx),
             None if is_cancel(action, *key) => self.answer(self.escape),
@@ -81,10 +93,10 @@ impl Dialog for ChoiceDialog {
         DialogView {
             head,
             body,
-            scroll: self.scroll,
+            scroll: self.scroll.clone(),
             foot,
             focus,
-            hint: Some(line("Enter to choose · Esc to go back", faint())),
+            hint: Some(line(&format!("Enter to choose · Esc: {}", self.choices.label(self.escape)), faint())),
             caret: None,
         }
     }

@@ -23,6 +23,11 @@ impl Choices {
         self.labels.insert(at.min(self.labels.len()), label);
     }
 
+    /// Returns what one says.
+    pub(crate) fn label(&self, idx: usize) -> &str {
+        self.labels.get(idx).map(String::as_str).unwrap_or_default()
+    }
+
     /// Marks one.
     pub(crate) fn mark(&mut self, idx: usize) {
         self.marked = idx.min(self.labels.len().saturating_sub(1));

@@ -8,7 +8,7 @@ mod fields;
 use loci_stdx::visible;
 use serde_json::{Value, json};
 
-use super::{Choices, Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
+use super::{Choices, Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
@@ -25,7 +25,7 @@ pub(crate) struct ElicitationDialog {
     server: String,
     message: String,
     asked: Asked,
-    scroll: usize,
+    scroll: DialogScroll,
 }
 
 /// What is asked for.
@@ -76,7 +76,7 @@ impl ElicitationDialog {
             server: visible(text("mcp_server_name")),
             message: visible(text("message")),
             asked,
-            scroll: 0,
+            scroll: DialogScroll::default(),
         }
     }
 
@@ -282,7 +282,7 @@ impl Dialog for ElicitationDialog {
     }
 
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if handle_scroll(event, &mut self.scroll) {
+        if self.scroll.handle(event) {
             return DialogStep::Open;
         }
         if let (InputEvent::Paste(text), Asked::Form(form)) = (event, &mut self.asked) {
@@ -324,7 +324,7 @@ impl Dialog for ElicitationDialog {
                     focus,
                     caret,
                     hint: Some(line(hint, faint())),
-                    scroll: self.scroll,
+                    scroll: self.scroll.clone(),
                     ..DialogView::default()
                 }
             }
@@ -333,7 +333,7 @@ impl Dialog for ElicitationDialog {
                 let mut body = paragraph("", &visible(url), code(), width);
                 body.push(Row::default());
                 let hint = Some(line("Enter to choose · Esc not now", faint()));
-                DialogView { head, body, foot, focus, hint, scroll: self.scroll, caret: None }
+                DialogView { head, body, foot, focus, hint, scroll: self.scroll.clone(), caret: None }
             }
         }
     }

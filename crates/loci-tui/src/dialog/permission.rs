@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_engine::{Answer, Command, Prompt, Question, QuestionKind, SideTask};
+use loci_core::permission::{Mode, Update};
+use loci_engine::{Answer, Command, Prompt, Question, QuestionKind, SANDBOX_NETWORK_TOOL, SideTask};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Choices, Dialog, DialogStep, DialogView, TextField, edit_elsewhere, handle_scroll, width_of};
+use super::{Choices, Dialog, DialogScroll, DialogStep, DialogView, TextField, edit_elsewhere, width_of};
 use crate::app::{Action, asked_diff, short_path};
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
@@ -40,11 +41,13 @@ pub(crate) struct PermissionDialog {
     answers: Vec<Answered>,
     choices: Choices,
     comment: Option<TextField>,
+    /// A comment that was left: it is there again when the field opens.
+    left_comment: TextField,
     /// The plan as the person has changed it.
     plan: Option<String>,
     is_explained: bool,
     model_says: ModelSays,
-    scroll: usize,
+    scroll: DialogScroll,
 }
 
 /// What the model says of a command that somebody is asked about.
@@ -69,12 +72,23 @@ impl PermissionDialog {
         let is_whole = call_text(&question).chars().count() <= MOST_CHARS;
         let grants: Vec<String> =
             question.suggestions.iter().map(|grant| visible(&grant.to_string())).collect();
-        let mut answers = vec![(Answered::Yes, "Yes".to_owned())];
+        let is_about_host = question.tool == SANDBOX_NETWORK_TOOL;
+        let (yes, always) = match (&question.kind, question.suggestions.as_slice()) {
+            (QuestionKind::PlanApproval, [Update::SetMode(mode, _)]) => {
+                ("Yes, and ask as before", format!("Yes, and {}", work_of(*mode)))
+            }
+            _ if is_about_host => ("Yes, in this session", format!("Yes, and always: {}", grants.join("; "))),
+            _ => ("Yes", format!("Yes, and always: {}", grants.join("; "))),
+        };
+        let mut answers = vec![(Answered::Yes, yes.to_owned())];
         if is_whole && !grants.is_empty() {
-            answers.push((Answered::Always, format!("Yes, and always: {}", grants.join("; "))));
+            answers.push((Answered::Always, always));
         }
         let no = match question.kind {
             QuestionKind::PlanApproval => "No, keep planning (Esc; Tab says what is missing)",
+            QuestionKind::Permission if is_about_host => {
+                "No, not in this session (Esc; Tab says what to do instead)"
+            }
             QuestionKind::Permission | QuestionKind::Answers(_) => {
                 "No, and tell loci what to do instead (Esc)"
             }
@@ -88,10 +102,11 @@ impl PermissionDialog {
             answers,
             choices: Choices::new(labels),
             comment: None,
+            left_comment: TextField::default(),
             plan: None,
             is_explained: false,
             model_says: ModelSays::Unwanted,
-            scroll: 0,
+            scroll: DialogScroll::default(),
         }
     }
 
@@ -143,12 +158,17 @@ impl PermissionDialog {
             Answered::Always => self.question.suggestions.clone(),
             Answered::Yes | Answered::Anew | Answered::No => Vec::new(),
         };
+        // A plan that was worked on is a word to the model, too.
+        let changed = self.plan.as_ref().map(|plan| format!("\nThe user changed the plan to:\n{plan}"));
+        let changed = changed.unwrap_or_default();
         let answer = match (answered, comment) {
             (Answered::No, None) => {
-                Answer::Deny { message: "The user does not want this call to run.".to_owned(), stops: true }
+                let message = format!("The user does not want this call to run.{changed}");
+                Answer::Deny { message, stops: true }
             }
             (Answered::No, Some(comment)) => {
-                Answer::Deny { message: format!("The user said no to this call: {comment}"), stops: false }
+                let message = format!("The user said no to this call: {comment}{changed}");
+                Answer::Deny { message, stops: false }
             }
             (Answered::Yes | Answered::Always | Answered::Anew, _) => {
                 Answer::Allow { input: self.edited_input(), updates }
@@ -188,8 +208,8 @@ impl PermissionDialog {
         let is_open = self.comment.is_some();
         match action {
             Some(KeyAction::ChatExternalEditor) => return self.edit(),
-            Some(KeyAction::AppInterrupt) => return self.answer(Answered::No),
-            Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) if is_open => self.comment = None,
+            Some(KeyAction::AppInterrupt) => return stopping(self.answer(Answered::No)),
+            Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) if is_open => self.toggle_comment(),
             Some(KeyAction::ConfirmNo | KeyAction::SelectCancel) => return self.answer(Answered::No),
             // A letter answers at once; Enter answers what is marked.
             Some(KeyAction::ConfirmYes) if is_letter(key) => return self.answer(Answered::Yes),
@@ -197,9 +217,9 @@ impl PermissionDialog {
                 return self.explain();
             }
             Some(KeyAction::ConfirmNextField | KeyAction::ConfirmPreviousField) => {
-                self.comment = (!is_open).then(TextField::default);
+                self.toggle_comment();
             }
-            Some(KeyAction::ConfirmCycleMode) if is_open => self.comment = None,
+            Some(KeyAction::ConfirmCycleMode) if is_open => self.toggle_comment(),
             Some(KeyAction::ConfirmCycleMode) => {
                 if self.diff.is_some() && self.answers.contains(&Answered::Always) {
                     return self.answer(Answered::Always);
@@ -221,6 +241,14 @@ impl PermissionDialog {
         DialogStep::Open
     }
 
+    /// Opens the field of the comment, or leaves it; what was typed into it stays.
+    fn toggle_comment(&mut self) {
+        match self.comment.take() {
+            Some(field) => self.left_comment = field,
+            None => self.comment = Some(std::mem::take(&mut self.left_comment)),
+        }
+    }
+
     fn choose(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
         let chosen = self.choices.choose(action, key).and_then(|idx| self.answers.get(idx).copied());
         chosen.map_or(DialogStep::Open, |answered| self.answer(answered))
@@ -231,8 +259,14 @@ impl PermissionDialog {
         let what = match (self.question.tool.as_str(), &self.diff) {
             _ if self.is_plan() => "is this plan good?".to_owned(),
             ("Bash", _) => "may this command run?".to_owned(),
+            (SANDBOX_NETWORK_TOOL, _) => format!("may a sandboxed command reach {}?", self.host()),
             ("Write", Some(diff)) => format!("may {} be written?", visible(&diff.path)),
             (_, Some(diff)) => format!("may {} be changed?", visible(&diff.path)),
+            ("Read", None) if self.question.input["file_path"].is_string() => {
+                let path = self.question.input["file_path"].as_str().unwrap_or_default();
+                format!("may {} be read?", visible(&short_path(path, &self.cwd)))
+            }
+            ("WebFetch", None) => "may this page be fetched?".to_owned(),
             (tool, None) => format!("may {} run?", visible(tool)),
         };
         let title = match asker {
@@ -240,6 +274,11 @@ impl PermissionDialog {
             None => capitalised(&what),
         };
         paragraph("", &title, bold(), width)
+    }
+
+    /// Returns the host of a question about one.
+    fn host(&self) -> String {
+        visible(self.question.input.get("host").and_then(Value::as_str).unwrap_or_default())
     }
 
     fn body(&self, ctx: &RenderContext) -> Vec<Row> {
@@ -319,7 +358,7 @@ impl Dialog for PermissionDialog {
     }
 
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if handle_scroll(event, &mut self.scroll) {
+        if self.scroll.handle(event) {
             return DialogStep::Open;
         }
         match event {
@@ -359,7 +398,7 @@ impl Dialog for PermissionDialog {
         DialogView {
             head: self.head(width),
             body: self.body(ctx),
-            scroll: self.scroll,
+            scroll: self.scroll.clone(),
             foot,
             focus,
             hint: Some(line(hint, faint())),
@@ -397,6 +436,27 @@ impl Dialog for PermissionDialog {
             None if is_plan => self.plan = Some(text),
             None => {}
         }
+    }
+}
+
+/// Has a no stop the turn, also where it says why.
+fn stopping(step: DialogStep) -> DialogStep {
+    let DialogStep::Answered(mut actions) = step else { return step };
+    for action in &mut actions {
+        if let Action::Send(Command::Answer { answer: Answer::Deny { stops, .. }, .. }) = action {
+            *stops = true;
+        }
+    }
+    DialogStep::Answered(actions)
+}
+
+/// Says how a plan is carried out in a mode.
+fn work_of(mode: Mode) -> String {
+    match mode {
+        Mode::AcceptEdits => "change files without asking".to_owned(),
+        Mode::Auto => "have a classifier decide what runs".to_owned(),
+        Mode::BypassPermissions => "run everything without asking".to_owned(),
+        Mode::Default | Mode::Plan | Mode::DontAsk => format!("go on in the mode {mode}"),
     }
 }
 

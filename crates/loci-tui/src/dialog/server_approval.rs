@@ -8,7 +8,7 @@ use loci_app::mcp_approvals::ServerDecision;
 use loci_app::start::StartAnswer;
 
 use super::choices::choice_rows;
-use super::{Dialog, DialogStep, DialogView, handle_scroll, is_cancel, width_of};
+use super::{Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
@@ -37,13 +37,13 @@ pub(crate) struct ServerApprovalDialog {
     is_ticked: Vec<bool>,
     /// A server, or what follows them.
     marked: usize,
-    scroll: usize,
+    scroll: DialogScroll,
 }
 
 impl ServerApprovalDialog {
     /// Asks about these servers.
     pub(crate) fn new(servers: Vec<UnapprovedServer>) -> Self {
-        Self { is_ticked: vec![false; servers.len()], servers, marked: 0, scroll: 0 }
+        Self { is_ticked: vec![false; servers.len()], servers, marked: 0, scroll: DialogScroll::default() }
     }
 
     fn n_rows(&self) -> usize {
@@ -106,7 +106,7 @@ impl ServerApprovalDialog {
 
 impl Dialog for ServerApprovalDialog {
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if handle_scroll(event, &mut self.scroll) {
+        if self.scroll.handle(event) {
             return DialogStep::Open;
         }
         match event {
@@ -135,7 +135,7 @@ impl Dialog for ServerApprovalDialog {
         DialogView {
             head,
             body,
-            scroll: self.scroll,
+            scroll: self.scroll.clone(),
             foot,
             focus,
             hint: Some(line("Space to tick · Enter to choose · Esc uses none", faint())),

@@ -7,7 +7,7 @@ use loci_engine::{Answer, Command, Question, QuestionKind};
 use loci_stdx::visible;
 use serde_json::Value;
 
-use super::{Dialog, DialogStep, DialogView, TextField, edit_elsewhere, handle_scroll, is_cancel, width_of};
+use super::{Dialog, DialogScroll, DialogStep, DialogView, TextField, edit_elsewhere, is_cancel, width_of};
 use crate::app::Action;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
@@ -26,7 +26,7 @@ pub(crate) struct UserQuestionsDialog {
     input: Value,
     tabs: Vec<Tab>,
     tab: usize,
-    scroll: usize,
+    scroll: DialogScroll,
     /// Whether it was told that something is not answered; then Enter sends what there is.
     is_reminded: bool,
 }
@@ -104,7 +104,7 @@ impl UserQuestionsDialog {
             input: question.input.clone(),
             tabs,
             tab: 0,
-            scroll: 0,
+            scroll: DialogScroll::default(),
             is_reminded: false,
         })
     }
@@ -191,7 +191,7 @@ impl UserQuestionsDialog {
         };
         let Some(next) = next else { return self.submit() };
         self.is_reminded |= next <= self.tab;
-        (self.tab, self.scroll) = (next, 0);
+        (self.tab, self.scroll) = (next, DialogScroll::default());
         // Enter sends without an answer now, as the hint says.
         if self.is_reminded
             && let Some(tab) = self.tabs.get_mut(next).filter(|tab| tab.question.multi_select)
@@ -230,7 +230,7 @@ impl Dialog for UserQuestionsDialog {
     }
 
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if handle_scroll(event, &mut self.scroll) {
+        if self.scroll.handle(event) {
             return DialogStep::Open;
         }
         match event {
@@ -301,7 +301,15 @@ impl Dialog for UserQuestionsDialog {
         let preview = tab.question.options.get(tab.marked).and_then(|option| option.preview.as_deref());
         let body = preview.into_iter().flat_map(str::lines);
         let body = body.flat_map(|text| paragraph("  ", &visible(text), Style::default(), width)).collect();
-        DialogView { head, foot, focus, caret, hint: Some(line(&hint, faint())), scroll: self.scroll, body }
+        DialogView {
+            head,
+            foot,
+            focus,
+            caret,
+            hint: Some(line(&hint, faint())),
+            scroll: self.scroll.clone(),
+            body,
+        }
     }
 
     fn question(&self) -> Option<&str> {

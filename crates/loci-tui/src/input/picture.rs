@@ -164,7 +164,9 @@ pub fn image_paths(pasted: &str, cwd: &Path, home: &Path) -> Option<Vec<(String,
             return Some(vec![(text.to_owned(), resolve(text))]);
         }
     }
-    let words = split_words(text)?;
+    // Whoever quotes closes the quote: where one stays open it is a part of a name.
+    let lines = || text.lines().map(|line| (line.trim().to_owned(), line.trim().to_owned())).collect();
+    let words = split_words(text).unwrap_or_else(lines);
     let paths = words.into_iter().map(|(written, word)| {
         let path = match word.strip_prefix("file://") {
             Some(address) => decode_percent(address.strip_prefix("localhost").unwrap_or(address))?,
@@ -237,6 +239,10 @@ mod tests {
             ("/tmp/a.png and more", vec![]),
             ("/tmp/a.txt", vec![]),
             ("a.png", vec![]),
+            ("/tmp/it's.png", vec!["/tmp/it's.png"]),
+            ("/tmp/a.png\n/tmp/it's one.png\n", vec!["/tmp/a.png", "/tmp/it's one.png"]),
+            ("/tmp/it\\'s.png", vec!["/tmp/it's.png"]),
+            ("it's /tmp/a.png", vec![]),
             ("'/tmp/a.png", vec![]),
             ("", vec![]),
         ] {

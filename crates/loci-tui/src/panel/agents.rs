@@ -4,7 +4,7 @@
 //! What an agent asks is a question like any other: it stands in the place of the panel, with the agent's name, until it is
 //! answered, and the panel comes back.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use loci_app::commands::ReportTopic;
@@ -38,7 +38,8 @@ const PAGE: usize = 10;
 pub(crate) struct AgentsPanel {
     logs: Rc<RefCell<AgentLogs>>,
     tabs: Tabs,
-    marked: usize,
+    /// The agent that is marked, which keeps the mark where others ask, begin or end; the first, where it is nobody.
+    marked: Option<String>,
     open: Option<OpenAgent>,
     /// What came of the last wish.
     note: Option<String>,
@@ -50,8 +51,8 @@ pub(crate) struct AgentsPanel {
 #[derive(Debug)]
 struct OpenAgent {
     id: String,
-    /// Rows below the last one that is seen; the end, where there are none.
-    n_below: usize,
+    /// Rows below the last one that is seen; the end, where there are none. No more than there are once it was drawn.
+    n_below: Cell<usize>,
     /// What is being said to it.
     message: Option<TextField>,
 }
@@ -62,7 +63,7 @@ impl AgentsPanel {
         Self {
             logs,
             tabs: Tabs::new(TITLES),
-            marked: 0,
+            marked: None,
             open: None,
             note: None,
             definitions: None,
@@ -72,7 +73,7 @@ impl AgentsPanel {
 
     /// Shows these, and looks at one.
     pub(crate) fn looking_at(logs: Rc<RefCell<AgentLogs>>, id: &str) -> Self {
-        let open = Some(OpenAgent { id: id.to_owned(), n_below: 0, message: None });
+        let open = Some(OpenAgent { id: id.to_owned(), n_below: Cell::default(), message: None });
         Self { open, ..Self::new(logs) }
     }
 
@@ -80,7 +81,43 @@ impl AgentsPanel {
     fn id(&self) -> Option<String> {
         match &self.open {
             Some(open) => Some(open.id.clone()),
-            None => self.ids().get(self.marked).cloned(),
+            None => {
+                let ids = self.ids();
+                ids.get(self.place_of_mark(&ids)).cloned()
+            }
+        }
+    }
+
+    fn place_of_mark(&self, ids: &[String]) -> usize {
+        ids.iter().position(|id| Some(id) == self.marked.as_ref()).unwrap_or(0)
+    }
+
+    /// Moves the mark by one, round the ends.
+    fn move_mark(&mut self, is_forward: bool) {
+        let ids = self.ids();
+        let (place, n_ids) = (self.place_of_mark(&ids), ids.len().max(1));
+        let next = if is_forward { place + 1 } else { place + n_ids - 1 };
+        self.marked = ids.get(next % n_ids).cloned();
+    }
+
+    /// Keeps the mark at its agent from now on: others may come to stand before it.
+    fn hold_mark(&mut self) {
+        if self.marked.is_none() {
+            self.marked = self.ids().first().cloned();
+        }
+    }
+
+    /// Looks at the agent that is marked; what one of an earlier run did is read.
+    fn look_on(&mut self) -> PanelStep {
+        self.note = None;
+        let Some(id) = self.id() else { return PanelStep::Stay };
+        let past = self.logs.borrow().find(&id).and_then(|agent| agent.past);
+        self.open = Some(OpenAgent { id: id.clone(), n_below: Cell::default(), message: None });
+        match past {
+            Some(past) if !past.is_read => {
+                PanelStep::Act(vec![Action::AskPanel(PanelRequest::AgentTranscript { agent: id })])
+            }
+            _ => PanelStep::Stay,
         }
     }
 
@@ -146,11 +183,12 @@ impl AgentsPanel {
         let Some(open) = &mut self.open else { return PanelStep::Stay };
         let InputEvent::Key(key) = event else { return PanelStep::Stay };
         match key.code {
-            KeyCode::Up => open.n_below += 1,
-            KeyCode::Down => open.n_below = open.n_below.saturating_sub(1),
-            KeyCode::PageUp => open.n_below += PAGE,
-            KeyCode::PageDown => open.n_below = open.n_below.saturating_sub(PAGE),
-            KeyCode::End => open.n_below = 0,
+            KeyCode::Up => open.n_below.update(|n_below| n_below + 1),
+            KeyCode::Down => open.n_below.update(|n_below| n_below.saturating_sub(1)),
+            KeyCode::PageUp => open.n_below.update(|n_below| n_below + PAGE),
+            KeyCode::PageDown => open.n_below.update(|n_below| n_below.saturating_sub(PAGE)),
+            KeyCode::Home => open.n_below.set(usize::MAX / 2),
+            KeyCode::End => open.n_below.set(0),
             KeyCode::Char('m') | KeyCode::Enter => open.message = Some(TextField::default()),
             KeyCode::Char('x') => return self.stop(),
             KeyCode::Char('b') => return self.background(),
@@ -160,16 +198,10 @@ impl AgentsPanel {
     }
 
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        let last = self.logs.borrow().all().len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
-            Some(KeyAction::SelectAccept) => {
-                self.open = self.id().map(|id| OpenAgent { id, n_below: 0, message: None });
-                self.note = None;
-            }
+            Some(KeyAction::SelectNext) => self.move_mark(true),
+            Some(KeyAction::SelectPrevious) => self.move_mark(false),
+            Some(KeyAction::SelectAccept) => return self.look_on(),
             _ => match event {
                 InputEvent::Key(key) if key.code == KeyCode::Char('x') => return self.stop(),
                 InputEvent::Key(key) if key.code == KeyCode::Char('b') => return self.background(),
@@ -190,10 +222,13 @@ impl AgentsPanel {
             return PanelView::new("This agent is gone", "Esc back");
         };
         let title = format!("{}: {} · {}", agent.kind, agent.description, state(agent));
-        let hint = match (&open.message, agent.is_running()) {
-            (Some(_), _) => "Enter send · Esc leave it",
-            (None, true) => "m say something · x stop · b to the background · ↑↓ scroll · Esc back",
-            (None, false) => "m let it go on · ↑↓ scroll · Esc back",
+        let hint = match &open.message {
+            Some(_) => "Enter send · Esc leave it",
+            None if is_waited_for(agent) => {
+                "m say something · x stop · b to the background · ↑↓ scroll · Esc back"
+            }
+            None if agent.is_running() => "m say something · x stop · ↑↓ scroll · Esc back",
+            None => "m let it go on · ↑↓ scroll · Esc back",
         };
         let mut view = PanelView::new(&title, hint);
         self.push_note(&mut view);
@@ -201,27 +236,32 @@ impl AgentsPanel {
             view.push_field("To it: ", field);
         }
         let room = view.room(size);
-        view.body = agent.rows(ctx, open.n_below, room);
+        view.body = agent.rows(ctx, &open.n_below, room);
         if view.body.is_empty() {
-            view.body = vec![line("It has said nothing yet", faint())];
+            let is_unread = agent.past.is_some_and(|past| !past.is_read);
+            let text = if is_unread { "Reading…" } else { "It has said nothing yet" };
+            view.body = vec![line(text, faint())];
         }
         view
     }
 
     fn list_view(&self, size: Size) -> PanelView {
-        let mut view = PanelView::new(
-            "Agents",
-            "Enter look on · x stop · b to the background · Tab definitions · Esc close",
-        );
+        let (ids, logs) = (self.ids(), self.logs.borrow());
+        let marked = self.place_of_mark(&ids);
+        let hint = match ids.get(marked).and_then(|id| logs.find(id)) {
+            None => "Tab definitions · Esc close",
+            Some(agent) if is_waited_for(agent) => {
+                "Enter look on · x stop · b to the background · Tab definitions · Esc close"
+            }
+            Some(agent) if agent.is_running() => "Enter look on · x stop · Tab definitions · Esc close",
+            Some(_) => "Enter look on · Tab definitions · Esc close",
+        };
+        let mut view = PanelView::new("Agents", hint);
         view.head.push(self.tabs.row());
         self.push_note(&mut view);
         let room = view.room(size);
-        let (ids, logs) = (self.ids(), self.logs.borrow());
         let row = |idx: usize| ids.get(idx).and_then(|id| logs.find(id)).map_or_else(Row::default, agent_row);
-        view.body =
-            list_rows(ids.len(), self.marked.min(ids.len().saturating_sub(1)), room, |idx, is_marked| {
-                mark_row(row(idx), is_marked)
-            });
+        view.body = list_rows(ids.len(), marked, room, |idx, is_marked| mark_row(row(idx), is_marked));
         if ids.is_empty() {
             view.body = vec![line("No agent was sent out in this session", faint())];
         }
@@ -265,6 +305,13 @@ impl Panel for AgentsPanel {
             PanelData::AgentMessaged(outcome) => {
                 self.note = Some(outcome.unwrap_or_else(|why| why));
             }
+            PanelData::PastAgents(past) => {
+                self.hold_mark();
+                self.logs.borrow_mut().add_past(past);
+            }
+            PanelData::AgentTranscript { agent, blocks } => {
+                self.logs.borrow_mut().take_transcript(&agent, blocks);
+            }
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
         }
@@ -303,8 +350,17 @@ fn state(agent: &AgentLog) -> String {
         _ if agent.is_asking() => "asks you something".to_owned(),
         Some(task) if agent.is_running() && !task.is_background => "running, waited for".to_owned(),
         Some(task) => status(task),
-        None => "running".to_owned(),
+        None => match agent.past {
+            Some(past) if past.has_answered => "done, in an earlier run".to_owned(),
+            Some(_) => "cut off in an earlier run".to_owned(),
+            None => "running".to_owned(),
+        },
     }
+}
+
+/// Tells whether the conversation waits for an agent, which can be taken to the background then.
+fn is_waited_for(agent: &AgentLog) -> bool {
+    agent.is_running() && agent.task.as_ref().is_some_and(|task| !task.is_background)
 }
 
 fn agent_row(agent: &AgentLog) -> Row {
@@ -333,9 +389,13 @@ fn agent_row(agent: &AgentLog) -> Row {
 mod tests {
     use std::time::Duration;
 
+    use loci_app::session_command::PastAgent;
     use loci_core::ids::{AgentId, ToolUseId};
     use loci_core::stream::{Delta, StreamEvent};
-    use loci_engine::{AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, NewTask, TaskKind, TaskNews};
+    use loci_engine::{
+        AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, NewTask, TaskKind, TaskNews, UserMessage,
+    };
+    use serde_json::json;
 
     use super::super::testing::Shown;
     use super::*;
@@ -415,6 +475,72 @@ mod tests {
     }
 
     #[test]
+    fn mark_stays_with_its_agent_when_the_order_changes() {
+        let logs = logs();
+        let mut shown = Shown::new(AgentsPanel::new(Rc::clone(&logs)), 80, 10);
+        shown.receive(PanelData::PastAgents(Vec::new()));
+        assert!(shown.text().contains("b to the background"), "it is waited for: {}", shown.text());
+        logs.borrow_mut().take_task(&TaskNews::Started(task("third", BackgroundStatus::Running, true)));
+        let stop = |id: &str| {
+            let stop = Command::StopTask { request: "tasks".into(), task: id.into() };
+            PanelStep::Act(vec![Action::Send(stop)])
+        };
+        assert_eq!(shown.key(KeyCode::Char('x'), None), stop("new"), "{}", shown.text());
+        shown.action(KeyAction::SelectPrevious);
+        assert_eq!(shown.key(KeyCode::Char('x'), None), stop("third"), "{}", shown.text());
+        assert!(!shown.text().contains("b to the background"), "nobody waits for it: {}", shown.text());
+    }
+
+    #[test]
+    fn what_an_agent_was_told_stands_in_its_log() {
+        let logs = logs();
+        let said = |text: &str, is_synthetic| {
+            let message = json!({"role": "user", "content": [{"type": "text", "text": text}]});
+            let (entry, timestamp) = ("e".into(), String::new());
+            EngineEvent::User(UserMessage { entry, message, tool_use_result: None, is_synthetic, timestamp })
+        };
+        say(&logs, said("find all callers", false));
+        say(&logs, said("a reminder", true));
+        let (id, attached) = (String::new(), Vec::new());
+        say(&logs, EngineEvent::Dequeued { id, text: "only in src".into(), is_injected: true, attached });
+        let mut shown = Shown::new(AgentsPanel::new(logs), 60, 12);
+        shown.action(KeyAction::SelectAccept);
+        let text = shown.text();
+        assert!(text.contains("> find all callers") && text.contains("> only in src"), "{text}");
+        assert!(!text.contains("reminder"), "{text}");
+    }
+
+    #[test]
+    fn agents_of_an_earlier_run_are_listed_and_their_transcripts_read() {
+        let logs = logs();
+        let mut shown = Shown::new(AgentsPanel::new(Rc::clone(&logs)), 80, 10);
+        let past = |id: &str, has_answered| PastAgent {
+            id: AgentId::new(id),
+            kind: "Plan".into(),
+            description: format!("plan {id}"),
+            has_answered,
+        };
+        shown.receive(PanelData::PastAgents(vec![past("p1", true), past("new", true), past("p2", false)]));
+        let text = shown.text();
+        assert!(text.contains("plan p1  done, in an earlier run"), "{text}");
+        assert!(text.contains("plan p2  cut off in an earlier run"), "{text}");
+        assert!(!text.contains("plan new"), "{text}");
+        shown.action(KeyAction::SelectPrevious);
+        let asked = shown.action(KeyAction::SelectAccept);
+        let request = PanelRequest::AgentTranscript { agent: "p1".into() };
+        assert_eq!(asked, PanelStep::Act(vec![Action::AskPanel(request)]));
+        assert!(shown.text().contains("Reading…"), "{}", shown.text());
+        let blocks = vec![crate::block::Block::Answer { markdown: "this is the plan".into() }];
+        shown.receive(PanelData::AgentTranscript { agent: "p1".into(), blocks });
+        let text = shown.text();
+        assert!(text.contains("this is the plan") && text.contains("m let it go on"), "{text}");
+        let woken = task("p1", BackgroundStatus::Running, true);
+        logs.borrow_mut().take_task(&TaskNews::Started(woken));
+        let text = shown.text();
+        assert!(text.contains("running") && text.contains("this is the plan"), "{text}");
+    }
+
+    #[test]
     fn long_log_makes_only_rows_that_are_seen() {
         let logs = logs();
         for n in 0..2_000 {
@@ -433,5 +559,12 @@ mod tests {
         assert!(!shown.text().contains("line 1999"), "{}", shown.text());
         shown.key(KeyCode::End, None);
         assert!(shown.text().contains("line 1999"), "{}", shown.text());
+        // Nobody goes further than the beginning, so that the next key is seen to go back.
+        shown.key(KeyCode::Home, None);
+        assert!(shown.text().contains("line 0"), "{}", shown.text());
+        shown.key(KeyCode::PageUp, None);
+        assert!(shown.text().contains("line 0"), "{}", shown.text());
+        shown.key(KeyCode::PageDown, None);
+        assert!(!shown.text().contains("line 0"), "{}", shown.text());
     }
 }

@@ -1,6 +1,6 @@
 //! `/fewer-permission-prompts`: rules learned from this session's answers; Space chooses, `s` saves those that are chosen.
 
-use loci_app::commands::fewer_prompts::LearnedRules;
+use loci_app::commands::fewer_prompts::{LearnedRules, NO_RULES};
 use loci_core::permission::Destination;
 use loci_engine::Command;
 
@@ -126,7 +126,7 @@ impl Panel for FewerPromptsPanel {
         if learned.rules.is_empty() {
             let text = match learned.n_asked {
                 0 => "Nothing was asked in this session yet",
-                _ => "No rule would have answered them without letting in what was refused",
+                _ => NO_RULES,
             };
             view.body = paragraph("", text, Style::default(), width);
             return view;

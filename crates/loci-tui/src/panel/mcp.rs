@@ -115,9 +115,12 @@ impl McpPanel {
         );
         view.head.push(self.tabs.row());
         let about = server.about.as_ref().map(|about| format!("; {about}")).unwrap_or_default();
-        let mut body =
-            vec![line(&format!("From {}, reached by {}{about}", server.scope, server.kind), faint())];
-        if let Some(error) = &server.error {
+        let place = match server.kind {
+            "" => "Its entry cannot be used".to_owned(),
+            kind => format!("From {}, reached by {kind}{about}", server.scope),
+        };
+        let mut body = vec![line(&place, faint())];
+        if let Some(error) = server.error.as_ref().filter(|error| self.problem.as_ref() != Some(*error)) {
             body.extend(paragraph("", error, warning(), size.width));
         }
         body.extend(self.problem_rows(size));
@@ -212,7 +215,7 @@ impl Panel for McpPanel {
             }
             PanelData::ServersChanged(outcome) => {
                 self.problem = outcome.err();
-                return vec![ask_snapshot()];
+                return self.refresh();
             }
             PanelData::ServerLog { server, text } if self.open.as_ref() == Some(&server) => {
                 self.log = Some(text);
@@ -229,7 +232,16 @@ impl Panel for McpPanel {
     }
 
     fn refresh(&self) -> Vec<Action> {
-        vec![ask_snapshot()]
+        let log = self
+            .open
+            .iter()
+            .filter(|_| self.tabs.shown() == LOG)
+            .map(|server| Action::AskPanel(PanelRequest::ServerLog { server: server.clone() }));
+        std::iter::once(ask_snapshot()).chain(log).collect()
+    }
+
+    fn follows_servers(&self) -> bool {
+        true
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
@@ -264,30 +276,33 @@ impl Panel for McpPanel {
 
 fn item_rows((name, about): &(String, String), size: Size) -> Vec<Row> {
     let mut rows = vec![line(&format!("  {name}"), code())];
-    let about = loci_stdx::single_line(about, 300);
-    if !about.is_empty() {
-        rows.extend(paragraph("    ", &about, faint(), size.width));
+    // What it does, then what it takes.
+    let (first, second) = about.split_once('\n').unwrap_or((about, ""));
+    for about in [first, second].map(|text| loci_stdx::single_line(text, 300)) {
+        if !about.is_empty() {
+            rows.extend(paragraph("    ", &about, faint(), size.width));
+        }
     }
     rows
 }
 
 fn server_row(server: &ServerRow) -> Row {
+    let count = |items: &[(String, String)], one, several| counted(items.len() as u64, one, several);
+    let offer = match server.kind {
+        "" => loci_stdx::single_line(server.error.as_deref().unwrap_or_default(), 300),
+        _ => format!(
+            "{}, {}, {}, from {}",
+            count(&server.tools, "tool", "tools"),
+            count(&server.resources, "resource", "resources"),
+            count(&server.prompts, "prompt", "prompts"),
+            server.scope
+        ),
+    };
+    let state_style = if server.error.is_some() { warning() } else { faint() };
     Row::new(vec![
         Span::plain(sanitize_line(&server.name)),
-        Span::styled(
-            format!("  {}", server.status),
-            if server.error.is_some() { warning() } else { faint() },
-        ),
-        Span::styled(
-            format!(
-                "  {}, {}, {}, from {}",
-                counted(server.tools.len() as u64, "tool", "tools"),
-                counted(server.resources.len() as u64, "resource", "resources"),
-                counted(server.prompts.len() as u64, "prompt", "prompts"),
-                server.scope
-            ),
-            faint(),
-        ),
+        Span::styled(format!("  {}", server.status), state_style),
+        Span::styled(sanitize_line(&format!("  {offer}")), faint()),
     ])
 }
 
@@ -309,6 +324,27 @@ mod tests {
             prompts: item("/prompt_"),
             about: Some("calc 1".into()),
         }
+    }
+
+    #[test]
+    fn entry_that_was_left_out_is_listed_with_why_and_tools_say_what_they_take() {
+        let mut shown = Shown::new(McpPanel::default(), 80, 14);
+        let why = "it has a `url` and no `type`\u{1b}[2J (/p/.mcp.json)".to_owned();
+        let left_out = ServerRow { kind: "", scope: "", error: Some(why), ..server("bad", "left out") };
+        let calc = ServerRow {
+            tools: vec![("mcp__calc__add".into(), "Adds\ntakes a: number".into())],
+            ..server("calc", "connected")
+        };
+        shown.receive(PanelData::Servers(vec![calc, left_out]));
+        shown.assert_clean();
+        assert!(shown.text().contains("bad  left out  it has a `url`"), "{}", shown.text());
+        shown.action(KeyAction::SelectAccept);
+        assert!(shown.text().contains("\n    Adds\n    takes a: number"), "{}", shown.text());
+        shown.action(KeyAction::SelectCancel);
+        shown.action(KeyAction::SelectNext);
+        shown.action(KeyAction::SelectAccept);
+        shown.assert_clean();
+        assert!(shown.text().contains("Its entry cannot be used"), "{}", shown.text());
     }
 
     #[test]

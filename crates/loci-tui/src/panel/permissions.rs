@@ -35,15 +35,13 @@ pub(crate) struct PermissionsPanel {
     marked: usize,
     /// What is being added, and where it is to be kept.
     adding: Option<(TextField, usize)>,
-    /// Rules that were added here: until settings are read again they count as the session's.
-    added: Vec<(String, Destination)>,
     note: Option<String>,
 }
 
 impl PermissionsPanel {
     /// Shows the rules that allow first.
     pub(crate) fn new() -> Self {
-        Self { tabs: Tabs::new(TITLES), report: None, marked: 0, adding: None, added: Vec::new(), note: None }
+        Self { tabs: Tabs::new(TITLES), report: None, marked: 0, adding: None, note: None }
     }
 
     fn list(&self) -> RuleList {
@@ -92,7 +90,6 @@ impl PermissionsPanel {
             Ok(meaning) => {
                 self.note = Some(format!("Added: {meaning}"));
                 self.adding = None;
-                self.added.push((text.clone(), to));
                 let change = RuleChange { list, rules: vec![text], to };
                 PanelStep::Act(vec![
                     Action::Send(Command::ChangePermission(Update::AddRules(change))),
@@ -100,7 +97,7 @@ impl PermissionsPanel {
                 ])
             }
             Err(why) => {
-                self.note = Some(format!("Not a rule: {why}"));
+                self.note = Some(why);
                 PanelStep::Stay
             }
         }
@@ -119,9 +116,7 @@ impl PermissionsPanel {
             },
             _ => match self.rules().get(self.marked) {
                 Some(RuleRow { text, list, destination: Some(to), .. }) => {
-                    let kept = self.added.iter().rev().find(|(added, _)| added == text);
-                    let to = kept.filter(|_| *to == Destination::Session).map_or(*to, |(_, kept)| *kept);
-                    Update::RemoveRules(RuleChange { list: *list, rules: vec![text.clone()], to })
+                    Update::RemoveRules(RuleChange { list: *list, rules: vec![text.clone()], to: *to })
                 }
                 Some(RuleRow { origin, .. }) => {
                     self.note = Some(format!("It comes from {origin} and cannot be removed here"));
@@ -349,12 +344,14 @@ mod tests {
     }
 
     #[test]
-    fn rule_that_was_just_added_is_removed_from_its_file() {
+    fn rule_that_was_saved_a_moment_ago_is_removed_from_its_file() {
         let mut shown = shown(100, 16);
-        shown.key(KeyCode::Char('a'), None);
-        shown.type_text("Bash(ls *)");
-        assert!(matches!(shown.key(KeyCode::Enter, None), PanelStep::Act(_)));
-        shown.receive(PanelData::Snapshot(session()));
+        let mut saved = SessionSnapshot::clone(&session());
+        let origin = RuleOrigin::new(Destination::Local.scope().map(RuleSource::Saved).unwrap(), "/p");
+        saved.rulebook.allow.clear();
+        assert!(saved.rulebook.add(RuleList::Allow, "Bash(ls *)", &origin).is_none());
+        shown.receive(PanelData::Snapshot(Arc::new(saved)));
+        assert!(shown.text().contains("Bash(ls *)  local settings"), "{}", shown.text());
         let removed =
             RuleChange { list: RuleList::Allow, rules: vec!["Bash(ls *)".into()], to: Destination::Local };
         let remove = Action::Send(Command::ChangePermission(Update::RemoveRules(removed)));

@@ -219,6 +219,13 @@ impl PluginPanel {
         Some(PanelStep::Act(vec![Action::RunVerb(args)]))
     }
 
+    /// Something else is looked at: what came of the last wish is not about it.
+    fn forget_note(&mut self) {
+        if self.running.is_none() {
+            self.note = None;
+        }
+    }
+
     /// Says what can be done with what is looked at.
     fn keys(&self) -> &'static str {
         match self.tabs.shown() {
@@ -283,6 +290,7 @@ impl Panel for PluginPanel {
         }
         if self.list.opened().is_none() && self.tabs.handle(ctx.action) {
             self.list = ItemList::default();
+            self.forget_note();
             self.show();
             return PanelStep::Stay;
         }
@@ -316,7 +324,12 @@ impl Panel for PluginPanel {
             }
             self.asked = None;
         }
-        self.list.handle_panel(event, ctx)
+        let opened = self.list.opened();
+        let step = self.list.handle_panel(event, ctx);
+        if self.list.opened() != opened {
+            self.forget_note();
+        }
+        step
     }
 
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
@@ -333,13 +346,17 @@ impl Panel for PluginPanel {
                     done.as_ref().filter(|_| output.is_ok()).and_then(PluginVerb::installed).cloned();
                 let (is_done, text) = match &output {
                     Ok(text) => (true, text.trim().to_owned()),
-                    Err(why) => (false, why.trim().to_owned()),
+                    // It is told as a warning; that it is an error stands before what the verb prints.
+                    Err(why) => {
+                        let why = why.trim();
+                        (false, why.strip_prefix("Error: ").unwrap_or(why).to_owned())
+                    }
                 };
                 let reload = if is_done { "\n`/reload-plugins` has the session take it up" } else { "" };
                 let level = if is_done { NoticeLevel::Info } else { NoticeLevel::Warning };
                 self.note = done.map(|verb| match is_done {
-                    true => format!("Done: {}", verb.about),
-                    false => format!("Not done: {}", verb.about),
+                    true => format!("Done: {}", verb.args.join(" ")),
+                    false => format!("Not done: {}; why is said above", verb.args.join(" ")),
                 });
                 // All that was said, what it may run above all, is to be read after the panel is closed, too.
                 let told = Action::Notice(level, format!("{text}{reload}"));
@@ -477,9 +494,11 @@ mod tests {
         shown.action(KeyAction::SelectAccept);
         shown.key(KeyCode::Char('u'), None);
         shown.key(KeyCode::Char('u'), None);
-        let told = shown.receive(PanelData::VerbEnded { output: Err("no network".into()) });
-        assert!(matches!(&told[0], Action::Notice(NoticeLevel::Warning, _)), "{told:?}");
-        assert!(shown.text().contains("Not done"), "{}", shown.text());
+        let told = shown.receive(PanelData::VerbEnded { output: Err("Error: no network\n".into()) });
+        assert_eq!(told[0], Action::Notice(NoticeLevel::Warning, "no network".into()));
+        assert!(shown.text().contains("Not done: plugin"), "{}", shown.text());
+        shown.action(KeyAction::SelectCancel);
+        assert!(!shown.text().contains("Not done"), "nothing of it is left in the list: {}", shown.text());
     }
 
     fn options(token_is_set: bool, region: Option<&str>) -> PluginOptions {

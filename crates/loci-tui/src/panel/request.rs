@@ -18,11 +18,11 @@ use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::login::{forget_key, keep_key};
 use loci_app::session_command::{
-    self, CommandContext, ContextPoint, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
+    self, CommandContext, ContextPoint, PastAgent, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
 };
 use loci_app::session_picker::{
-    BranchChoice, FoundMessage, PickerScope, SessionChoice, find_messages, list_choices, preview_entries,
-    recent_choices, rename_choice, session_branches,
+    BranchChoice, FoundMessage, PickerScope, SessionChoice, entries_from, find_messages, list_choices,
+    preview_entries, recent_choices, rename_choice, session_branches,
 };
 use loci_app::stats::{UsagePlots, usage_plots};
 use loci_core::skill::SkillOverride;
@@ -33,6 +33,7 @@ use loci_storage::layout::ConfigHome;
 use crate::app::{SecretText, all_blocks, history_blocks};
 use crate::block::Block;
 use crate::interface_settings::InterfaceSettings;
+use crate::theme::ThemeFile;
 
 /// How many entries of a session a preview shows.
 const MOST_PREVIEW: usize = 40;
@@ -56,6 +57,13 @@ pub enum PanelRequest {
     },
     /// Read all of the session.
     Transcript,
+    /// List the agents that earlier runs of the session sent out.
+    PastAgents,
+    /// Read what an agent of the session said and did.
+    AgentTranscript {
+        /// Its id.
+        agent: String,
+    },
     /// List the prompts that one can go back to.
     RewindPoints,
     /// Find out what a rewind would do to files.
@@ -86,10 +94,12 @@ pub enum PanelRequest {
         /// So many at most.
         limit: usize,
     },
-    /// Read what was said last in a session.
+    /// Read some of what was said in a session.
     Preview {
         /// Its transcript.
         file: PathBuf,
+        /// The message that it begins with; the last of it, where there is none.
+        from: Option<String>,
     },
     /// Give a session a name.
     RenameSession {
@@ -247,6 +257,15 @@ pub enum PanelData {
     Written(PathBuf),
     /// All that was said in the session, as blocks.
     Transcript(Vec<Block>),
+    /// The agents that earlier runs of the session sent out, oldest first.
+    PastAgents(Vec<PastAgent>),
+    /// What an agent of the session said and did.
+    AgentTranscript {
+        /// Its id.
+        agent: String,
+        /// All of it, as blocks.
+        blocks: Vec<Block>,
+    },
     /// The prompts that one can go back to.
     RewindPoints(RewindPoints),
     /// What a rewind would do to files.
@@ -401,6 +420,8 @@ pub enum PanelData {
     },
     /// The models that can be chosen.
     Models(Vec<ModelRow>),
+    /// The themes that are not loci's, as their files have them now.
+    Themes(Vec<ThemeFile>),
     /// What the model says to a question on the side, or why it says nothing.
     SideAnswer {
         /// The request's id.
@@ -424,6 +445,13 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         }
         PanelRequest::Transcript => session_command::entries(ctx)
             .map(|entries| PanelData::Transcript(all_blocks(&entries, &ctx.env.cwd))),
+        PanelRequest::PastAgents => Ok(PanelData::PastAgents(session_command::past_agents(ctx))),
+        PanelRequest::AgentTranscript { agent } => {
+            session_command::agent_entries(ctx, &agent).map(|entries| {
+                let blocks = all_blocks(&entries, &ctx.env.cwd);
+                PanelData::AgentTranscript { agent, blocks }
+            })
+        }
         PanelRequest::TaskOutput { task, file } => {
             session_command::task_output(&file).map(|text| PanelData::TaskOutput { task, text })
         }
@@ -470,7 +498,7 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
         PanelRequest::Hooks { snapshot } => {
             Ok(PanelData::Hooks(hooks::rows(&SessionCommands::from(ctx), &snapshot)))
         }
-        PanelRequest::Servers { snapshot } => Ok(PanelData::Servers(mcp::rows(&snapshot))),
+        PanelRequest::Servers { snapshot } => Ok(PanelData::Servers(mcp::rows_of_all(&snapshot))),
         PanelRequest::ServerLog { server } => {
             server_log(&ctx.home, &server).map(|text| PanelData::ServerLog { server, text })
         }
@@ -529,17 +557,26 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         }
         PanelRequest::FindMessages { text, scope, limit } => find_messages(env, home, &text, scope, limit)
             .map(|found| PanelData::FoundMessages { text, found }),
-        PanelRequest::Preview { file } => preview_entries(&file).map(|entries| {
-            let blocks = history_blocks(
-                entries.get(entries.len().saturating_sub(MOST_PREVIEW)..).unwrap_or_default(),
-                &env.cwd,
-            );
-            PanelData::Preview { file, blocks }
-        }),
+        PanelRequest::Preview { file, from } => {
+            let entries = match &from {
+                Some(message) => entries_from(&file, message).map(|mut entries| {
+                    entries.truncate(MOST_PREVIEW);
+                    entries
+                }),
+                None => preview_entries(&file)
+                    .map(|mut entries| entries.split_off(entries.len().saturating_sub(MOST_PREVIEW))),
+            };
+            entries.map(|entries| {
+                let blocks = history_blocks(&entries, &env.cwd);
+                PanelData::Preview { file, blocks }
+            })
+        }
         PanelRequest::RenameSession { choice, title } => {
             rename_choice(&choice, &title).map(|_| PanelData::Renamed)
         }
+        PanelRequest::PastAgents => Ok(PanelData::PastAgents(Vec::new())),
         PanelRequest::Export { .. }
+        | PanelRequest::AgentTranscript { .. }
         | PanelRequest::ExportText
         | PanelRequest::WriteText { .. }
         | PanelRequest::Transcript

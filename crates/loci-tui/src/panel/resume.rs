@@ -198,7 +198,7 @@ impl ResumePanel {
             }
             (KeyCode::Char('v'), true) | (KeyCode::Tab, false) => {
                 let choice = self.marked()?.clone();
-                let ask = Action::AskPanel(PanelRequest::Preview { file: choice.file.clone() });
+                let ask = Action::AskPanel(PanelRequest::Preview { file: choice.file.clone(), from: None });
                 self.stage = ResumeView::Preview { choice, blocks: None, scroll: Scroll::default() };
                 PanelStep::Act(vec![ask])
             }
@@ -366,7 +366,7 @@ impl Panel for ResumePanel {
             }
             ResumeView::Branches(branches) => branches.view(size),
             ResumeView::Preview { choice, blocks, scroll } => {
-                preview_view(choice, blocks.as_deref(), *scroll, ctx, size)
+                preview_view(choice, blocks.as_deref(), scroll, ctx, size)
             }
         }
     }
@@ -384,16 +384,19 @@ impl Panel for ResumePanel {
 pub(super) fn preview_view(
     choice: &SessionChoice,
     blocks: Option<&[Block]>,
-    scroll: Scroll,
+    scroll: &Scroll,
     ctx: &RenderContext,
     size: Size,
 ) -> PanelView {
     let mut view = PanelView::new(&choice.title, "↑↓ PgUp PgDn scroll · Enter resume · Esc back");
     let place = choice.shown_cwd.as_deref().unwrap_or_default();
-    view.head.push(line(&format!("{} · {} messages · {place}", choice.time, choice.n_messages), faint()));
+    view.head.push(line(&format!("{} · {} · {place}", choice.time, messages(choice.n_messages)), faint()));
     let room = view.room(size);
     let rows = match blocks {
         None => vec![line("Reading…", faint())],
+        Some([]) => {
+            vec![line("Nothing stands on the branch at hand; → in the list shows the others", faint())]
+        }
         Some(blocks) => {
             let mut rows = Vec::new();
             for block in blocks {
@@ -405,6 +408,10 @@ pub(super) fn preview_view(
     };
     view.body = scroll.rows(rows, room);
     view
+}
+
+fn messages(n: u64) -> String {
+    loci_stdx::counted(n, "message", "messages")
 }
 
 /// A session in a row: when, what about, and where as far as there is room.
@@ -420,10 +427,11 @@ fn choice_row(choice: &SessionChoice, has_place: bool, columns: u16) -> Row {
     };
     let mark = if choice.is_branch { "⑂ " } else { "" };
     let when = format!("{:<9}", choice.ago);
-    let facts = sanitize_line(&format!("  {} messages{branch}{place}", choice.n_messages));
+    let facts = sanitize_line(&format!("  {}{branch}{place}", messages(choice.n_messages)));
     let room = usize::from(columns).saturating_sub(2 + width(&when));
     let title = sanitize_line(&format!("{below}{mark}{}", choice.title));
     let has_facts = room > 60 && width(&title) + 10 < room;
+    let when = if when.ends_with(' ') { when } else { when + " " };
     let mut spans = vec![Span::styled(when, faint()), Span::plain(title)];
     if has_facts {
         spans.push(Span::styled(facts, faint()));
@@ -433,7 +441,7 @@ fn choice_row(choice: &SessionChoice, has_place: bool, columns: u16) -> Row {
 
 fn found_row(found: &FoundMessage) -> Row {
     Row::new(vec![
-        Span::styled(sanitize_line(&format!("{:<9}{}: ", found.session.ago, found.voice)), faint()),
+        Span::styled(sanitize_line(&format!("{:<8} {}: ", found.session.ago, found.voice)), faint()),
         Span::plain(sanitize_line(&found.snippet)),
     ])
 }

@@ -1,5 +1,7 @@
 //! A text that is longer than its room: arrows and pages move it.
 
+use std::cell::Cell;
+
 use super::{PanelContext, PanelStep, ask_snapshot};
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::unseen_rows;
@@ -9,24 +11,37 @@ use crate::text::Row;
 const PAGE: usize = 10;
 
 /// How far a text is scrolled.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Scroll {
-    first: usize,
+    /// The first row that is seen. Whoever draws takes it back to the last that can be: only then the room is known, and a
+    /// key that went further would have to be undone before another is seen to do something.
+    first: Cell<usize>,
+    /// Whether the end is seen, also when there is more of it.
+    follows: bool,
 }
 
 impl Scroll {
+    /// Begins at the end, and stays there as the text grows until somebody scrolls.
+    pub(crate) fn at_end() -> Self {
+        Self { follows: true, ..Self::default() }
+    }
+
     /// Takes what was typed; tells whether it scrolls.
     pub(crate) fn handle(&mut self, event: &InputEvent) -> bool {
         let InputEvent::Key(key) = event else { return false };
-        self.first = match key.code {
-            KeyCode::Up => self.first.saturating_sub(1),
-            KeyCode::Down => self.first + 1,
-            KeyCode::PageUp => self.first.saturating_sub(PAGE),
-            KeyCode::PageDown => self.first + PAGE,
+        let first = self.first.get();
+        let next = match key.code {
+            KeyCode::Up => first.saturating_sub(1),
+            KeyCode::Down => first + 1,
+            KeyCode::PageUp => first.saturating_sub(PAGE),
+            KeyCode::PageDown => first + PAGE,
             KeyCode::Home => 0,
-            KeyCode::End => usize::MAX / 2,
+            KeyCode::End => first,
             _ => return false,
         };
+        self.first.set(next);
+        let goes_up = matches!(key.code, KeyCode::Up | KeyCode::PageUp | KeyCode::Home);
+        self.follows = key.code == KeyCode::End || self.follows && !goes_up;
         true
     }
 
@@ -47,10 +62,16 @@ impl Scroll {
         if rows.len() <= room {
             return rows;
         }
-        let Some(room) = room.checked_sub(1).filter(|room| *room > 0) else {
-            return rows.into_iter().skip(self.first).take(1).collect();
+        let (room, has_note) = match room {
+            0 | 1 => (1, false),
+            room => (room - 1, true),
         };
-        let first = self.first.min(rows.len() - room);
+        let last = rows.len() - room;
+        let first = if self.follows { last } else { self.first.get().min(last) };
+        self.first.set(first);
+        if !has_note {
+            return rows.into_iter().skip(first).take(room).collect();
+        }
         let note = unseen_rows(first, rows.len() - room - first);
         rows.into_iter().skip(first).take(room).chain([note]).collect()
     }
@@ -68,9 +89,36 @@ mod tests {
         let mut scroll = Scroll::default();
         assert_eq!(texts(&scroll), ["0", "1", "2", "… 6 more rows (PgDn)"]);
         assert!(scroll.handle(&InputEvent::Key(Key::plain(KeyCode::Down))));
-        assert_eq!(texts(&scroll), ["1", "2", "3", "… 1 rows above, 5 below"]);
+        assert_eq!(texts(&scroll), ["1", "2", "3", "… 1 row above, 5 below"]);
         scroll.handle(&InputEvent::Key(Key::plain(KeyCode::End)));
         assert_eq!(texts(&scroll), ["6", "7", "8", "… 6 rows above (PgUp)"]);
         assert_eq!(scroll.rows(rows(), 20).len(), 9);
+    }
+
+    #[test]
+    fn one_key_undoes_another_also_where_the_end_was_passed() {
+        let rows = |n: usize| (0..n).map(|idx| Row::plain(idx.to_string())).collect::<Vec<_>>();
+        let first = |scroll: &Scroll, n| scroll.rows(rows(n), 4).first().map(Row::text).unwrap_or_default();
+        let key = |code| InputEvent::Key(Key::plain(code));
+        for (keys, expected) in [
+            (vec![KeyCode::End, KeyCode::Up], "5"),
+            (vec![KeyCode::PageDown, KeyCode::PageDown, KeyCode::Down, KeyCode::Up], "5"),
+            (vec![KeyCode::PageUp, KeyCode::Down], "1"),
+            (vec![KeyCode::End, KeyCode::Home], "0"),
+        ] {
+            let mut scroll = Scroll::default();
+            for code in &keys {
+                scroll.handle(&key(*code));
+                first(&scroll, 9);
+            }
+            assert_eq!(first(&scroll, 9), expected, "{keys:?}");
+        }
+        let mut scroll = Scroll::at_end();
+        assert_eq!((first(&scroll, 9), first(&scroll, 12)), ("6".into(), "9".into()), "it grows");
+        scroll.handle(&key(KeyCode::Up));
+        assert_eq!((first(&scroll, 12), first(&scroll, 20)), ("8".into(), "8".into()), "somebody reads");
+        scroll.handle(&key(KeyCode::End));
+        assert_eq!((first(&scroll, 20), first(&scroll, 21)), ("17".into(), "18".into()));
+        assert_eq!(scroll.rows(rows(5), 1).len(), 1);
     }
 }

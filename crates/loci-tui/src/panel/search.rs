@@ -11,13 +11,15 @@ use crate::block::Block;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{faint, line, warning};
+use crate::layout::{cells, faint, line, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
 
 /// How many messages are asked for.
 const LIMIT: usize = 50;
+/// So many cells are kept for the word that was found.
+const WORD_ROOM: usize = 20;
 
 /// Words, and the messages that have them.
 #[derive(Debug)]
@@ -106,9 +108,9 @@ impl SearchPanel {
                 if key.code == KeyCode::Tab || key.ctrl && key.code == KeyCode::Char('v') =>
             {
                 let Some(found) = self.found.get(self.marked).cloned() else { return PanelStep::Stay };
-                let file = found.session.file.clone();
+                let (file, from) = (found.session.file.clone(), found.message.clone());
                 self.preview = Some(Preview { found, blocks: None, scroll: Scroll::default() });
-                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file })]);
+                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]);
             }
             InputEvent::Key(key) => self.field.handle(*key),
             _ => false,
@@ -170,7 +172,7 @@ impl Panel for SearchPanel {
 
     fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
         if let Some(Preview { found, blocks, scroll }) = &self.preview {
-            return preview_view(&found.session, blocks.as_deref(), *scroll, ctx, size);
+            return preview_view(&found.session, blocks.as_deref(), scroll, ctx, size);
         }
         let place = match self.scope {
             PickerScope::Project => "this project",
@@ -181,7 +183,9 @@ impl Panel for SearchPanel {
         view.push_field("Search: ", &self.field);
         let room = view.room(size);
         view.body = list_rows(self.found.len(), self.marked, room, |idx, is_marked| {
-            mark_row(self.found.get(idx).map_or_else(Row::default, found_row), is_marked)
+            let found = self.found.get(idx);
+            let row = found.map_or_else(Row::default, |found| found_row(found, &self.searched, size.width));
+            mark_row(row, is_marked)
         });
         if let Some(problem) = &self.problem {
             view.body = vec![line(problem, warning())];
@@ -200,11 +204,36 @@ impl Panel for SearchPanel {
     }
 }
 
-fn found_row(found: &FoundMessage) -> Row {
+/// Returns the words around what was found so that what was found is seen: what stands long before it is left out.
+fn seen_snippet(snippet: &str, searched: &str, room: usize) -> String {
+    let words: Vec<String> = searched
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let begins_with = |from: usize, word: &str| {
+        let rest = snippet.get(from..).unwrap_or_default();
+        rest.chars().flat_map(char::to_lowercase).take(word.chars().count()).eq(word.chars())
+    };
+    let starts = snippet.char_indices().map(|(at, _)| at);
+    let Some(at) = starts.clone().find(|at| words.iter().any(|word| begins_with(*at, word))) else {
+        return snippet.to_owned();
+    };
+    if usize::from(cells(&snippet[..at])) + WORD_ROOM <= room {
+        return snippet.to_owned();
+    }
+    // Some words before it, so that it is clear what it is about.
+    let from = starts.rev().find(|from| *from <= at && usize::from(cells(&snippet[*from..at])) >= room / 3);
+    format!("…{}", snippet.get(from.unwrap_or(at)..).unwrap_or_default())
+}
+
+fn found_row(found: &FoundMessage, searched: &str, width: u16) -> Row {
+    let room = usize::from(width).saturating_sub(usize::from(cells(&found.time)) + 4);
+    let snippet = seen_snippet(&sanitize_line(&found.snippet), searched, room);
     let title = loci_stdx::single_line(&found.session.title, 30);
     Row::new(vec![
         Span::styled(sanitize_line(&format!("{}  ", found.time)), faint()),
-        Span::plain(sanitize_line(&found.snippet)),
+        Span::plain(snippet),
         Span::styled(sanitize_line(&format!("  {} · {title}", found.voice)), faint()),
     ])
 }
@@ -238,6 +267,25 @@ mod tests {
             time: "2026-01-01 10:00".to_owned(),
             snippet: "the 日本 port\u{7}".to_owned(),
         }
+    }
+
+    #[test]
+    fn what_was_found_is_seen_and_previewed_in_a_narrow_window() {
+        for width in [100, 60, 40] {
+            let (panel, _) = SearchPanel::new(Some("Needle"));
+            let mut shown = Shown::new(panel, width, 8);
+            let long = FoundMessage {
+                snippet: format!("{} the needle 日本 {}", "前 words".repeat(20), "after ".repeat(20)),
+                ..found("a")
+            };
+            shown.receive(PanelData::FoundMessages { text: "Needle".into(), found: vec![long] });
+            assert!(shown.text().contains("needle"), "{width}: {}", shown.text());
+            let asked = shown.key(KeyCode::Tab, None);
+            let (file, from) = ("/c/a.jsonl".into(), Some("m1".to_owned()));
+            assert_eq!(asked, PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]));
+        }
+        assert_eq!(seen_snippet("short needle", "needle", 60), "short needle");
+        assert_eq!(seen_snippet("nothing of it", "other", 4), "nothing of it");
     }
 
     #[test]

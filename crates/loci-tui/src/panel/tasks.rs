@@ -83,7 +83,9 @@ impl TasksPanel {
             Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
             Some(KeyAction::SelectAccept) => {
                 let Some(task) = self.tasks.get(self.marked) else { return PanelStep::Close };
-                let (id, scroll) = (task.id.clone(), Scroll::default());
+                // What a command printed last is what is wanted of it.
+                let scroll = if task.report.is_some() { Scroll::default() } else { Scroll::at_end() };
+                let id = task.id.clone();
                 self.open = Some(OpenTask { id, output: None, scroll });
                 return PanelStep::Act(self.ask_output());
             }
@@ -107,7 +109,10 @@ impl TasksPanel {
         };
         let mut view = PanelView::new(
             &format!("{} · {}", task.label(), status(task)),
-            "↑↓ scroll · r read again · f to the front · x stop · Esc back",
+            match self.running(&task.id) {
+                Some(_) => "↑↓ scroll · r read again · f to the front · x stop · Esc back",
+                None => "↑↓ scroll · r read again · Esc back",
+            },
         );
         let mut rows = paragraph("", &task.command, code(), size.width);
         rows.push(Row::default());
@@ -147,7 +152,10 @@ impl Panel for TasksPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Tasks(tasks) => {
-                self.marked = self.marked.min(tasks.len().saturating_sub(1));
+                // One that was moved to the background may come to stand before the one that is marked.
+                let marked = self.tasks.get(self.marked).map(|task| task.id.clone());
+                let place = tasks.iter().position(|task| Some(&task.id) == marked.as_ref());
+                self.marked = place.unwrap_or(self.marked.min(tasks.len().saturating_sub(1)));
                 self.tasks = tasks;
                 return self.ask_output();
             }
@@ -180,7 +188,12 @@ impl Panel for TasksPanel {
         if let Some(open) = &self.open {
             return self.task_view(open, size);
         }
-        let mut view = PanelView::new("Background tasks", "Enter look · f to the front · x stop · Esc close");
+        let marked = self.tasks.get(self.marked).and_then(|task| self.running(&task.id));
+        let hint = match marked {
+            Some(_) => "Enter look · f to the front · x stop · Esc close",
+            None => "Enter look · Esc close",
+        };
+        let mut view = PanelView::new("Background tasks", hint);
         let room = view.room(size);
         view.body = list_rows(self.tasks.len(), self.marked, room, |idx, is_marked| {
             mark_row(self.tasks.get(idx).map_or_else(Row::default, task_row), is_marked)
@@ -268,6 +281,23 @@ mod tests {
         assert_eq!(shown.panel.refresh(), [Action::AskPanel(ask)]);
         shown.receive(PanelData::Tasks(vec![task("a", BackgroundStatus::Completed)]));
         assert_eq!(shown.panel.refresh_every(), None, "it is over");
+    }
+
+    #[test]
+    fn mark_stays_with_its_task_and_the_end_of_what_it_prints_is_seen() {
+        let running = |id: &str| task(id, BackgroundStatus::Running);
+        let mut shown = Shown::new(TasksPanel::new(vec![running("a")]), 60, 8);
+        shown.receive(PanelData::Tasks(vec![running("before"), running("a")]));
+        let stop = Command::StopTask { request: "tasks".into(), task: "a".into() };
+        assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+        shown.action(KeyAction::SelectAccept);
+        for n in [20, 30] {
+            let text: String = (0..n).map(|idx| format!("line {idx}\n")).collect();
+            shown.receive(PanelData::TaskOutput { task: "a".into(), text });
+            assert!(shown.text().contains(&format!("line {}", n - 1)), "{}", shown.text());
+        }
+        shown.receive(PanelData::Tasks(vec![task("a", BackgroundStatus::Completed)]));
+        assert!(!shown.text().contains("x stop"), "{}", shown.text());
     }
 
     #[test]

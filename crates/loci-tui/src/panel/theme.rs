@@ -62,6 +62,15 @@ impl ThemePanel {
         Self { entries, marked, current, is_plain_code, naming: None, note: None }
     }
 
+    /// Lists these in the place of those of before; what is marked stays so.
+    fn take_files(&mut self, files: &[ThemeFile]) {
+        let marked = self.entries.get(self.marked).map(|entry| entry.value.clone());
+        let next = Self::new(self.current.as_deref(), files, self.is_plain_code);
+        let place = |value| next.entries.iter().position(|entry| entry.value == value);
+        self.marked = marked.map_or(next.entries.len(), |value| place(value).unwrap_or(0));
+        self.entries = next.entries;
+    }
+
     /// Behind the themes there is a way to make one.
     fn n_rows(&self) -> usize {
         self.entries.len() + 1
@@ -149,6 +158,7 @@ impl Panel for ThemePanel {
                 self.is_plain_code = interface.is_plain_code;
                 self.note = note;
             }
+            PanelData::Themes(files) => self.take_files(&files),
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
         }
@@ -264,6 +274,20 @@ mod tests {
         let text = shown(100, 30).text();
         assert!(text.contains("light  in use") && text.contains("// a comment"), "{text}");
         assert!(text.contains("+ let half") && text.contains("Night"), "{text}");
+    }
+
+    #[test]
+    fn theme_that_was_just_written_is_listed_and_the_mark_stays() {
+        let mut shown = shown(100, 30);
+        shown.action(KeyAction::SelectNext);
+        let files = ["day", "night"].map(|slug| ThemeFile::parse(slug, "{}"));
+        shown.receive(PanelData::Themes(files.to_vec()));
+        let text = shown.text();
+        assert!(text.contains("day") && text.contains("❯ dark-daltonized"), "{text}");
+        shown.panel.marked = shown.panel.entries.len();
+        shown.receive(PanelData::Themes(Vec::new()));
+        let text = shown.text();
+        assert!(text.contains("❯ New custom theme") && !text.contains("night"), "{text}");
     }
 
     #[test]

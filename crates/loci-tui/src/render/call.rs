@@ -120,7 +120,8 @@ fn result_rows(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
     let n_blank = lines.iter().take_while(|line| is_blank(line)).count();
     lines.drain(..n_blank);
     let is_running = call.state == CallState::Running;
-    let n_hidden = if ctx.is_verbose { 0 } else { lines.len().saturating_sub(MAX_RESULT_LINES) };
+    let most = shown_lines(call, &lines);
+    let n_hidden = if ctx.is_verbose { 0 } else { lines.len().saturating_sub(most) };
     // One line more takes no more room than the line that tells of it.
     let n_hidden = if n_hidden == 1 && !is_running { 0 } else { n_hidden };
     if is_running {
@@ -147,6 +148,14 @@ fn result_rows(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
         row.is_overlong = row.width() > ctx.width;
     }
     rows
+}
+
+/// Returns how many lines of a result are shown. What an agent's result says behind its words, or behind that it was sent
+/// out, is for the model: its id, and what to do with it.
+fn shown_lines(call: &CallBlock, lines: &[Vec<Span>]) -> usize {
+    let begins = |line: &Vec<Span>| line.first().is_some_and(|span| span.text.starts_with("agentId: "));
+    let for_model = Some(lines).filter(|_| call.tool == "Agent").and_then(|it| it.iter().position(begins));
+    for_model.unwrap_or(MAX_RESULT_LINES).clamp(1, MAX_RESULT_LINES)
 }
 
 fn result_row(line: Vec<Span>, role: Role, ctx: &RenderContext) -> Row {

@@ -356,7 +356,7 @@ fn render_piece(piece: &Piece, n_taken: usize, colors: Option<&CodeParts>, ctx: 
             } else {
                 Style::default()
             };
-            let spans = skip_chars(inline::spans(text, base, ctx), n_taken);
+            let spans = skip_chars(without_end_lines(inline::spans(text, base, ctx)), n_taken);
             if n_taken == 0 || !spans.is_empty() {
                 rows.extend(wrap(&spans, ctx.width, &first, &rest));
             }
@@ -391,6 +391,18 @@ fn render_piece(piece: &Piece, n_taken: usize, colors: Option<&CodeParts>, ctx: 
         PieceKind::Empty => rows.push(Row::new(first)),
     }
     rows
+}
+
+/// Leaves out line ends behind which nothing is seen, such as one before a link without words.
+fn without_end_lines(mut spans: Vec<Span>) -> Vec<Span> {
+    while let Some(last) = spans.last_mut() {
+        last.text.truncate(last.text.trim_end_matches('\n').len());
+        if !last.text.is_empty() {
+            break;
+        }
+        spans.pop();
+    }
+    spans
 }
 
 /// A row of code: indented by two columns, or by what it is in; left to the terminal to wrap.

@@ -66,6 +66,41 @@ fn conversation() -> Vec<Block> {
 }
 
 #[test]
+fn what_the_model_is_told_of_an_agent_is_not_shown_with_it() {
+    let returned = |tool: &str, text: &str| Block::Call(call(tool, "look", CallState::Done, text));
+    check(
+        &[
+            returned(
+                "Agent",
+                "Async agent launched.\nagentId: a1 (for SendMessage)\nThe agent works.\nMore.",
+            ),
+            returned("Agent", "Two callers.\nBoth in a.rs.\nagentId: a1\n<usage>\n</usage>"),
+            returned("Agent", "One.\nTwo.\nThree.\nFour.\nFive."),
+            returned("Bash", "1\nagentId: 2\n3"),
+        ],
+        &ctx(),
+        expect![[r#"
+            ● Agent(look)
+              └ Async agent launched.
+                … +3 lines (ctrl+o shows all)
+            ● Agent(look)
+              └ Two callers.
+                Both in a.rs.
+                … +3 lines (ctrl+o shows all)
+            ● Agent(look)
+              └ One.
+                Two.
+                Three.
+                … +2 lines (ctrl+o shows all)
+            ● Bash(look)
+              └ 1
+                agentId: 2
+                3
+        "#]],
+    );
+}
+
+#[test]
 fn blocks_are_short_unless_all_is_wanted() {
     check(
         &conversation(),

@@ -53,10 +53,10 @@ impl FullScreen {
         let mut rows: Vec<Row> = rows.iter().take(height).map(|row| truncate(row, width)).collect();
         rows.resize(height, Row::default());
         let is_new = self.size != Some(size);
-        let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
+        let mut pen = Pen::new(self.cursor.0, self.cursor.1, &self.options);
         if is_new {
             self.is_cursor_visible = true;
-            pen = Pen::new(0, 0, self.options.has_hyperlinks);
+            pen = Pen::new(0, 0, &self.options);
             pen.raw(b"\x1b[H");
             pen.has_moved_rows = true;
         } else if n_scrolling == self.n_scrolling {

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::Size;
-use super::sketch::Sketch;
+use super::sketch::{Reflow, Sketch};
 use crate::text::Row;
 
 /// So many final rows are remembered: more than a screen that a frame could overwrite by moving up too far.
@@ -99,11 +99,13 @@ impl InFlight {
             return None;
         }
         let is_known = self.frames.iter().all(|frame| frame.ran_at.is_some());
-        // A frame without an answer ran before the change or after it.
-        let guesses: Vec<Sketch> = [true, false]
-            .into_iter()
-            .take(if is_known { 1 } else { 2 })
-            .map(|ran_late| self.sketch(size, reflows, ran_late))
+        // A frame without an answer ran before the change or after it, and terminals differ in how they wrap. What any of them would
+        // have overwritten is written again, from where it stands at the lowest.
+        let ran_late: &[bool] = if is_known { &[true] } else { &[true, false] };
+        let reflows: &[Reflow] = if reflows { &Reflow::ON } else { &Reflow::OFF };
+        let guesses: Vec<Sketch> = ran_late
+            .iter()
+            .flat_map(|ran_late| reflows.iter().map(|reflow| self.sketch(size, *reflow, *ran_late)))
             .collect();
         let n_tail = self.tail.len();
         let touched = guesses.iter().filter_map(Sketch::first_touched).min();
@@ -121,12 +123,12 @@ impl InFlight {
         Some(Recovery { owed, rows_above })
     }
 
-    fn sketch(&self, size: Size, reflows: bool, ran_late: bool) -> Sketch {
+    fn sketch(&self, size: Size, reflow: Reflow, ran_late: bool) -> Sketch {
         let width = |size: Size| usize::from(size.width);
         let base = &self.frames[0];
         let rows = self.tail.iter().chain(&base.shown);
         let cursor = (self.tail.len() + base.cursor.0, base.cursor.1);
-        let mut sketch = Sketch::new(rows, cursor, width(base.laid_for), reflows);
+        let mut sketch = Sketch::new(rows, cursor, width(base.laid_for), reflow);
         for frame in &self.frames {
             let guess = if ran_late { size } else { frame.size };
             sketch.resize(width(frame.ran_at.unwrap_or(guess)));

@@ -5,6 +5,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use super::WriterOptions;
 use crate::text::{self, Color, Style};
 use crate::theme::Palette;
 
@@ -21,19 +22,21 @@ pub(super) struct Pen {
     style: Style,
     link: Option<Arc<str>>,
     has_hyperlinks: bool,
+    has_italics: bool,
     /// Whether the cursor left its row: then it is hidden while the frame is drawn.
     pub(super) has_moved_rows: bool,
 }
 
 impl Pen {
-    pub(super) fn new(row: usize, column: usize, has_hyperlinks: bool) -> Self {
+    pub(super) fn new(row: usize, column: usize, options: &WriterOptions) -> Self {
         Self {
             out: Vec::with_capacity(256),
             row,
             column: Some(column),
             style: Style::default(),
             link: None,
-            has_hyperlinks,
+            has_hyperlinks: options.has_hyperlinks,
+            has_italics: options.has_italics,
             has_moved_rows: false,
         }
     }
@@ -187,6 +190,7 @@ impl Pen {
     }
 
     fn set_style(&mut self, style: Style) {
+        let style = Style { is_italic: style.is_italic && self.has_italics, ..style };
         if self.style == style {
             return;
         }
@@ -259,7 +263,7 @@ mod tests {
     use super::*;
 
     fn written(write: impl FnOnce(&mut Pen)) -> String {
-        let mut pen = Pen::new(3, 0, true);
+        let mut pen = Pen::new(3, 0, &WriterOptions::default());
         write(&mut pen);
         String::from_utf8(pen.finish()).unwrap()
     }
@@ -276,6 +280,14 @@ mod tests {
             pen.write("d", Style { fg: Color::Ansi(9), bg: Color::Rgb(1, 2, 3), ..red }, None);
         });
         assert_eq!(bytes, "\x1b[1ma\x1b[31mb\x1b[0;31mc\x1b[91;48;2;1;2;3md\x1b[m");
+    }
+
+    #[test]
+    fn italics_are_left_out_where_they_are_shown_in_reverse() {
+        let mut pen = Pen::new(0, 0, &WriterOptions { has_italics: false, ..WriterOptions::default() });
+        pen.write("a", Style { is_dim: true, is_italic: true, ..Style::default() }, None);
+        pen.write("b", Style { is_italic: true, ..Style::default() }, None);
+        assert_eq!(pen.finish(), b"\x1b[2ma\x1b[mb");
     }
 
     #[test]

@@ -178,9 +178,10 @@ fn write_cell(pen: &mut Pen, cell: &Cell<'_>, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::WriterOptions;
 
     fn check(old: &str, new: &str, expected: &str) {
-        let mut pen = Pen::new(0, 0, true);
+        let mut pen = Pen::new(0, 0, &WriterOptions::default());
         write_difference(&mut pen, &Row::plain(old), &Row::plain(new), 20, false);
         assert_eq!(String::from_utf8(pen.finish()).unwrap(), expected, "{old:?} -> {new:?}");
     }

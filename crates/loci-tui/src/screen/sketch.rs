@@ -1,8 +1,9 @@
 //! Where rows of a terminal are after bytes of ours ran at a width that they were not made for.
 //!
-//! Only what a position depends on is kept: how many cells of each row are used, and which rows the terminal would join when it
-//! gets wider. What cannot be known is taken so that a row is never thought to be further above the cursor than it is: who moves
-//! up too few rows leaves some standing twice, who moves up too many overwrites what was final.
+//! Only what a position depends on is kept: which cells of each row are used, which of them are no blanks, and which rows the
+//! terminal would join when it gets wider. Terminals differ in that ([`Reflow`]); whoever asks looks at each way. What cannot be
+//! known is taken so that a row is never thought to be further above the cursor than it is: who moves up too few rows leaves
+//! some standing twice, who moves up too many overwrites what was final.
 
 use std::ops::ControlFlow;
 
@@ -10,14 +11,37 @@ use super::row_diff;
 use crate::text::{self, Row};
 
 /// A row of the screen.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Line {
-    /// Cells up to the last that was written.
-    n_cells: usize,
+    /// Cells up to the last that was written: whether there is more in each than a blank.
+    cells: Vec<bool>,
     /// It goes on from the row above, which the terminal wrapped.
     is_joined: bool,
     /// Which of the rows that were laid it is, or began with.
     source: Option<usize>,
+}
+
+/// What a terminal does with its rows when its width changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reflow {
+    /// It wraps them anew.
+    pub(super) is_on: bool,
+    /// Blanks at the end of a row are wrapped with it; other terminals drop them.
+    pub(super) keeps_blanks: bool,
+    /// A row that went on from the one above still does so when it was erased and written anew.
+    pub(super) joins_erased: bool,
+}
+
+impl Reflow {
+    /// What terminals do that wrap rows anew, as far as they differ.
+    pub(super) const ON: [Self; 4] =
+        [Self::on(true, true), Self::on(true, false), Self::on(false, true), Self::on(false, false)];
+    /// What those do that leave rows alone.
+    pub(super) const OFF: [Self; 1] = [Self { is_on: false, ..Self::on(true, true) }];
+
+    const fn on(keeps_blanks: bool, joins_erased: bool) -> Self {
+        Self { is_on: true, keeps_blanks, joins_erased }
+    }
 }
 
 /// What is known of the rows from some row on.
@@ -27,7 +51,7 @@ pub(super) struct Sketch {
     row: usize,
     column: usize,
     width: usize,
-    reflows: bool,
+    reflow: Reflow,
     first_touched: Option<usize>,
 }
 
@@ -37,14 +61,14 @@ impl Sketch {
         rows: impl Iterator<Item = &'a Row>,
         cursor: (usize, usize),
         width: usize,
-        reflows: bool,
+        reflow: Reflow,
     ) -> Self {
         let mut sketch = Self {
             lines: Vec::new(),
             row: 0,
             column: cursor.1.min(width.saturating_sub(1)),
             width: width.max(1),
-            reflows,
+            reflow,
             first_touched: None,
         };
         for (idx, row) in rows.enumerate() {
@@ -54,7 +78,7 @@ impl Sketch {
             let parts = row_diff::split(row, sketch.width);
             let lines = parts.iter().enumerate();
             sketch.lines.extend(lines.map(|(part, row)| Line {
-                n_cells: row.width(),
+                cells: cells_of(row),
                 is_joined: part > 0,
                 source: Some(idx),
             }));
@@ -72,7 +96,7 @@ impl Sketch {
         if width == self.width {
             return;
         }
-        if self.reflows {
+        if self.reflow.is_on {
             self.wrap_anew(width);
         }
         self.width = width;
@@ -86,19 +110,25 @@ impl Sketch {
         while at < self.lines.len() {
             let n_joined = self.lines[at + 1..].iter().take_while(|line| line.is_joined).count();
             let group = &self.lines[at..=at + n_joined];
-            let n_cells: usize = group.iter().map(|line| line.n_cells).sum();
+            let mut cells: Vec<bool> = group.iter().flat_map(|line| &line.cells).copied().collect();
+            if !self.reflow.keeps_blanks {
+                cells.truncate(cells.iter().rposition(|is_text| *is_text).map_or(0, |last| last + 1));
+            }
             if (at..=at + n_joined).contains(&self.row) {
-                let before: usize = group[..self.row - at].iter().map(|line| line.n_cells).sum();
-                let is_in_text = self.column < self.lines[self.row].n_cells;
+                let before: usize = group[..self.row - at].iter().map(|line| line.cells.len()).sum();
+                let is_in_text =
+                    self.column < self.lines[self.row].cells.len() && before + self.column < cells.len();
                 // Behind the text the cursor stays in the last row of it.
-                let offset = if is_in_text { before + self.column } else { n_cells.max(1) - 1 };
+                let offset = if is_in_text { before + self.column } else { cells.len().max(1) - 1 };
                 row = lines.len() + offset / width;
                 column = if is_in_text { offset % width } else { self.column.min(width - 1) };
             }
             let source = group.iter().filter_map(|line| line.source).min();
-            for part in 0..n_cells.max(1).div_ceil(width) {
-                let n_cells = (n_cells - part * width).min(width);
-                lines.push(Line { n_cells, is_joined: part > 0, source });
+            if cells.is_empty() {
+                lines.push(Line { source, ..Line::default() });
+            }
+            for (part, cells) in cells.chunks(width).enumerate() {
+                lines.push(Line { cells: cells.to_vec(), is_joined: part > 0, source });
             }
             at += n_joined + 1;
         }
@@ -135,7 +165,7 @@ impl Sketch {
             }
             "\r" => self.column = 0,
             "\n" => self.feed(),
-            _ => self.put(text::cells(cluster)),
+            _ => self.put(text::cells(cluster), cluster == " "),
         }
         ControlFlow::Continue(&rest[cluster.len()..])
     }
@@ -153,12 +183,14 @@ impl Sketch {
             b'K' => {
                 self.erase();
                 if parameter == "2" {
-                    self.lines[self.row].n_cells = 0;
+                    self.lines[self.row].cells.clear();
+                    self.lines[self.row].is_joined &= self.reflow.joins_erased;
                 }
             }
             b'L' => {
                 self.touch();
-                // What comes in stands where the row stood.
+                // What comes in stands where the row stood, which goes on from nothing any more.
+                self.lines[self.row].is_joined = false;
                 let inserted = Line { source: self.lines[self.row].source, ..Line::default() };
                 self.lines.splice(self.row..self.row, std::iter::repeat_n(inserted, n));
             }
@@ -169,8 +201,7 @@ impl Sketch {
     /// Erased cells may count or not; a row that counts fewer has fewer rows at another width.
     fn erase(&mut self) {
         self.touch();
-        let line = &mut self.lines[self.row];
-        line.n_cells = line.n_cells.min(self.column);
+        self.lines[self.row].cells.truncate(self.column);
     }
 
     fn feed(&mut self) {
@@ -180,16 +211,18 @@ impl Sketch {
         }
     }
 
-    fn put(&mut self, n_cells: usize) {
+    fn put(&mut self, n_cells: usize, is_blank: bool) {
         if self.column + n_cells > self.width {
             self.feed();
             self.column = 0;
             self.lines[self.row].is_joined = true;
         }
         self.touch();
-        self.column += n_cells;
-        let line = &mut self.lines[self.row];
-        line.n_cells = line.n_cells.max(self.column);
+        let cells = &mut self.lines[self.row].cells;
+        let end = self.column + n_cells;
+        cells.resize(cells.len().max(end), false);
+        cells[self.column..end].fill(!is_blank);
+        self.column = end;
     }
 
     fn touch(&mut self) {
@@ -209,6 +242,11 @@ impl Sketch {
     }
 }
 
+fn cells_of(row: &Row) -> Vec<bool> {
+    let clusters = row.spans.iter().flat_map(|span| text::clusters(&span.text));
+    clusters.flat_map(|cluster| std::iter::repeat_n(cluster != " ", text::cells(cluster))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +256,7 @@ mod tests {
     fn check(rows: &[&str], widths: [usize; 3], bytes: &str, expected: &[usize], touched: Option<usize>) {
         let laid: Vec<Row> = rows.iter().map(|row| Row::plain(*row)).collect();
         let cursor = (laid.len() - 1, laid[laid.len() - 1].width());
-        let mut sketch = Sketch::new(laid.iter(), cursor, widths[0], true);
+        let mut sketch = Sketch::new(laid.iter(), cursor, widths[0], Reflow::ON[0]);
         sketch.resize(widths[1]);
         sketch.run(bytes.as_bytes());
         sketch.resize(widths[2]);

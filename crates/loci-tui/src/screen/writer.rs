@@ -28,6 +28,8 @@ pub struct WriterOptions {
     pub inserts_rows: bool,
     /// It takes links (OSC 8).
     pub has_hyperlinks: bool,
+    /// It has italics. GNU screen shows them in reverse.
+    pub has_italics: bool,
     /// Rows that differ are written whole: for ConPTY.
     pub writes_whole_rows: bool,
     /// Erased cells at the end of a row still belong to it when it is wrapped anew, unless all of the row was erased: tmux.
@@ -41,6 +43,7 @@ impl Default for WriterOptions {
             reflows: true,
             inserts_rows: !cfg!(windows),
             has_hyperlinks: true,
+            has_italics: true,
             writes_whole_rows: cfg!(windows),
             keeps_erased_cells: false,
         }
@@ -57,6 +60,8 @@ impl WriterOptions {
         let is_tmux = has("TMUX");
         let is_multiplexer =
             ["tmux", "screen"].iter().any(|name| vars.get("TERM").is_some_and(|it| it.starts_with(name)));
+        let is_screen =
+            !is_tmux && (has("STY") || vars.get("TERM").is_some_and(|it| it.starts_with("screen")));
         let is_conpty = cfg!(windows) || has("WT_SESSION");
         let keeps_rows = is_console || !is_tmux && (has("XTERM_VERSION") || has("STY"));
         Self {
@@ -64,6 +69,7 @@ impl WriterOptions {
             reflows: !keeps_rows,
             inserts_rows: !is_conpty,
             has_hyperlinks: !is_console,
+            has_italics: !is_screen,
             writes_whole_rows: is_conpty,
             keeps_erased_cells: is_tmux || is_multiplexer,
         }
@@ -150,7 +156,7 @@ impl Writer {
 
     /// Returns the bytes that bring the terminal from what it shows to a frame; none where nothing differs.
     pub fn draw(&mut self, frame: &Frame, size: Size) -> Vec<u8> {
-        let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
+        let mut pen = Pen::new(self.cursor.0, self.cursor.1, &self.options);
         let (laid_for, cursor) = (self.size, self.cursor);
         let is_anew = size != self.size || self.is_moved;
         let before = self.in_flight.is_some().then(|| self.shown.clone());
@@ -188,7 +194,7 @@ impl Writer {
     /// Returns the bytes that take the live region away, with the cursor visible where it began: on the way out, before
     /// another program gets the terminal, and before the process is stopped.
     pub fn leave(&mut self) -> Vec<u8> {
-        let mut pen = Pen::new(self.cursor.0, self.cursor.1, self.options.has_hyperlinks);
+        let mut pen = Pen::new(self.cursor.0, self.cursor.1, &self.options);
         if self.shown != [Row::default()] {
             pen.move_to_row(0);
             pen.erase_from_row();
@@ -495,6 +501,15 @@ mod tests {
         let conpty = options(&[("WT_SESSION", "x")]);
         assert!(conpty.writes_whole_rows && !conpty.inserts_rows, "{conpty:?}");
         assert!(options(&[("CLAUDE_CODE_FORCE_SYNC_OUTPUT", "1")]).is_synchronized);
+        for (vars, has_italics) in [
+            (&[("TERM", "xterm-256color"), ("STY", "1.pts")][..], false),
+            // At the other end of an ssh.
+            (&[("TERM", "screen.xterm-256color")], false),
+            (&[("TERM", "screen-256color"), ("TMUX", "/t")], true),
+            (&[("TERM", "tmux-256color")], true),
+        ] {
+            assert_eq!(options(vars).has_italics, has_italics, "{vars:?}");
+        }
         for (vars, keeps) in [
             (&[("TERM", "screen-256color"), ("TMUX", "/t")][..], true),
             (&[("TERM", "tmux-256color")][..], true),

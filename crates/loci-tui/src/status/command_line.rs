@@ -32,6 +32,8 @@ pub(crate) struct StatusLine {
     rows: Vec<Row>,
     /// Whether its failure was told.
     has_complained: bool,
+    /// The size of the window, once it has changed.
+    size: Option<(u16, u16)>,
 }
 
 impl StatusLine {
@@ -48,6 +50,13 @@ impl StatusLine {
     /// Something happened that it may show.
     pub(crate) fn trigger(&mut self, now: Duration) {
         self.due = self.config.as_ref().map(|_| now + DEBOUNCE);
+    }
+
+    /// The window has a size, which the command is told: what it printed was made for another.
+    pub(crate) fn resized(&mut self, size: (u16, u16), now: Duration) {
+        if self.size.replace(size) != Some(size) {
+            self.trigger(now);
+        }
     }
 
     /// Returns when it wants to hear of the time.
@@ -131,6 +140,23 @@ mod tests {
         line.configure(config(Some(MS(1_000))), MS(1_000));
         assert!(line.tick(MS(1_000)).is_some());
         assert!(line.tick(MS(1_999)).is_none() && line.tick(MS(2_000)).is_some());
+    }
+
+    #[test]
+    fn command_runs_again_for_another_window_and_once_for_each() {
+        let mut line = StatusLine::default();
+        line.configure(config(None), MS(0));
+        assert!(line.tick(MS(0)).is_some());
+        for (size, at, expected) in [
+            ((80, 24), 100, Some(MS(400))),
+            ((80, 24), 500, None),
+            ((100, 24), 1_000, Some(MS(1_300))),
+            ((100, 30), 2_000, Some(MS(2_300))),
+        ] {
+            line.resized(size, MS(at));
+            assert_eq!(line.deadline(), expected, "{size:?} at {at}");
+            line.tick(MS(at + 300));
+        }
     }
 
     #[test]

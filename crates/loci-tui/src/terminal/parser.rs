@@ -277,6 +277,10 @@ impl Parser {
             0x20..=0x7e => {
                 let sequence = interpret_csi(&self.gathered, byte, alt);
                 self.gathered.clear();
+                // The key Escape, and right behind it an answer: in tmux there is one to every frame.
+                if alt && !sequence.may_have_alt() {
+                    events.push(key(KeyCode::Esc, false));
+                }
                 self.state = if sequence == Sequence::PasteStart { State::Paste } else { State::Ground };
                 events.extend(sequence.into_event());
             }

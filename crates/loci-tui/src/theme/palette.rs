@@ -344,6 +344,13 @@ const LIGHT_HIGH_CONTRAST: Palette = Palette::from_colors(&[
 mod tests {
     use super::*;
 
+    #[test]
+    fn setting_may_name_every_theme_that_comes_with_loci() {
+        let names: Vec<&str> =
+            std::iter::once("auto").chain(Preset::ALL.iter().map(|preset| preset.name())).collect();
+        assert_eq!(names, loci_app::settings_editor::THEMES);
+    }
+
     fn luminance(color: Color) -> f64 {
         let Color::Rgb(r, g, b) = color else { panic!("{color:?}") };
         let linear = |c: u8| {

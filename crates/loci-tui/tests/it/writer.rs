@@ -290,6 +290,46 @@ fn frame_that_meets_another_window_doubles_nothing() {
 }
 
 #[test]
+fn rows_that_a_late_frame_leaves_half_joined_are_found_again() {
+    // Words, rows that become final, and the window that the frame meets.
+    type Steps = &'static [(usize, usize, Option<(u16, u16)>)];
+    let cases: [Steps; 4] = [
+        // What was written at 58 columns wraps onto the prompt, of which a blank is left; at 59 that is one row, or two.
+        &[(1, 0, None), (9, 0, Some((58, 20))), (1, 0, Some((59, 20)))],
+        // The second half of a wrapped row was taken away, and rows came in below the first, which ends with a blank.
+        &[(4, 0, Some((59, 20))), (3, 0, Some((48, 20))), (1, 0, Some((47, 20)))],
+        // The second half was erased, and written anew.
+        &[
+            (6, 0, Some((78, 20))),
+            (1, 0, None),
+            (1, 1, Some((39, 20))),
+            (1, 0, Some((30, 20))),
+            (1, 0, Some((54, 20))),
+        ],
+        &[
+            (1, 1, None),
+            (9, 1, Some((30, 20))),
+            (6, 0, Some((59, 20))),
+            (4, 2, Some((59, 21))),
+            (1, 0, Some((42, 20))),
+            (1, 0, Some((41, 20))),
+        ],
+    ];
+    for steps in cases {
+        let steps: Vec<LateStep> = steps
+            .iter()
+            .map(|(n_words, n_committed, resized)| LateStep {
+                n_words: *n_words,
+                n_committed: *n_committed,
+                resized: resized.map(|(width, height)| Size { width, height }),
+            })
+            .collect();
+        let (lines, counts) = play_late(&steps);
+        assert!(counts.iter().all(|count| *count > 0), "{steps:?}: {counts:?} in\n{lines}");
+    }
+}
+
+#[test]
 fn live_limit_is_half_the_screen_and_leaves_room_on_small_ones() {
     for (height, expected) in [(40, 20), (24, 12), (10, 5), (6, 5), (5, 5), (3, 3), (1, 1)] {
         assert_eq!(live_limit(height), expected, "{height}");

@@ -202,7 +202,7 @@ async fn each_refusal_says_what_to_do_next() {
             expect![[r#"
             system init
             assistant API Error: The credentials were not accepted (401): invalid x-api-key
-            Check ANTHROPIC_API_KEY: it may be mistyped, revoked, or meant for another server.
+            Check the API key (ANTHROPIC_API_KEY, or that of `loci login`): it may be mistyped, revoked, or meant for another server.
             result success (error) 401 completed
             exit 1 after 1 requests
         "#]],
@@ -528,7 +528,7 @@ async fn text_output_prints_the_error() {
     assert_eq!((output.code, output.stderr.as_str()), (Some(1), ""));
     expect![[r#"
         API Error: The credentials were not accepted (401): invalid x-api-key
-        Check ANTHROPIC_API_KEY: it may be mistyped, revoked, or meant for another server.
+        Check the API key (ANTHROPIC_API_KEY, or that of `loci login`): it may be mistyped, revoked, or meant for another server.
     "#]]
     .assert_eq(&output.stdout);
     let output = world.print(["hi", "--output-format", "json"]);

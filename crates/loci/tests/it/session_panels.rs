@@ -235,6 +235,35 @@ async fn rewind_takes_conversation_and_code_back_and_is_undone() {
 }
 
 #[tokio::test]
+async fn branch_that_was_chosen_is_where_the_session_is_found_again() {
+    let world = World::new([Step::text("First said."), Step::text("Second said.")]).await;
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    ask(&mut screen, "one", "First said.");
+    ask(&mut screen, "two", "Second said.");
+    let is_marked = |seen: &str, prompt: &str| {
+        seen.lines().any(|line| line.starts_with("❯ ") && line.trim_end().ends_with(prompt))
+    };
+    screen.type_text("/rewind\r");
+    screen.wait_until("the list", |seen| is_marked(seen, "  two"));
+    screen.type_text("\x1b[A");
+    screen.wait_until("the first prompt", |seen| is_marked(seen, "  one"));
+    screen.type_text("\r");
+    screen.wait_for("Back to before: one");
+    screen.type_text("2");
+    screen.wait_for("back before that prompt");
+    screen.type_text("\x15/rewind\r");
+    screen.wait_for("A branch that was left");
+    screen.type_text("\r");
+    screen.wait_for("goes on from here");
+    // Nothing more is said.
+    leave(screen);
+    let mut screen = world.start_interface(["-c"], SIZE);
+    screen.wait_for("Second said.");
+    leave(screen);
+}
+
+#[tokio::test]
 async fn demo_plays_in_the_interface_and_the_person_may_go_on() {
     let world = World::new([]).await;
     let scratch = world.home.project().with_file_name("demo");

@@ -55,6 +55,29 @@ async fn without_an_answer_the_model_hears_of_it_with_the_next_prompt() {
 }
 
 #[tokio::test]
+async fn command_behind_two_marks_has_the_terminal_where_the_shell_stands() {
+    let world = World::new([Step::text("Never.")]).await;
+    world.home.write("sub/file", "");
+    world.home.write_home(".claude/settings.json", r#"{"respondToBashCommands": false}"#);
+    let mut screen = world.start_interface([], SIZE);
+    screen.wait_for("for shortcuts");
+    screen.type_text("!cd sub; tty\r");
+    screen.wait_for("with `!!` in the place of `!`");
+    screen.type_text("!!printf 'na%s? ' me; read name; echo $name in ${PWD##*/}; test -t 1; (exit 3)\r");
+    screen.wait_for("name?");
+    screen.type_text("bob\r");
+    let contents = screen.wait_for("exit code 3");
+    assert!(contents.contains("bob in sub") && contents.contains("ran on the terminal"), "{contents}");
+    screen.wait_for("for shortcuts");
+    leave(screen);
+    let said = said(&world);
+    assert!(said[2].starts_with("<bash-input>printf"), "{said:?}");
+    let told = "(ran on the terminal, ended with code 3; what it showed there is not kept)";
+    assert!(said[3].contains(told) && !said[3].contains("bob"), "{said:?}");
+    assert!(world.requests().is_empty());
+}
+
+#[tokio::test]
 async fn escape_stops_a_shell_command_and_keeps_what_it_printed() {
     let world = World::new([Step::text("Never.")]).await;
     let mut screen = world.start_interface([], SIZE);

@@ -31,6 +31,11 @@ use crate::panel::PanelData;
 use crate::session::ToSession;
 use crate::status::AgentRows;
 
+/// Runs a command that has the terminal.
+const RUN: &str = r#"eval "$1""#;
+/// The same, and leaves what it showed there until Enter is pressed.
+const RUN_AND_WAIT: &str = r#"eval "$1"; code=$?; printf '\n[Enter goes back]'; read -r; exit $code"#;
+
 impl EventLoop {
     /// Opens a page where a browser can be expected; its address is on the screen in any case.
     fn open_page(&self, page: &str) {
@@ -127,8 +132,12 @@ impl EventLoop {
             Action::AskPullRequest { is_pushed } => self.ask_pull_request(is_pushed),
             Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
             Action::RunAgentRows { config, snapshot } => self.run_agent_rows(config, snapshot),
+            Action::RunOnTerminal { command, cwd, waits } => {
+                self.failing(|it| it.run_on_terminal(command, &cwd, waits));
+            }
             Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
             Action::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
+            Action::ReadOwnFiles => self.read_own_files(),
             Action::EditKeyBindings => self.failing(Self::edit_key_bindings),
             Action::EditTheme { slug, name } => self.failing(|it| it.edit_theme(&slug, &name)),
             Action::Switch(target) => self.tell(ToSession::Switch(target)),
@@ -255,6 +264,20 @@ impl EventLoop {
         let edited = edit_text(&mut self.terminal, &self.env.vars, text);
         let text = edited.map_err(|error| UserError::from_error(&error).to_string());
         self.take_edited(News::PanelData(PanelData::EditedText { name, text }))
+    }
+
+    /// Gives the terminal to a command of the shell until it ends.
+    fn run_on_terminal(&mut self, command: String, cwd: &Path, waits: bool) -> io::Result<()> {
+        // What was said before it stands above what it shows.
+        self.draw()?;
+        self.leave_screen()?;
+        let mut bash = std::process::Command::new("bash");
+        let script = if waits { RUN_AND_WAIT } else { RUN };
+        bash.args(["-c", script, "bash", &command]).current_dir(cwd);
+        bash.env_clear().envs(child_env(&self.env));
+        let ended = self.terminal.lend(|| bash.status())?;
+        let ended = ended.map(|status| status.code()).map_err(|error| error.to_string());
+        self.take_edited(News::RanOnTerminal { command, ended })
     }
 
     /// The same, for a file of the person's own.

@@ -1,9 +1,11 @@
 //! Files of the person's own that are read beside this thread: key bindings and themes. They are looked at again whenever
-//! the window gets the focus, a prompt is sent or one of them was edited here, so that a change counts without a restart.
+//! the window gets the focus, a prompt is sent, somebody types again after a pause or one of them was edited here, so that a
+//! change counts without a restart. Not every terminal tells of the focus.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use loci_app::UserError;
 use loci_storage::layout::ConfigHome;
@@ -25,6 +27,22 @@ const MOST_THEMES: usize = 200;
 pub(super) struct OwnFiles {
     keys: Option<Result<Option<String>, String>>,
     themes: Option<Vec<ThemeFile>>,
+}
+
+/// So long nothing is typed by somebody who changes a file elsewhere.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// When something was typed last; the beginning, before that.
+#[derive(Debug, Default)]
+pub(super) struct TypingPause {
+    last: Duration,
+}
+
+impl TypingPause {
+    /// Notes that something is typed now; tells whether nothing was for a while.
+    pub(super) fn is_over(&mut self, now: Duration) -> bool {
+        now.saturating_sub(std::mem::replace(&mut self.last, now)) >= PAUSE
+    }
 }
 
 impl EventLoop {
@@ -133,6 +151,16 @@ fn read_small(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_looked_at_again_after_a_pause_and_not_with_each_key() {
+        let mut pause = TypingPause::default();
+        for (millis, expected) in
+            [(100, false), (2_900, false), (5_899, false), (8_899, true), (8_900, false), (20_000, true)]
+        {
+            assert_eq!(pause.is_over(Duration::from_millis(millis)), expected, "{millis}");
+        }
+    }
 
     #[test]
     fn themes_are_read_by_the_names_of_their_files() {

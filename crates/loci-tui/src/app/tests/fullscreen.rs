@@ -475,7 +475,7 @@ fn history_search_is_a_dialog_whose_scope_goes_round() {
         })
         .collect();
     it.ctrl('r');
-    let news = crate::input::HistoryNews::Everywhere { prompts: prompts.into(), is_all: true };
+    let news = crate::input::HistoryNews::Everywhere { prompts: prompts.clone().into(), is_all: true };
     it.event(Event::News(News::History(news)));
     assert!(
         it.seen().contains("Earlier prompts · all projects") && it.seen().contains("  write docs"),
@@ -492,6 +492,15 @@ fn history_search_is_a_dialog_whose_scope_goes_round() {
     assert!(it.seen().contains("all projects"), "{}", it.seen());
     it.key(KeyCode::Tab);
     assert!(it.seen().contains("> fix the tests") && !it.seen().contains("Earlier prompts"), "{}", it.seen());
+    // Enter gives it to be looked at as Tab does, and sends nothing; Escape leaves what was typed as it was.
+    for (key, expected) in [(KeyCode::Enter, "> fix the tests"), (KeyCode::Esc, "> typed before")] {
+        it.ctrl('u').text("typed before").ctrl('r');
+        let news = crate::input::HistoryNews::Everywhere { prompts: prompts.clone().into(), is_all: true };
+        it.event(Event::News(News::History(news)));
+        it.text("FIX").key(key);
+        assert!(it.sent().is_empty(), "{:?}", it.actions);
+        assert!(it.seen().contains(expected) && !it.seen().contains("Earlier prompts"), "{}", it.seen());
+    }
 }
 
 #[test]

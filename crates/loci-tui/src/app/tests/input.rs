@@ -448,7 +448,7 @@ fn shell_command_runs_in_the_session_and_is_seen_as_it_prints() {
     it.text("!ls -l").key(KeyCode::Enter);
     assert!(it.sent().is_empty(), "what settings say of it is not known yet");
     it.event(Event::News(News::Started(Box::new(super::facts()))));
-    let shell = ShellCommand { command: "ls -l".into(), is_answered: true };
+    let shell = ShellCommand { command: "ls -l".into(), is_answered: true, ran: None };
     assert_eq!(it.sent(), [Action::Send(Command::Shell(shell))]);
     let call = ToolUseId::new("shell_1");
     it.begin_turn().news(EngineEvent::ShellStarted { call: call.clone(), command: "ls -l".into() });
@@ -604,6 +604,31 @@ fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
 }
 
 #[test]
+fn command_gets_the_terminal_outside_a_sandbox_only_where_that_is_asked_for_and_allowed() {
+    let words = Some("sandbox: full, no hosts");
+    for (sandbox, is_strict, typed, said) in [
+        (None, false, "!vim x", ""),
+        (None, false, "!!vim x", ""),
+        (words, false, "!vim x", "`!!vim x` gives it yours"),
+        (words, false, "!!vim x", ""),
+        (words, true, "!vim x", "sandbox.allowUnsandboxedCommands"),
+        (words, true, "!!vim x", "sandbox.allowUnsandboxedCommands"),
+    ] {
+        let mut it = Playing::new(100, 20);
+        it.event(Event::News(News::Started(Box::new(super::facts()))));
+        it.app.session.sandbox = sandbox.map(str::to_owned);
+        it.app.session.is_sandbox_strict = is_strict;
+        it.text(typed).key(KeyCode::Enter);
+        let asks_for_place = it.sent().iter().any(|action| {
+            matches!(action, Action::Send(Command::Snapshot { request }) if request == "shell-place")
+        });
+        assert_eq!(asks_for_place, said.is_empty(), "{sandbox:?} {typed}");
+        assert!(it.seen().replace('\n', " ").contains(said), "{typed}: {}", it.seen());
+        assert!(!it.app.queue.is_turn_due() || asks_for_place, "nothing waits for what does not run");
+    }
+}
+
+#[test]
 fn queued_commands_of_the_shell_come_back_alone_or_not_at_all() {
     let mut it = Playing::new(80, 20);
     it.event(Event::News(News::Started(Box::new(super::facts()))));
@@ -613,7 +638,7 @@ fn queued_commands_of_the_shell_come_back_alone_or_not_at_all() {
     it.key(KeyCode::Enter).text("and then");
     assert!(it.seen().contains("⏵ ! ls"), "{}", it.seen());
     it.key(KeyCode::Up).text("!");
-    assert_eq!(it.app.held.len(), 1, "what stands in the prompt is for the model: {}", it.seen());
+    assert_eq!(it.app.queue.n_held(), 1, "what stands in the prompt is for the model: {}", it.seen());
     assert!(!it.app.prompt.is_shell());
 }
 

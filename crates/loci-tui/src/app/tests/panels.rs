@@ -12,7 +12,7 @@ use loci_engine::{
 };
 
 use super::*;
-use crate::panel::{PanelData, PanelRequest};
+use crate::panel::{PanelData, PanelRequest, ask_snapshot};
 
 /// The rows that the panel makes for a window, before any are cut away.
 fn n_rows_made(it: &Playing) -> usize {
@@ -38,7 +38,10 @@ fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
         let is_question = |action: &Action| {
             matches!(
                 action,
-                Action::AskPanel(_) | Action::Remember(_) | Action::Send(Command::Snapshot { .. })
+                Action::AskPanel(_)
+                    | Action::ReadOwnFiles
+                    | Action::Remember(_)
+                    | Action::Send(Command::Snapshot { .. })
             )
         };
         assert!(it.actions.iter().all(is_question), "/{}: {:?}", command.name, it.actions);
@@ -390,4 +393,77 @@ fn every_panel_fits_a_window_of_twenty_by_five_and_smaller_ones() {
             assert!(it.app.panel.is_none(), "/{} is closed", command.name);
         }
     }
+}
+
+#[test]
+fn panel_of_servers_follows_one_that_goes_while_it_is_open() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    let asks = |it: &Playing| it.actions.contains(&ask_snapshot());
+    it.news(EngineEvent::Warning("MCP server `calc` is gone".into()));
+    assert!(!asks(&it), "nobody looks: {:?}", it.actions);
+    it.text("/mcp").key(KeyCode::Enter);
+    it.news(EngineEvent::Warning("MCP server `calc` is gone".into()));
+    assert!(asks(&it), "{:?}", it.actions);
+    it.key(KeyCode::Esc).text("/help").key(KeyCode::Enter);
+    it.news(EngineEvent::Warning("MCP server `calc` is gone".into()));
+    assert!(!asks(&it), "the help shows no servers: {:?}", it.actions);
+}
+
+fn command_beside(status: BackgroundStatus) -> BackgroundTask {
+    let about = NewTask { kind: TaskKind::Shell, description: "build".into(), ..task(status.clone()).about };
+    BackgroundTask { about, ..task(status) }
+}
+
+#[test]
+fn leaving_asks_where_work_in_the_background_would_end() {
+    for by_keys in [false, true] {
+        let mut it = Playing::new(80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        let leave = |it: &mut Playing| match by_keys {
+            true => drop(it.ctrl('d').ctrl('d')),
+            false => drop(it.text("/exit").key(KeyCode::Enter)),
+        };
+        it.news(EngineEvent::Task(TaskNews::Started(command_beside(BackgroundStatus::Running))));
+        leave(&mut it);
+        assert!(it.seen().contains("Work in the background is running"), "{}", it.seen());
+        assert!(it.seen().contains("\"build\" is running"), "{}", it.seen());
+        it.wait(500).key(KeyCode::Esc);
+        assert!(!it.seen().contains("Work in the background") && it.actions.is_empty(), "{:?}", it.actions);
+        leave(&mut it);
+        match by_keys {
+            true => it.wait(500).ctrl('d'),
+            false => it.wait(500).key(KeyCode::Enter),
+        };
+        assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "{:?}", it.actions);
+    }
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::Task(TaskNews::Started(command_beside(BackgroundStatus::Running))));
+    it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Completed))));
+    it.text("/exit").key(KeyCode::Enter);
+    assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "nothing runs: {:?}", it.actions);
+}
+
+#[test]
+fn end_of_work_in_the_background_is_told_and_not_within_an_answer() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.news(EngineEvent::Task(TaskNews::Ended(task(BackgroundStatus::Completed))));
+    assert!(it.seen().contains("Agent \"find it\" finished"), "{}", it.seen());
+    it.begin_turn();
+    let delta = |text: &str| {
+        let event = StreamEvent::Delta { index: 0, delta: Delta::Text(text.to_owned()) };
+        EngineEvent::Stream { event, first_after: None }
+    };
+    it.news(delta("one half "));
+    it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Failed(2)))));
+    assert!(!it.seen().contains("exit code 2"), "{}", it.seen());
+    it.news(delta("and the other"));
+    assert!(it.seen().contains("one half and the other"), "{}", it.seen());
+    it.end_turn();
+    let seen = it.seen();
+    assert!(seen.contains("Background command \"build\" failed with exit code 2"), "{seen}");
+    it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Killed("you".into())))));
+    assert!(!it.seen().contains("was stopped"), "whoever stopped it knows: {}", it.seen());
 }

@@ -8,7 +8,7 @@ use loci_engine::{Answer, Command, EngineEvent, Question, QuestionKind, TurnStar
 use serde_json::json;
 
 use super::{Playing, delta, facts};
-use crate::app::{Action, App, AppOptions, Event, News, PlainMode};
+use crate::app::{Action, App, AppOptions, Event, ExitReason, News, PlainMode};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::screen::{PlainWriter, Size};
 use loci_core::stream::StreamEvent;
@@ -111,6 +111,28 @@ fn menu_is_answered_by_a_typed_number() {
         assert_eq!(it.actions, [], "not before Enter");
         it.key(Key::plain(KeyCode::Enter));
         assert_eq!(it.actions, [Action::Answer(StartAnswer::ExternalImports(expected))], "{answer}");
+    }
+}
+
+#[test]
+fn yes_and_no_are_the_answers_that_say_so() {
+    let answered = |question: &StartQuestion, word: &str| {
+        let mut it = Listening::new();
+        it.event(Event::News(News::Asked(question.clone())));
+        it.text_keys(word);
+        it.key(Key::plain(KeyCode::Enter));
+        let is_told = it.text().contains("Type a number");
+        (std::mem::take(&mut it.actions), is_told)
+    };
+    let leave = || vec![Action::Exit(ExitReason::Asked)];
+    let bypass = StartQuestion::Bypass;
+    for word in ["no", "n", "No"] {
+        assert_eq!(answered(&bypass, word), (leave(), false), "{word}");
+    }
+    assert_eq!(answered(&bypass, "yes"), (vec![Action::Answer(StartAnswer::Bypass)], false));
+    for word in ["yes", "no"] {
+        let in_use = StartQuestion::InUse("x".into());
+        assert_eq!(answered(&in_use, word), (Vec::new(), true), "neither is an answer to this: {word}");
     }
 }
 

@@ -98,6 +98,10 @@ fn keys_answer() {
         ("<\tuse make\r", "The user said no to this call: use make"),
         ("\ty\x1b", "open"),
         ("\ty\x1b\x1b", "stop"),
+        ("\tuse\x1b\t make\r", "yes; tell use make"),
+        ("\tuse\t\t make\r", "yes; tell use make"),
+        ("\tuse make\t\r", "yes"),
+        ("\twait^c", "stop"),
     ] {
         assert_eq!(typed(&mut touch(), keys), expected, "{keys:?}");
     }
@@ -224,4 +228,41 @@ fn plan_is_all_that_is_left_where_that_is_chosen() {
     assert_eq!(plan, "1. Build");
     assert!(matches!(answer, Answer::Deny { stops: true, .. }), "the turn of the planning ends");
     assert!(!screen_text(&touch().offering_clear(), 80, 40).contains("new conversation"), "for plans alone");
+}
+
+/// A plan, and the modes that it may be carried out in.
+fn plan(suggestions: Vec<Update>) -> PermissionDialog {
+    let mut asked = question("ExitPlanMode", json!({"plan": "1. Build"}));
+    asked.kind = loci_engine::QuestionKind::PlanApproval;
+    asked.suggestions = suggestions;
+    PermissionDialog::new(asked, Path::new("/p"))
+}
+
+#[test]
+fn plan_that_was_worked_on_is_told_with_a_no() {
+    let changed = "\nThe user changed the plan to:\n1. Build\n2. Test";
+    let mut dialog = plan(Vec::new());
+    dialog.edited("1. Build\n2. Test".into());
+    assert_eq!(typed(&mut dialog, "<\tmore\r"), format!("The user said no to this call: more{changed}"));
+    let mut dialog = plan(Vec::new());
+    dialog.edited("1. Build\n2. Test".into());
+    let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Esc)) else { panic!("open") };
+    let [Action::Send(Command::Answer { answer: Answer::Deny { message, stops: true }, .. })] = &actions[..]
+    else {
+        panic!("{actions:?}")
+    };
+    assert!(message.ends_with(changed), "{message}");
+}
+
+#[test]
+fn answers_to_a_plan_say_how_it_is_carried_out() {
+    for (mode, label) in [
+        (Mode::AcceptEdits, "2. Yes, and change files without asking"),
+        (Mode::Auto, "2. Yes, and have a classifier decide what runs"),
+        (Mode::BypassPermissions, "2. Yes, and run everything without asking"),
+    ] {
+        let dialog = plan(vec![Update::SetMode(mode, Destination::Session)]);
+        let text = screen_text(&dialog, 80, 40);
+        assert!(text.contains("1. Yes, and ask as before") && text.contains(label), "{text}");
+    }
 }

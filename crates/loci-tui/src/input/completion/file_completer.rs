@@ -19,6 +19,8 @@ const MOST_MENTIONS: usize = 5;
 const OFFERED_BEHIND: usize = 2;
 /// So many letters of `session:` mean sessions.
 const LEAST_OF_SESSION: usize = 4;
+/// The same of agents and resources: a letter or two are in the name of each of them.
+const LEAST_OF_OTHERS: usize = 3;
 
 /// Something other than a file that can be mentioned: an agent, a resource, a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Mention {
                 query.len() >= LEAST_OF_SESSION
                     && has(SESSION_MENTION, query.get(..SESSION_MENTION.len()).unwrap_or(query))
             }
-            false => has(&self.name, query),
+            false => query.len() >= LEAST_OF_OTHERS && has(&self.name, query),
         }
     }
 

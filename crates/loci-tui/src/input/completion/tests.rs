@@ -294,6 +294,7 @@ fn file_comes_before_sessions_whose_titles_have_its_letters() {
         ("session:0b5e", "session:0b5e"),
         ("revie", "agent-reviewer"),
         ("agent", "agent-reviewer agents.md"),
+        ("ag", "agents.md agent-reviewer"),
         ("aget", "agents.md agent-reviewer"),
     ] {
         assert_eq!(last_answer(query), expected, "{query}");

@@ -71,6 +71,9 @@ fn branch_row(branch: &BranchChoice) -> Row {
     Row::new(vec![
         Span::styled(format!("{}  ", sanitize_line(&branch.time)), faint()),
         Span::plain(sanitize_line(&branch.line)),
-        Span::styled(format!("  {} entries{state}", branch.n_entries), faint()),
+        Span::styled(
+            format!("  {}{state}", loci_stdx::counted(branch.n_entries as u64, "entry", "entries")),
+            faint(),
+        ),
     ])
 }

@@ -56,6 +56,13 @@ fn sessions_are_listed_filtered_and_chosen_at_every_width() {
 }
 
 #[test]
+fn age_and_title_stay_apart_and_one_message_is_one() {
+    let old = SessionChoice { ago: "10 mo ago".to_owned(), n_messages: 1, ..choice("a", "Title 1") };
+    let text = choice_row(&old, false, 100).text();
+    assert!(text.starts_with("10 mo ago Title 1") && text.contains("  1 message "), "{text}");
+}
+
+#[test]
 fn newest_stays_marked_until_somebody_moves() {
     let list = |ids: &[&str], is_whole| PanelData::Sessions {
         scope: PickerScope::Project,
@@ -181,4 +188,16 @@ fn branches_of_a_session_can_be_chosen() {
     shown.key(KeyCode::Right, None);
     shown.key(KeyCode::Left, None);
     assert!(shown.text().contains("Resume a session"), "{}", shown.text());
+}
+
+#[test]
+fn preview_of_a_branch_on_which_nothing_was_said_points_at_the_others() {
+    use crate::theme::{Background, ColorDepth, Theme};
+    let one = SessionChoice { n_messages: 1, ..choice("a", "Title") };
+    let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Background::Dark));
+    let size = Size { width: 80, height: 12 };
+    let view = preview_view(&one, Some(&[]), &Scroll::default(), &ctx, size);
+    let text: Vec<String> = view.head.iter().chain(&view.body).map(Row::text).collect();
+    let text = text.join("\n");
+    assert!(text.contains("· 1 message ·") && text.contains("→ in the list shows the others"), "{text}");
 }

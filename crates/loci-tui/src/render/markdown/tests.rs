@@ -389,6 +389,26 @@ fn fragment() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn line_without_words_at_the_end_is_no_row_however_the_text_was_cut() {
+    for source in ["aaaa\n [](http://x.y)", "aaaa\n[](http://x.y)\n[](http://x.y)"] {
+        let ctx = ctx(10);
+        for cut in 1..8 {
+            let mut markdown = StreamingMarkdown::default();
+            let mut rows = Vec::new();
+            for part in source.as_bytes().chunks(cut) {
+                markdown.push(std::str::from_utf8(part).unwrap());
+                rows.extend(markdown.take_committed(&ctx));
+                rows.extend(markdown.take_overflow(0, &ctx));
+            }
+            markdown.finish();
+            rows.extend(markdown.take_committed(&ctx));
+            assert_eq!(rows, render_markdown(source, &ctx), "{source:?} by {cut}");
+            assert_eq!(rows.len(), 1, "{source:?} by {cut}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 

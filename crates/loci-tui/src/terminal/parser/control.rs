@@ -21,6 +21,11 @@ impl Sequence {
             Self::PasteStart | Self::Nothing => None,
         }
     }
+
+    /// Tells whether an Escape before it was Alt: nobody holds that in what the terminal says by itself.
+    pub(super) fn may_have_alt(&self) -> bool {
+        matches!(self, Self::Event(InputEvent::Key(_)) | Self::Nothing)
+    }
 }
 
 /// What stands between `ESC [` and the final byte.

@@ -95,6 +95,21 @@ fn unescape(text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn escape_right_before_an_answer_is_a_key() {
+    check(
+        r#"
+        \e\e[8;100;30t => esc area:100,30
+        \e\e[4;7R => esc cursor:3,6
+        \e\e[?2026;2$y => esc mode:2026=2
+        \e\e[I => esc focus:true
+        \e\e[<0;3;4M => esc press0@2,3
+        \e\e[200~a\e[201~ => esc paste"a"
+        \e\e[A => A-up
+        "#,
+    );
+}
+
+#[test]
 fn plain_and_control_bytes_are_keys() {
     check(
         r"
