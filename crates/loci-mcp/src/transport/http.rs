@@ -4,6 +4,9 @@
 //! answers it may have a stream of its own, for what it wants to say unasked; not having one is no fault. A stream that
 //! breaks off before the answer came is taken up again behind its last event, where its events have ids.
 //!
+//! What a server says unasked is lost where nobody listens yet, and servers ask people their questions that way, too. So
+//! the first request that may lead to one waits until the server has said whether it has such a stream.
+//!
 //! The revision of 2026-07-28 has neither sessions nor a stream beside the answers, and takes nothing up again; closing
 //! the exchange of a request is how it is cancelled. A message says itself which revision it is of.
 
@@ -14,6 +17,8 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::event_stream::EventReader;
@@ -32,6 +37,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long a server has to begin an answer: its headers, not its whole.
 const FIRST_BYTE: Duration = Duration::from_secs(60);
+/// How long a server has to say whether it has a stream of its own, before it is asked for anything all the same: some
+/// say nothing until the first event.
+const FIRST_LISTEN: Duration = Duration::from_secs(5);
+/// The requests that may have a server ask something back.
+const ASKING: [&str; 4] = ["tools/call", "prompts/get", "resources/read", "completion/complete"];
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -46,6 +56,8 @@ struct HttpShared {
     terms: Mutex<Terms>,
     /// What ends the exchange of each request that can be ended by that; held to add or to take.
     streams: Mutex<HashMap<u64, CancellationToken>>,
+    /// Whether the server has said if it has a stream of its own.
+    has_listened: watch::Sender<bool>,
     inbound: InboundSender,
     closed: CancellationToken,
     log: Arc<ServerLog>,
@@ -57,6 +69,8 @@ struct Terms {
     version: Option<HeaderValue>,
     /// Whether the revision has no handshake and no session.
     is_stateless: bool,
+    /// Until when the server may say whether it has a stream of its own; none before it is asked.
+    listens_by: Option<Instant>,
 }
 
 impl HttpTransport {
@@ -65,6 +79,7 @@ impl HttpTransport {
             web,
             terms: Mutex::default(),
             streams: Mutex::default(),
+            has_listened: watch::Sender::new(false),
             inbound,
             closed: CancellationToken::new(),
             log,
@@ -162,6 +177,9 @@ impl HttpShared {
 
     async fn post(self: &Arc<Self>, outgoing: Outgoing) -> Result<Posted, TransportError> {
         let Outgoing { body: text, method, id, routing, .. } = outgoing;
+        if ASKING.contains(&method.as_str()) {
+            self.first_listen().await;
+        }
         let mut headers = self.with_terms(message_headers());
         let is_stateless = routing.is_some();
         headers.extend(routing.unwrap_or_default());
@@ -191,9 +209,19 @@ impl HttpShared {
             drop(self.inbound.send(Inbound::Lost { id, error }).await);
         }
         if method == "notifications/initialized" {
+            self.has_listened.send_replace(false);
+            self.terms().listens_by = Some(Instant::now() + FIRST_LISTEN);
             tokio::spawn(listen(Arc::clone(self)));
         }
         Ok(Posted::Answered)
+    }
+
+    /// Waits until the server has said whether it has a stream of its own, where it was asked for one.
+    async fn first_listen(&self) {
+        let Some(by) = self.terms().listens_by else { return };
+        let mut has_listened = self.has_listened.subscribe();
+        // Who has not said it by then is not waited for.
+        drop(tokio::time::timeout_at(by, has_listened.wait_for(|it| *it)).await);
     }
 
     /// Takes an answer that refuses; one that holds an answer of the protocol is that.
@@ -396,7 +424,9 @@ async fn listen(shared: Arc<HttpShared>) {
         let mut reader = EventReader::default();
         let (mut tries, mut pause, mut had_stream) = (0, PAUSE, false);
         loop {
-            match shared.resume(&reader).await {
+            let resumed = shared.resume(&reader).await;
+            shared.has_listened.send_replace(true);
+            match resumed {
                 Ok(response) => {
                     had_stream = true;
                     if let StreamEnd::Over { has_come: true } = shared.read(response, &mut reader, None).await

@@ -2,10 +2,13 @@
 
 import json
 import sys
+import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 fault, port, log = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-state = {"sessions": 0, "calls": 0, "posts": 0}
+state = {"sessions": 0, "calls": 0, "posts": 0, "listener": None}
+answered = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -33,11 +36,33 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         last = self.headers.get("Last-Event-ID")
+        if fault == "asks":
+            return self.listen()
         if last is None:
             return self.answer(405)
         self.note(f"GET behind {last}")
         result = {"jsonrpc": "2.0", "id": state["resumed"], "result": {"content": [{"type": "text", "text": "resumed"}]}}
         self.answer(200, f"id: 9\ndata: {json.dumps(result)}\n\n".encode(), "text/event-stream")
+
+    def listen(self):
+        """Opens the stream beside the answers, late."""
+        time.sleep(0.3)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        state["listener"] = self.wfile
+        answered.wait(20)
+        self.close_connection = True
+
+    def ask(self):
+        """Asks the person on that stream; what nobody listens to is lost."""
+        if state["listener"] is None:
+            return "nobody listens"
+        params = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
+        question = {"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": params}
+        state["listener"].write(f"data: {json.dumps(question)}\n\n".encode())
+        state["listener"].flush()
+        return "answered" if answered.wait(20) else "no answer"
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -64,6 +89,9 @@ class Handler(BaseHTTPRequestHandler):
             result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}
             reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
             return self.answer(200, reply, Mcp_Session_Id=f"s{state['sessions']}")
+        if message.get("id") == "q1":
+            answered.set()
+            return self.answer(202)
         if "id" not in message:
             return self.answer(202)
         if method == "tools/list":
@@ -81,7 +109,8 @@ class Handler(BaseHTTPRequestHandler):
             if fault == "refuses":
                 error = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -1, "message": "not today"}}
                 return self.answer(400, json.dumps(error).encode())
-            result = {"content": [{"type": "text", "text": f"call {state['calls']}"}]}
+            said = self.ask() if fault == "asks" else f"call {state['calls']}"
+            result = {"content": [{"type": "text", "text": said}]}
         self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
 
 

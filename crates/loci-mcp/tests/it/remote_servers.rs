@@ -145,6 +145,15 @@ async fn stream_that_breaks_off_is_taken_up_again_or_fails_its_call_alone() {
 }
 
 #[tokio::test]
+async fn call_waits_until_questions_of_the_server_are_listened_to() {
+    let server = Listening::faulty("asks").await;
+    let world = World::start(json!({"h": server.entry()}), &[]).await;
+    let answer = ElicitationAnswer::Accept(Map::new());
+    world.servers.set_client(Answering::new(answer));
+    assert_eq!(world.call("h", "t", json!({})).await, Ok("answered".to_owned()));
+}
+
+#[tokio::test]
 async fn refusals_are_told_apart() {
     for (fault, status, said) in
         [("login", NeedsAuth, "wants a login (HTTP 401)"), ("gone", Failed, "HTTP 404: nothing here")]
