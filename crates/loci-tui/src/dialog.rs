@@ -88,6 +88,11 @@ pub(crate) trait Dialog: std::fmt::Debug + Send {
 
     /// Takes up what the model says of a call, or why it says nothing.
     fn explained(&mut self, _outcome: Result<String, String>) {}
+
+    /// Takes up what still works in the background; true where nothing is left to ask about.
+    fn work_changed(&mut self, _running: &[String]) -> bool {
+        false
+    }
 }
 
 /// What came of a key.

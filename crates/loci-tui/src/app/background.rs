@@ -38,14 +38,9 @@ impl App {
 
     /// Leaves; asks first where work in the background would end with the terminal.
     pub(super) fn leave(&mut self) -> Vec<Action> {
-        let mut running = self.background_tasks();
-        running.retain(|task| task.status == BackgroundStatus::Running);
-        if running.is_empty() {
+        let body = self.running_work();
+        if body.is_empty() {
             return self.exit(ExitReason::Asked);
-        }
-        let mut body: Vec<String> = running.iter().take(MOST_NAMED).map(task_summary).collect();
-        if let Some(n_more) = running.len().checked_sub(MOST_NAMED).filter(|n_more| *n_more > 0) {
-            body.push(format!("and {n_more} more"));
         }
         let leave = vec![Action::Exit(ExitReason::Asked)];
         let question = ChoiceDialog::new(
@@ -54,8 +49,29 @@ impl App {
             vec![("Leave; it ends, and the session is told when it goes on", leave), ("Stay", Vec::new())],
         );
         self.armed = None;
-        self.dialogs.follow_up(question.leaving_by(0));
+        self.dialogs.follow_up(question.leaving_by(0).about_work());
         Vec::new()
+    }
+
+    /// Has the question before leaving say what still runs. Once nothing does, nothing would end, so that whoever wanted
+    /// to leave does.
+    pub(super) fn work_changed(&mut self) -> Vec<Action> {
+        let running = self.running_work();
+        match self.dialogs.work_changed(&running) {
+            true => self.exit(ExitReason::Asked),
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns a line for each of the first tasks that run in the background, and how many more there are.
+    fn running_work(&self) -> Vec<String> {
+        let mut running = self.background_tasks();
+        running.retain(|task| task.status == BackgroundStatus::Running);
+        let mut lines: Vec<String> = running.iter().take(MOST_NAMED).map(task_summary).collect();
+        if let Some(n_more) = running.len().checked_sub(MOST_NAMED).filter(|n_more| *n_more > 0) {
+            lines.push(format!("and {n_more} more"));
+        }
+        lines
     }
 
     /// Leaves, and has the session go on, once it has begun; what cannot be is told, and nothing is left.

@@ -87,6 +87,7 @@ impl Dialogs {
     /// every second.
     pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
         let armed = self.last_key.filter(|_| self.drawn_at.is_some()).map(|last| last + TYPING_PAUSE);
+        let armed = armed.filter(|armed| *armed > now);
         let expiry = self.expiry().map(|expiry| match self.seconds_left(now) {
             Some(left) => expiry.saturating_sub(Duration::from_secs(left.saturating_sub(1))),
             None => expiry.saturating_sub(self.countdown.unwrap_or(COUNTDOWN)),
@@ -174,6 +175,21 @@ impl Dialogs {
         if let Some(dialog) = self.waiting.iter_mut().find(|dialog| dialog.question() == Some(question)) {
             dialog.explained(outcome);
         }
+    }
+
+    /// Tells all of them what still works in the background; true where a question is over by that.
+    pub(super) fn work_changed(&mut self, running: &[String]) -> bool {
+        let n_before = self.waiting.len();
+        let mut is_first = true;
+        self.waiting.retain_mut(|dialog| {
+            let is_over = dialog.work_changed(running);
+            if is_over && is_first {
+                self.drawn_at = None;
+            }
+            is_first = false;
+            !is_over
+        });
+        self.waiting.len() < n_before
     }
 
     /// Hands a text that was edited to the dialog of a question; tells whether there is one.
@@ -286,6 +302,18 @@ mod tests {
         assert_eq!(type_key(KeyCode::Enter, 5_700), None, "and so is what ends it");
         let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
         assert_eq!(type_key(KeyCode::Enter, 6_200), answered, "after a pause it is an answer");
+    }
+
+    #[test]
+    fn question_that_waits_for_an_answer_waits_for_no_time() {
+        let mut dialogs = Dialogs::default();
+        assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_000)), None);
+        dialogs.push(ChoiceDialog::new("?", Vec::new(), vec![("yes", vec![]), ("no", vec![])]));
+        dialogs.drawn(ms(1_100));
+        assert_eq!(dialogs.deadline(ms(1_100)), Some(ms(1_400)), "until then keys are the prompt's");
+        for now in [1_400, 1_401, 60_000] {
+            assert_eq!(dialogs.deadline(ms(now)), None, "{now}");
+        }
     }
 
     #[test]

@@ -109,6 +109,7 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         completer: None,
         size,
         drawn_at: None,
+        ticked_at: None,
         resized_at: None,
         size_check: SizeCheck::default(),
         exit: None,
@@ -173,6 +174,8 @@ struct EventLoop {
     completer: Option<(FileSource, FileCompleter)>,
     size: Size,
     drawn_at: Option<Instant>,
+    /// When time last brought something: no more often than a frame is drawn, whatever is due.
+    ticked_at: Option<Duration>,
     /// When the size last changed; the frame after it waits for the terminal to say where the cursor went.
     resized_at: Option<Instant>,
     size_check: SizeCheck,
@@ -248,6 +251,7 @@ impl EventLoop {
                     let is_time = self.app.deadline().is_some_and(|deadline| deadline <= self.now());
                     if is_time {
                         let now = self.now();
+                        self.ticked_at = Some(now);
                         let actions = self.app.update(Event::Tick, now);
                         self.perform(actions);
                     }
@@ -273,7 +277,8 @@ impl EventLoop {
         let resize =
             self.resized_at.map(|resized| self.size_check.patience().saturating_sub(resized.elapsed()));
         let frame = resize.or(frame);
-        let deadline = self.app.deadline().map(|deadline| deadline.saturating_sub(self.now()));
+        let next_tick = self.ticked_at.map_or(Duration::ZERO, |ticked| ticked + FRAME_TIME);
+        let deadline = self.app.deadline().map(|due| due.max(next_tick).saturating_sub(self.now()));
         [frame, deadline, self.pace.patience(Instant::now())].into_iter().flatten().min()
     }
 

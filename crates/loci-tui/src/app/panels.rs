@@ -224,6 +224,7 @@ impl App {
             let received = panel.receive(PanelData::Tasks(tasks));
             actions.extend(self.keep_own(received));
         }
+        actions.extend(self.work_changed());
         actions
     }
 

@@ -61,9 +61,16 @@ impl Playing {
     /// Lets something happen and draws.
     fn event(&mut self, event: Event) -> &mut Self {
         self.now += Duration::from_millis(1);
+        let is_tick = matches!(event, Event::Tick);
         self.actions = self.app.update(event, self.now);
         self.draw();
         self.app.update(Event::Drawn, self.now);
+        let deadline = self.app.deadline().filter(|_| is_tick);
+        assert!(
+            deadline.is_none_or(|it| it > self.now),
+            "what is due for ever spins: {deadline:?}, {:?}",
+            self.now
+        );
         self
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct ChoiceDialog {
     escape: usize,
     /// What the keys answer that leave the program; they cancel, where there is none.
     leave: Option<usize>,
+    /// Whether the text is what works in the background, and the question is over with that.
+    is_about_work: bool,
     scroll: DialogScroll,
 }
 
@@ -33,6 +35,7 @@ impl ChoiceDialog {
             escape: labels.len().saturating_sub(1),
             choices: Choices::new(labels),
             leave: None,
+            is_about_work: false,
             answers,
             scroll: DialogScroll::default(),
         }
@@ -53,6 +56,12 @@ impl ChoiceDialog {
     /// Has the keys that leave the program give an answer: whoever presses them once more means it.
     pub(crate) fn leaving_by(mut self, idx: usize) -> Self {
         self.leave = Some(idx);
+        self
+    }
+
+    /// Has the text follow what works in the background.
+    pub(crate) fn about_work(mut self) -> Self {
+        self.is_about_work = true;
         self
     }
 
@@ -99,5 +108,12 @@ impl Dialog for ChoiceDialog {
             hint: Some(line(&format!("Enter to choose · Esc: {}", self.choices.label(self.escape)), faint())),
             caret: None,
         }
+    }
+
+    fn work_changed(&mut self, running: &[String]) -> bool {
+        if self.is_about_work {
+            running.clone_into(&mut self.body);
+        }
+        self.is_about_work && running.is_empty()
     }
 }

@@ -446,6 +446,26 @@ fn leaving_asks_where_work_in_the_background_would_end() {
 }
 
 #[test]
+fn question_before_leaving_follows_the_work_and_leaves_when_nothing_runs_any_more() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    let build = command_beside(BackgroundStatus::Running);
+    let mut tests = build.clone();
+    (tests.about.id, tests.about.description) = ("b2".into(), "tests".into());
+    for task in [build.clone(), tests.clone()] {
+        it.news(EngineEvent::Task(TaskNews::Started(task)));
+    }
+    it.text("/exit").key(KeyCode::Enter);
+    assert!(it.seen().contains("\"tests\" is running"), "{}", it.seen());
+    tests.status = BackgroundStatus::Completed;
+    it.news(EngineEvent::Task(TaskNews::Ended(tests)));
+    assert!(!it.seen().contains("\"tests\" is running"), "{}", it.seen());
+    assert!(it.seen().contains("\"build\" is running") && it.actions.is_empty(), "{}", it.seen());
+    it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Completed))));
+    assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "{:?}", it.actions);
+}
+
+#[test]
 fn end_of_work_in_the_background_is_told_and_not_within_an_answer() {
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(facts()))));

@@ -209,6 +209,8 @@ async fn guide_is_offered_where_a_person_sits_and_answers_with_the_small_model()
     let world = World::new(script).await;
     let mut screen = world.start_interface(["go"], (100, 30));
     screen.wait_for("Told.");
+    // It works in the background, and leaving meanwhile would be asked about.
+    screen.wait_for("finished");
     screen.type_text("/exit\r");
     screen.finish();
     let requests = world.requests();
