@@ -574,9 +574,9 @@ impl App {
         }
     }
 
-    /// Tells whether nothing moves by itself.
+    /// Tells whether nothing moves by itself: where somebody wants that, and while the person is asked, however long that is.
     fn is_still(&self) -> bool {
-        self.options.is_still || self.interface.is_motion_reduced
+        self.options.is_still || self.interface.is_motion_reduced || !self.dialogs.is_empty()
     }
 
     /// Tells the person something, in the conversation.

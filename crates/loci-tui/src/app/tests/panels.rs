@@ -205,6 +205,19 @@ fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
 }
 
 #[test]
+fn nothing_moves_while_the_person_is_asked_but_the_seconds() {
+    let mut it = Playing::new(80, 24);
+    it.event(Event::News(News::Started(Box::new(facts()))));
+    it.text("go").key(KeyCode::Enter).begin_turn();
+    let until_next = |it: &Playing| it.app.deadline().map(|due| due - it.now);
+    assert!(until_next(&it).is_some_and(|it| it <= Duration::from_millis(100)), "a spinner moves");
+    it.news(EngineEvent::QuestionAsked(question())).wait(2_000);
+    assert!(until_next(&it).is_some_and(|it| it > Duration::from_millis(900)), "{:?}", until_next(&it));
+    let seen = it.seen();
+    assert_eq!(it.wait(300).seen(), seen);
+}
+
+#[test]
 fn panel_that_is_looked_at_asks_again_and_a_closed_one_does_not() {
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(facts()))));
