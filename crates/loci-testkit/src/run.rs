@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -162,11 +162,28 @@ impl Binary {
     }
 
     fn command(&self, home: &TestHome, base_url: &str) -> Command {
-        let mut command = Command::new(&self.path);
+        let mut command = hearing_hang_ups(&self.path);
         command.args(&self.args).current_dir(self.cwd.clone().unwrap_or_else(|| home.project()));
         command.env_clear().envs(home.env_vars(base_url)).envs(&self.vars);
         command
     }
+}
+
+/// Begins a command that hears of hang-ups, also where whoever started the tests does not (`nohup`): that is inherited.
+fn hearing_hang_ups(program: &Path) -> Command {
+    static ARE_IGNORED: OnceLock<bool> = OnceLock::new();
+    let are_ignored = ARE_IGNORED.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        // The first bit is the first signal, SIGHUP.
+        ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    });
+    if !are_ignored {
+        return Command::new(program);
+    }
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("--default-signal=HUP").arg(program);
+    command
 }
 
 fn feed(mut input: impl Write, text: &str) {
