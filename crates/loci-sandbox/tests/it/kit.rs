@@ -49,7 +49,8 @@ pub(crate) fn is_root() -> bool {
 impl World {
     pub(crate) fn new() -> Self {
         let target = Path::new(PROBE).parent().unwrap();
-        let dir = tempfile::Builder::new().prefix("sandbox-").tempdir_in(target).unwrap();
+        // Like no name that the sandbox makes: what is looked for in a message is not to be found in the path.
+        let dir = tempfile::Builder::new().prefix("world-").tempdir_in(target).unwrap();
         let world = Self { dir, settings: PathSettings::default(), user: None };
         for name in ["home/p", "home/.ssh", "home/.aws", "outside", "scratch", "home/.claude"] {
             std::fs::create_dir_all(world.path(name)).unwrap();
