@@ -192,18 +192,39 @@ pub fn connections(egress: Arc<Egress>) -> Connections {
     })
 }
 
-/// Returns what passes the helper's connections on to proxies of the user's own, by their ports on this machine.
-pub fn forward(http: Option<u16>, socks: Option<u16>) -> Connections {
-    Arc::new(move |ProxyConnection { port, stream, .. }| {
-        let number = match port {
-            ProxyPort::Http => http,
-            ProxyPort::Socks => socks,
-        };
-        let Some(number) = number else { return };
+/// Proxies of the user's own, by their ports on this machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnProxies {
+    /// What programs that speak HTTP are led to.
+    pub http: Option<u16>,
+    /// What those are led to that speak SOCKS.
+    pub socks: Option<u16>,
+}
+
+impl OwnProxies {
+    /// Returns the port of the proxy that takes the place of one of ours, and the setting that names it.
+    fn in_place_of(self, port: ProxyPort) -> Option<(u16, &'static str)> {
+        match port {
+            ProxyPort::Http => self.http.map(|it| (it, "sandbox.network.httpProxyPort")),
+            ProxyPort::Socks => self.socks.map(|it| (it, "sandbox.network.socksProxyPort")),
+        }
+    }
+}
+
+/// Returns what passes the helper's connections on to proxies of the user's own; where there is none, ours takes them.
+pub fn forward(own: OwnProxies, ours: Connections) -> Connections {
+    Arc::new(move |connection| {
+        let Some((number, setting)) = own.in_place_of(connection.port) else { return ours(connection) };
+        let ProxyConnection { stream, refused, .. } = connection;
         tokio::spawn(async move {
             let passed = async {
                 let inside = tokio_stream(stream)?;
-                let outside = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await?;
+                let reached = TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, number)).await;
+                let outside = reached.inspect_err(|error| {
+                    refused.note(format!(
+                        "nothing was reached: the proxy that `{setting}` names does not answer at 127.0.0.1:{number} ({error})"
+                    ));
+                })?;
                 tokio::try_join!(relay::carry(&inside, &outside), relay::carry(&outside, &inside))
             };
             if let Err(error) = passed.await {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loci_sandbox::Connections;
 use loci_sandbox::egress::rules::DomainRules;
-use loci_sandbox::egress::{Egress, UpstreamProxy, connections, forward};
+use loci_sandbox::egress::{Egress, OwnProxies, UpstreamProxy, connections, forward};
 use loci_settings::{NetworkSettings, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
 
@@ -27,10 +27,8 @@ impl SessionNetwork {
         let (upstream, warning) = upstream_proxy(env);
         warnings.extend(warning);
         let egress = Arc::new(Egress::new(rules, upstream));
-        let connections = match network.http_proxy_port.or(network.socks_proxy_port) {
-            Some(_) => forward(network.http_proxy_port, network.socks_proxy_port),
-            None => connections(Arc::clone(&egress)),
-        };
+        let own = OwnProxies { http: network.http_proxy_port, socks: network.socks_proxy_port };
+        let connections = forward(own, connections(Arc::clone(&egress)));
         Self { connections, egress, warnings }
     }
 }

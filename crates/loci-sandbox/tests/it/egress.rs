@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use loci_sandbox::egress::rules::DomainRules;
-use loci_sandbox::egress::{Egress, HostDecision, UpstreamProxy, connections};
-use loci_sandbox::{ProxyConnection, ProxyPort, RefusedHosts};
+use loci_sandbox::egress::{Egress, HostDecision, OwnProxies, UpstreamProxy, connections, forward};
+use loci_sandbox::{Connections, ProxyConnection, ProxyPort, RefusedHosts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -34,16 +34,16 @@ async fn client(egress: &Arc<Egress>, port: ProxyPort) -> TcpStream {
 
 /// Connects to a port of the proxy, for a command whose refusals are kept.
 async fn client_of(egress: &Arc<Egress>, port: ProxyPort, refused: &RefusedHosts) -> TcpStream {
+    client_by(&connections(Arc::clone(egress)), port, refused).await
+}
+
+/// Connects to what takes the connections of a port.
+async fn client_by(taker: &Connections, port: ProxyPort, refused: &RefusedHosts) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
     let stream = accepted.into_std().unwrap();
-    connections(Arc::clone(egress))(ProxyConnection {
-        port,
-        stream,
-        command: None,
-        refused: refused.clone(),
-    });
+    taker(ProxyConnection { port, stream, command: None, refused: refused.clone() });
     client
 }
 
@@ -54,8 +54,15 @@ async fn say(egress: &Arc<Egress>, port: ProxyPort, bytes: &[u8]) -> Vec<u8> {
 
 /// The same for a command whose refusals are kept.
 async fn say_for(egress: &Arc<Egress>, port: ProxyPort, bytes: &[u8], refused: &RefusedHosts) -> Vec<u8> {
-    let mut client = client_of(egress, port, refused).await;
-    client.write_all(bytes).await.unwrap();
+    let taker = connections(Arc::clone(egress));
+    say_by(&taker, port, bytes, refused).await
+}
+
+/// The same to whatever takes the connections of a port.
+async fn say_by(taker: &Connections, port: ProxyPort, bytes: &[u8], refused: &RefusedHosts) -> Vec<u8> {
+    let mut client = client_by(taker, port, refused).await;
+    // Who is refused at once may be gone.
+    client.write_all(bytes).await.ok();
     let mut answer = Vec::new();
     // A connection that is cut is an answer too.
     tokio::time::timeout(SOON, client.read_to_end(&mut answer)).await.unwrap().ok();
@@ -346,4 +353,29 @@ async fn large_download_is_carried_whole() {
     let n_bytes = tokio::io::copy(&mut client, &mut tokio::io::sink()).await.unwrap();
     assert_eq!(n_bytes, 32 << 20);
     sending.await.unwrap();
+}
+
+/// A proxy of the user's own takes the place of one of ours, and the other stays.
+#[tokio::test]
+async fn proxy_of_the_user_takes_what_it_speaks_and_the_rest_is_decided_on_as_ever() {
+    let request = b"CONNECT anything.test:443 HTTP/1.1\r\n\r\n";
+    let ours = || connections(Arc::new(egress(&[], &[])));
+    let refusals = RefusedHosts::default();
+    let (port, got) = server(b"of the user").await;
+    let by_http = forward(OwnProxies { http: Some(port), socks: None }, ours());
+    assert_eq!(say_by(&by_http, ProxyPort::Http, request, &refusals).await, b"of the user");
+    assert_eq!(got.await.unwrap(), request);
+    assert_eq!(refusals.told(), Vec::<String>::new());
+    let greeting = [b"\x05\x01\x00\x05\x01\x00\x03\x0danything.test\x01\xbb".as_slice()].concat();
+    let answer = say_by(&by_http, ProxyPort::Socks, &greeting, &refusals).await;
+    assert_eq!(answer[..4], [5, 0, 5, 2], "ours refuses it");
+    assert!(refusals.told()[0].contains("`anything.test:443` was refused"), "{:?}", refusals.told());
+    let by_socks = forward(OwnProxies { http: None, socks: Some(port) }, ours());
+    let answer = say_by(&by_socks, ProxyPort::Http, request, &RefusedHosts::default()).await;
+    assert!(answer.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&answer));
+    // Nobody listens there any more.
+    let refusals = RefusedHosts::default();
+    assert_eq!(say_by(&by_socks, ProxyPort::Socks, &greeting, &refusals).await, b"");
+    let told = refusals.told().join("");
+    assert!(told.contains("`sandbox.network.socksProxyPort`") && told.contains(&port.to_string()), "{told}");
 }
