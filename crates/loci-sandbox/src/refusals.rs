@@ -129,7 +129,10 @@ pub(crate) fn refused_paths(
         // Of what is copied, moved or linked the last is what was to be made.
         let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
         let refused = paths.into_iter().find_map(|path| {
-            let read = (sign != Sign::Writing).then(|| read_refusal(&path, files, settings)).flatten();
+            // What is not there outside either is hidden from nobody.
+            let may_be_hidden = sign != Sign::Reading || disk.kind(&path) != PathKind::Missing;
+            let may_be_read = sign != Sign::Writing && may_be_hidden;
+            let read = may_be_read.then(|| read_refusal(&path, files, settings)).flatten();
             let write = || held.write_refusal(&path).filter(|_| sign != Sign::Reading);
             read.or_else(write).map(|why| (why, path.clone()))
         });
@@ -282,14 +285,19 @@ fn held_name(path: &Path, files: &FileRules, disk: &dyn Disk) -> Option<PathBuf>
     on_the_way.into_iter().find(|missing| path.starts_with(missing)).map(Path::to_owned)
 }
 
-/// Returns what looks like a path in a line: words with a slash, and words in quotes.
+/// Returns what looks like a path in a line: words with a slash, words in quotes, and what stands before the error, as shells
+/// write it (`bash: line 1: notes.txt: Read-only file system`, `cannot create notes.txt: …`).
 fn paths_in(line: &str) -> Vec<PathBuf> {
     let is_edge = |c: char| c.is_whitespace() || "'\"`‘’(),;=[]<>".contains(c);
     let words = line.split(is_edge).map(|word| word.trim_end_matches([':', '.']));
     let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
     let is_path = |word: &&str| !word.is_empty() && word.len() < 4096 && !word.contains("://");
     let slashed = words.filter(|word| word.contains('/') || word.starts_with('.'));
-    slashed.chain(quoted).filter(is_path).map(PathBuf::from).collect()
+    let before_error = line.trim_end().rsplit(": ").nth(1).unwrap_or_default();
+    let last_word = before_error.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let bare = [last_word, before_error].into_iter().filter(|it| !it.contains(['\'', '"', '`', '‘', '’']));
+    // Whoever takes the last first takes what is certainly a path first.
+    bare.chain(slashed).chain(quoted).filter(is_path).map(PathBuf::from).collect()
 }
 
 #[cfg(test)]
@@ -366,6 +374,7 @@ mod tests {
             ("cat: /h/.netrc: Read-only file system", "/h/.netrc"),
             ("mkdir: cannot create directory '.idea': File exists", ""),
             ("touch: cannot touch 'src/x': Read-only file system", ""),
+            ("bash: line 1: src: Read-only file system", ""),
         ] {
             let printed = Printed { command: "", output: line, cwd: Path::new("/h/p"), has_failed: false };
             let found = refused_paths(printed, Path::new("/h"), &files, &settings, &Repository).join("\n");
@@ -500,6 +509,9 @@ mod tests {
         for (line, expected) in [
             ("touch: cannot touch '/etc/x': Read-only file system", "/etc/x"),
             ("sh: 1: cannot create ../out: Read-only file system", "/h/out"),
+            ("bash: line 1: kept: Read-only file system", "/h/p/kept"),
+            ("bash: line 1: a b: Read-only file system", ""),
+            ("sh: 1: cannot create kept: Read-only file system", "/h/p/kept"),
             ("cat: /h/.aws/credentials: Permission denied", "/h/.aws/credentials"),
             ("error: could not lock config file .git/config: Device or resource busy", "/h/p/.git/config"),
             ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
@@ -523,6 +535,11 @@ mod tests {
             let found = refused(line, Path::new("/h/p"), &files, &settings, &Repository).join("\n");
             assert_eq!(found.contains(&format!("`{expected}`")), !expected.is_empty(), "{line}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{line}: {found}");
+        }
+        for name in ["/h/hidden/x", "/h/.netrc"] {
+            let line = format!("cat: {name}: No such file or directory");
+            let found = refused(&line, Path::new("/h/p"), &files, &settings, &Empty);
+            assert_eq!(found, Vec::<String>::new(), "it is not there outside either");
         }
         let many: String = (0..50).map(|n| format!("/etc/{n}: Permission denied\n")).collect();
         assert_eq!(refused(&many, Path::new("/h/p"), &files, &settings, &Repository).len(), MOST);
