@@ -539,7 +539,11 @@ fn sandbox_settings_that_have_no_effect_are_named() {
             Scope::User,
             r#"{"sandbox": {"network": {"tlsTerminate": {}, "allowLocalBinding": true}, "credentials": {"envVars": [{"name": "T", "mode": "mask"}]}}}"#,
             "{}",
-            vec!["sandbox.network.allowLocalBinding", "sandbox.network.tlsTerminate", "sandbox.credentials"],
+            vec![
+                "sandbox.network.allowLocalBinding",
+                "sandbox.network.tlsTerminate",
+                "\"mode\": \"mask\" in sandbox.credentials",
+            ],
         ),
     ] {
         let merged = merge(&[layer(Scope::Managed, managed), layer(scope, text)], true);
@@ -585,7 +589,9 @@ fn file_that_cannot_be_masked_is_said_to_be_hidden_only_where_it_is() {
     for (more, is_hidden) in [("", true), (r#", "filesystem": {"disabled": true}"#, false)] {
         let text = format!(r#"{{"sandbox": {{{file}{more}}}}}"#);
         let sandbox = Settings::from(&merge(&[layer(Scope::User, &text)], true)).sandbox;
-        let [("sandbox.credentials", why)] = sandbox.not_honoured[..] else { panic!("{text}") };
+        let [("\"mode\": \"mask\" in sandbox.credentials", why)] = sandbox.not_honoured[..] else {
+            panic!("{text}")
+        };
         assert_eq!((why.contains("hidden instead"), why.contains("commands read")), (is_hidden, !is_hidden));
     }
 }

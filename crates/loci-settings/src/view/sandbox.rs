@@ -96,6 +96,9 @@ const NOT_HONOURED: &[(&str, &str)] = &[
     ("sandbox.ignoreViolations", "refusals are always told"),
 ];
 
+/// How credentials are asked for that programs see in the place of the real ones.
+const MASK: &str = "\"mode\": \"mask\" in sandbox.credentials";
+
 /// What `sandbox.credentials` may have beside files and variables, and is not there yet.
 const CREDENTIALS_NOT_THERE: &[(&str, &str)] = &[
     ("allowPlaintextInject", "sandbox.credentials.allowPlaintextInject"),
@@ -123,12 +126,11 @@ impl SandboxSettings {
         let keeps_files = is_managed(merged) && !is_of_managed(merged, "sandbox.filesystem.disabled");
         if files_masked && wants_no_files && !keeps_files {
             not_honoured.push((
-                "sandbox.credentials",
-                "mode `mask` is not there yet, and with `sandbox.filesystem.disabled` commands read these files",
+                MASK,
+                "it is not there yet, and with `sandbox.filesystem.disabled` commands read these files",
             ));
         } else if files_masked || variables_masked {
-            not_honoured
-                .push(("sandbox.credentials", "mode `mask` is not there yet; these are hidden instead"));
+            not_honoured.push((MASK, "it is not there yet; what it names is hidden instead"));
         }
         if wants_no_files && keeps_files {
             not_honoured.push(("sandbox.filesystem.disabled", "the administrator has rules about files"));
