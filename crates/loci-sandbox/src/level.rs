@@ -94,12 +94,15 @@ pub fn check(helper: &Path, allows_old_proc: bool) -> LevelCheck {
         let reports = vec![held(NAMESPACES), held(LANDLOCK), held(SECCOMP)];
         return LevelCheck { level: Level::Full, layers: Layers::FULL, reports };
     }
+    let old = Layers { namespaces: Namespaces::OldProc, ..Layers::FULL };
+    let has_old_proc = || attempt(helper, old).is_ok();
     let reports = vec![
-        report(NAMESPACES, attempt(helper, alone(Namespaces::Full, false, false)), namespace_remedy),
+        report(NAMESPACES, attempt(helper, alone(Namespaces::Full, false, false)), || {
+            namespace_remedy(has_old_proc)
+        }),
         report(LANDLOCK, attempt(helper, alone(none, true, false)), landlock_remedy),
         report(SECCOMP, attempt(helper, alone(none, false, true)), || None),
     ];
-    let old = Layers { namespaces: Namespaces::OldProc, ..Layers::FULL };
     let candidates = [(allows_old_proc, old), (true, Layers::WEAK)];
     let found =
         candidates.into_iter().find(|(is_allowed, layers)| *is_allowed && attempt(helper, *layers).is_ok());
@@ -151,8 +154,9 @@ fn landlock_remedy() -> Option<String> {
     Some("a kernel of 6.2 or later with `landlock` among its `lsm=`".to_owned())
 }
 
-/// Says what keeps an ordinary user from namespaces, where the kernel tells.
-fn namespace_remedy() -> Option<String> {
+/// Says what keeps an ordinary user from namespaces, where the kernel tells; in a container, whether the machine's `/proc`
+/// would do.
+fn namespace_remedy(has_old_proc: impl FnOnce() -> bool) -> Option<String> {
     let is = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     let remedy = if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
@@ -161,9 +165,33 @@ fn namespace_remedy() -> Option<String> {
     } else if is("/proc/sys/user/max_user_namespaces", "0") {
         "sudo sysctl -w user.max_user_namespaces=15000"
     } else if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
-        "run the container with `--security-opt seccomp=unconfined`, or set sandbox.enableWeakerNestedSandbox"
+        container_remedy(has_old_proc())
     } else {
         return None;
     };
     Some(remedy.to_owned())
+}
+
+/// Says what mends a container. The setting takes another `/proc`, and is no help where namespaces cannot be entered at all.
+fn container_remedy(has_old_proc: bool) -> &'static str {
+    match has_old_proc {
+        true => {
+            "run the container with `--security-opt systempaths=unconfined`, or set sandbox.enableWeakerNestedSandbox for the \
+             weak level with a network"
+        }
+        false => "run the container with `--security-opt seccomp=unconfined`",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_is_named_only_where_it_would_mend_a_container() {
+        for has_old_proc in [true, false] {
+            let names_it = container_remedy(has_old_proc).contains("sandbox.enableWeakerNestedSandbox");
+            assert_eq!(names_it, has_old_proc);
+        }
+    }
 }

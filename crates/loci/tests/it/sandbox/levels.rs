@@ -104,6 +104,7 @@ async fn doctor_and_check_list_what_is_open_in_the_weak_level() {
         check.stdout
     );
     assert!(check.stdout.contains("open: protected names inside the project"), "{}", check.stdout);
+    assert!(!check.stdout.contains("enableWeakerNestedSandbox"), "that mends nothing here: {}", check.stdout);
     let report: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&report["level"], report["open"].as_array().map(Vec::len)), (&json!("weak"), Some(7)));
     assert!(doctor.stdout.contains("Sandbox: weak (settings: off)"), "{}", doctor.stdout);
