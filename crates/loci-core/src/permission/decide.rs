@@ -289,7 +289,10 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if only_edits && !effects.writes.is_empty() && effects.writes.iter().all(may_write) {
         return allow(if accepts { Reason::Mode(book.mode) } else { edit_rule(effects, book) });
     }
-    ask(Reason::NeedsApproval)
+    match effects.hosts.first().filter(|_| is_fetch_only(effects)) {
+        Some(host) => ask(Reason::Reaches(host.clone())),
+        None => ask(Reason::NeedsApproval),
+    }
 }
 
 fn edit_rule(effects: &CallEffects, book: &Rulebook) -> Reason {

@@ -67,6 +67,8 @@ pub enum Reason {
     Interaction(Interaction),
     /// It would let later calls run unasked; the rules, joined.
     Grants(String),
+    /// It contacts this host, and nothing allows that.
+    Reaches(String),
     /// It changes something, and nothing allows that.
     NeedsApproval,
 }
@@ -96,6 +98,7 @@ impl Reason {
             | Self::NotUnderstood(_)
             | Self::Interaction(_)
             | Self::Grants(_)
+            | Self::Reaches(_)
             | Self::NeedsApproval => "other",
         }
     }
@@ -177,6 +180,7 @@ impl fmt::Display for Reason {
             Self::Interaction(Interaction::PlanApproval) => f.write_str("the user has to approve the plan"),
             Self::Interaction(Interaction::Confirmation) => f.write_str("a person has to be asked each time"),
             Self::Grants(rules) => write!(f, "it would let calls run unasked: {rules}"),
+            Self::Reaches(host) => write!(f, "no rule allows it to reach `{host}`"),
             Self::NeedsApproval => f.write_str("it changes something and no rule allows it"),
         }
     }

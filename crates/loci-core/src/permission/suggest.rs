@@ -42,6 +42,7 @@ const FAMILIES: &[&str] = &[
 pub fn suggest(call: &Call<'_>, book: &Rulebook, decision: &Decision) -> Vec<Update> {
     let is_open = match decision.reason.root() {
         Reason::NeedsApproval
+        | Reason::Reaches(_)
         | Reason::OutsideDirectories(_)
         | Reason::PrivateHost(_)
         | Reason::Classifier(_) => true,

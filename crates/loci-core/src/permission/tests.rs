@@ -319,6 +319,7 @@ fn reasons_name_the_rule_and_its_scope() {
             "Bash make",
             "it changes something and no rule allows it, and mode dontAsk does not ask",
         ),
+        ("default", "", "WebFetch host example.org", "no rule allows it to reach `example.org`"),
         ("default", "", "Edit write /p/.git/x", "`/p/.git/x` is a protected path"),
         ("default", "", "Read read /etc/x", "`/etc/x` is outside the working directories"),
     ] {
