@@ -100,6 +100,12 @@ impl Tool for WebFetch {
             _ if url.chars().count() > MAX_URL_CHARS => {
                 format!("The address is longer than {MAX_URL_CHARS} characters.")
             }
+            _ if canonical_host(url).is_none() && has_other_letters(url) => {
+                format!(
+                    "The host of `{url}` has letters beyond ASCII, and such letters can look like others. Write it as it is \
+                     registered, each such part encoded (`xn--…`)."
+                )
+            }
             _ if canonical_host(url).is_none() => {
                 format!(
                     "`{url}` is not an address of the web. Give a whole one, such as https://example.com/page."
@@ -144,6 +150,9 @@ async fn fetch(
     let answer = match &page.content {
         _ if !(200..300).contains(&page.status.0) => {
             format!("The server answered with {} {}; there is no page to read.", page.status.0, page.status.1)
+        }
+        PageContent::Text(text) if text.is_empty() => {
+            "The page has no text: it is empty, or made by scripts, which are not run here.".to_owned()
         }
         PageContent::Nothing => "The page has nothing that could be read as text.".to_owned(),
         PageContent::Text(text) if input.offset > 0 && part_of(text, input.offset).is_empty() => {
@@ -249,9 +258,12 @@ fn rest_note(content: &PageContent, offset: usize) -> Option<String> {
 }
 
 fn moved(input: &Input, redirect: &Redirect, began: Instant) -> ToolOutcome {
+    let next = match canonical_host(&redirect.to) {
+        Some(_) => format!("To read it, call {NAME} again with the new address."),
+        None => "That is no address of the web.".to_owned(),
+    };
     let text = format!(
-        "The page has moved to another host and was not followed there.\nFrom: {}\nTo: {}\nStatus: {}\nTo read it, call \
-         {NAME} again with the new address.",
+        "The page has moved to another host and was not followed there.\nFrom: {}\nTo: {}\nStatus: {}\n{next}",
         redirect.from, redirect.to, redirect.status
     );
     outcome(input, ((redirect.status, "Moved".to_owned()), 0), sanitize_result(&text), began)
@@ -272,6 +284,12 @@ fn outcome(
         "url": input.url,
     });
     ToolOutcome::text(text, structured)
+}
+
+/// Tells whether the host of an address has letters beyond ASCII.
+fn has_other_letters(url: &str) -> bool {
+    let after_scheme = url.split_once("://").map_or("", |(_, rest)| rest);
+    !after_scheme.split(['/', '?', '#']).next().unwrap_or_default().is_ascii()
 }
 
 /// Tells whether an address could carry more than the name of what is wanted (S-34).

@@ -14,10 +14,14 @@ use crate::files::text_file::{Charset, binary_kind};
 pub(super) const MAX_CHARS: usize = 1_000_000;
 /// The largest document that is read; base64 makes it a third larger, and requests have a limit.
 const MAX_PDF_BYTES: usize = 8 << 20;
+/// How far into a page its encoding is looked for, as browsers do.
+const HEAD_BYTES: usize = 1024;
 /// How deep elements may lie in each other: the converter goes down with them.
 const MAX_DEPTH: usize = 200;
 
-/// Parts of a page that are not what it says.
+/// Parts of a page that nobody sees.
+const UNSEEN: [&str; 6] = ["script", "style", "noscript", "template", "svg", "head"];
+/// Parts of a page that are not what it says, those that nobody sees among them.
 const SKIPPED: [&str; 12] = [
     "script", "style", "noscript", "template", "nav", "aside", "footer", "form", "iframe", "svg", "head",
     "button",
@@ -35,10 +39,11 @@ pub(super) fn readable(page: &Page) -> PageContent {
     if binary_kind(&page.body[..page.body.len().min(8192)]).is_some() {
         return PageContent::Nothing;
     }
-    let text = decoded(page);
+    let text = decoded(page, kind.is_empty() || kind.contains("html"));
     let is_html = kind.contains("html") || (kind.is_empty() && looks_like_html(&text));
     let text = if is_html { markdown(&text) } else { text };
-    PageContent::Text(truncate_chars(&text, MAX_CHARS).to_owned())
+    let seen = if text.trim().is_empty() { "" } else { text.as_str() };
+    PageContent::Text(truncate_chars(seen, MAX_CHARS).to_owned())
 }
 
 /// Returns the ending of a file with this content.
@@ -53,17 +58,36 @@ fn media_type(header: &str) -> String {
     header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Decodes by what the answer says of itself, or by what the bytes look like.
-fn decoded(page: &Page) -> String {
-    let named = page.content_type.split(';').skip(1).find_map(|part| {
-        let (name, value) = part.split_once('=')?;
-        let is_charset = name.trim().eq_ignore_ascii_case("charset");
-        is_charset.then(|| Encoding::for_label(value.trim().trim_matches('"').as_bytes())).flatten()
-    });
-    match named {
+/// Decodes by what the answer says of itself, HTML by what stands in its head, or by what the bytes look like.
+fn decoded(page: &Page, may_be_html: bool) -> String {
+    let named = page.content_type.split(';').skip(1).find_map(charset_in);
+    let in_head = || may_be_html.then(|| charset_of_head(&page.body)).flatten();
+    match named.or_else(in_head) {
         Some(encoding) => encoding.decode(&page.body).0.into_owned(),
         None => Charset::detect(&page.body).decoded(&page.body),
     }
+}
+
+/// Reads `charset=…`.
+fn charset_in(part: &str) -> Option<&'static Encoding> {
+    let (name, value) = part.split_once('=')?;
+    let is_charset = name.trim().eq_ignore_ascii_case("charset");
+    is_charset.then(|| Encoding::for_label(value.trim().trim_matches('"').as_bytes())).flatten()
+}
+
+/// Finds the encoding that the first bytes of HTML name (`<meta charset="…">`, or the type in a `content`). What is in two
+/// bytes a letter would not be readable here, so that it is none of these.
+fn charset_of_head(body: &[u8]) -> Option<&'static Encoding> {
+    let head = String::from_utf8_lossy(&body[..body.len().min(HEAD_BYTES)]).to_ascii_lowercase();
+    let metas = head.split("<meta").skip(1).filter_map(|rest| rest.split('>').next());
+    let named = metas.filter_map(|meta| {
+        let value = meta.split_once("charset")?.1.trim_start().strip_prefix('=')?;
+        let value = value.trim_start().trim_start_matches(['"', '\'']);
+        let label: String =
+            value.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_:.".contains(*c)).collect();
+        Encoding::for_label(label.as_bytes())
+    });
+    named.into_iter().find(|it| it.is_ascii_compatible())
 }
 
 fn looks_like_html(text: &str) -> bool {
@@ -76,8 +100,13 @@ fn markdown(html: &str) -> String {
     if depth(html) > MAX_DEPTH {
         return without_tags(html);
     }
-    let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
-    converter.convert(html).unwrap_or_else(|_| without_tags(html))
+    let convert = |skipped: &[&'static str]| {
+        let converter = HtmlToMarkdown::builder().skip_tags(skipped.to_vec()).build();
+        converter.convert(html).unwrap_or_else(|_| without_tags(html))
+    };
+    let text = convert(&SKIPPED);
+    // Some pages are one form, or nothing but links.
+    if text.trim().is_empty() { convert(&UNSEEN) } else { text }
 }
 
 /// Counts how deep elements could lie in each other: what is opened and not closed. A page that leaves many open on
@@ -141,6 +170,32 @@ mod tests {
         check("text/plain; charset=ISO-8859-1", b"sch\xf6n", "schön");
         check("text/plain; charset=\"utf-8\"", "schön".as_bytes(), "schön");
         check("text/plain", b"", "");
+        check(
+            "text/html",
+            b"<html><head><meta charset='windows-1251'></head><p>\xef\xf0\xe8\xe2\xe5\xf2",
+            "привет",
+        );
+        check(
+            "text/html",
+            b"<meta http-equiv=content-type content='text/html; charset=shift_jis'><p>\x83e\x83X\x83g",
+            "テスト",
+        );
+        check("text/html; charset=utf-8", "<meta charset=latin1><p>schön".as_bytes(), "schön");
+        check("text/html", "<meta charset=utf-16><p>schön".as_bytes(), "schön");
+        check("text/plain", "<meta charset=latin1> schön".as_bytes(), "<meta charset=latin1> schön");
+    }
+
+    #[test]
+    fn page_without_text_is_empty_and_one_that_is_a_form_is_read() {
+        for (content_type, body) in [
+            ("text/plain", " \n"),
+            ("text/html", ""),
+            ("text/html", "<div id=root></div><script>x()</script>"),
+        ] {
+            check(content_type, body.as_bytes(), "");
+        }
+        check("text/html", b"<body><form id=aspnetForm><h1>Title</h1><p>Words</form>", "# Title\n\nWords");
+        check("text/html", b"<nav><a href=/a>A</a></nav>", "[A](/a)");
     }
 
     #[test]

@@ -150,6 +150,26 @@ async fn missing_pages_and_redirects_to_other_hosts_are_told_and_not_read() {
 }
 
 #[tokio::test]
+async fn page_without_text_is_told_and_not_read() {
+    let host =
+        host([page(200, "text/html", b"<div id=root></div><script>go()</script>"), page(204, "", b"")]);
+    for url in ["https://a.test/scripts", "https://a.test/empty"] {
+        let said = text(&fetch(&host, url).await);
+        assert!(said.contains("has no text") && !said.contains("saved"), "{said}");
+    }
+    assert!(host.web.read.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn redirect_to_what_is_no_page_is_not_offered() {
+    for (to, is_offered) in [("https://b.test/", true), ("file:///etc/passwd", false)] {
+        let moved = Redirect { from: "https://a.test/".into(), to: to.into(), status: 302 };
+        let said = text(&fetch(&host([Ok(PageAnswer::Elsewhere(moved))]), "https://a.test/").await);
+        assert_eq!(said.contains("call WebFetch again"), is_offered, "{said}");
+    }
+}
+
+#[tokio::test]
 async fn files_are_saved_and_documents_are_read_too() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     let host = host([page(200, "image/png", png), page(200, "application/pdf", b"%PDF-1.7 x")]);
@@ -177,6 +197,8 @@ async fn addresses_that_are_none_are_refused_before_anything_is_asked() {
     for url in ["example.com", "ftp://a.test/", "https://", "https://a\u{0}b/", long.as_str()] {
         assert_eq!(fetch(&host, url).await.is_error, Some(true), "{url}");
     }
+    let said = text(&fetch(&host, "https://münchen.test/").await);
+    assert!(said.contains("xn--"), "{said}");
     assert!(host.web.asked.lock().unwrap().is_empty());
 }
 
