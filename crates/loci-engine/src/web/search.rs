@@ -162,8 +162,9 @@ impl WebService {
         match output.end {
             ChildEnd::Exited(0) => Ok(read_findings(&output.stdout)),
             ChildEnd::Exited(code) => {
-                let why = output.stderr.lines().next().unwrap_or_default().trim();
-                Err(format!("the command of `webSearch` ended with code {code}: {why}"))
+                let why = output.stderr.lines().map(str::trim).find(|line| !line.is_empty());
+                let why = why.map_or(", and said nothing".to_owned(), |why| format!(": {why}"));
+                Err(format!("the command of `webSearch` ended with code {code}{why}"))
             }
             ChildEnd::TimedOut => Err("the command of `webSearch` took longer than 60 s".to_owned()),
             ChildEnd::Cancelled => Err("it was interrupted".to_owned()),

@@ -248,10 +248,15 @@ async fn command_of_the_setting_searches_in_the_place_of_the_provider() {
     let world = World::new(search(json!({"query": "rust json"}))).await;
     assert_fine(&world.run(&print(["hi", "--allowedTools", "WebSearch"]).args(["--settings", &settings])));
     assert!(told(&world).contains("From queryrust json"), "{}", told(&world));
-    let broken = json!({"webSearch": {"command": "echo no engine >&2; exit 3"}}).to_string();
-    let world = World::new(search(json!({"query": "rust json"}))).await;
-    assert_fine(&world.run(&print(["hi", "--allowedTools", "WebSearch"]).args(["--settings", &broken])));
-    assert!(told(&world).contains("ended with code 3: no engine"), "{}", told(&world));
+    for (command, said) in [
+        ("echo no engine >&2; exit 3", "ended with code 3: no engine"),
+        ("exit 4", "ended with code 4, and said nothing"),
+    ] {
+        let broken = json!({"webSearch": {"command": command}}).to_string();
+        let world = World::new(search(json!({"query": "rust json"}))).await;
+        assert_fine(&world.run(&print(["hi", "--allowedTools", "WebSearch"]).args(["--settings", &broken])));
+        assert!(told(&world).contains(said), "{}", told(&world));
+    }
 }
 
 #[tokio::test]
