@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use loci_stdx::Vars;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
 use rustix::termios::tcgetwinsize;
 
 use self::reader::Reader;
@@ -232,20 +233,44 @@ impl Terminal {
     }
 
     /// Stops the process as Ctrl+Z at a shell does: the terminal is given back, and taken again when it goes on.
-    /// What is shown must be drawn anew afterwards.
-    pub fn suspend(&mut self) -> io::Result<()> {
+    /// What is shown must be drawn anew afterwards. Returns whether the terminal is ours again (`take_again`).
+    pub fn suspend(&mut self) -> io::Result<bool> {
         let Self { restorer, reader, signals, wake, .. } = self;
         reader.pause(|| wake_up(wake));
         restorer.give_back();
-        let stopped = signals.stop_process();
-        let taken = restorer.take();
-        reader.go_on();
+        let stopped = signals.stop_process(Signal::TSTP);
+        let taken = self.take_again();
+        self.reader.go_on();
         stopped.and(taken)
     }
 
-    /// Sets up the modes again after a stop that was not ours (`TerminalSignal::Continued`).
-    pub fn set_up_again(&mut self) -> io::Result<()> {
-        self.restorer.take()
+    /// Sets up the modes again after a stop that was not ours (`TerminalSignal::Continued`). Returns whether the terminal is
+    /// ours (`take_again`).
+    pub fn set_up_again(&mut self) -> io::Result<bool> {
+        self.take_again()
+    }
+
+    /// Tells whether the terminal is ours now.
+    pub fn is_ours(&self) -> bool {
+        self.restorer.is_taken()
+    }
+
+    /// Takes the terminal once this process is in the foreground; until then it stays stopped, as any other that wants to change
+    /// a terminal from the background. Returns false where it was told to end before that (`kill %1`): it ends then, and
+    /// leaves a terminal alone that is the shell's.
+    fn take_again(&self) -> io::Result<bool> {
+        while !self.restorer.is_in_foreground() {
+            if self.signals.is_ending() {
+                self.restorer.set_rows_below(None);
+                self.restorer.undo_modes();
+                return Ok(false);
+            }
+            // Nothing stops a group that no shell could wake again.
+            if !self.signals.stop_process(Signal::TTOU)? {
+                break;
+            }
+        }
+        self.restorer.take().map(|()| true)
     }
 
     /// Gives the terminal to whatever `run` starts, such as an editor, and takes it back afterwards. Keys of the

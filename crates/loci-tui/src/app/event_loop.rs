@@ -390,7 +390,8 @@ impl EventLoop {
 
     fn draw(&mut self) -> io::Result<()> {
         self.resized_at = None;
-        if self.is_behind_the_window() {
+        // In the background the terminal is the shell's.
+        if !self.terminal.is_ours() || self.is_behind_the_window() {
             return Ok(());
         }
         self.save_history(false);
@@ -581,7 +582,7 @@ impl EventLoop {
                 }
             }
         }
-        if reason != ExitReason::HungUp {
+        if reason != ExitReason::HungUp && self.terminal.is_ours() {
             // Nobody is left to see it when this fails.
             drop(self.take_open_answers());
             // Nobody is left to see it when this fails. The size may have changed since it was last told.

@@ -8,7 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 use super::modes;
 
@@ -55,6 +56,16 @@ impl Restorer {
 
     pub(super) fn is_dumb(&self) -> bool {
         self.is_dumb
+    }
+
+    /// Tells whether the terminal is ours now.
+    pub(super) fn is_taken(&self) -> bool {
+        self.is_taken.load(Ordering::Acquire)
+    }
+
+    /// Tells whether no shell has put another group of processes to the front.
+    pub(super) fn is_in_foreground(&self) -> bool {
+        tcgetpgrp(&self.input).map_or(true, |front| front == getpgrp())
     }
 
     /// Takes the terminal: raw, without losing what was typed already, and with the modes that are wanted.

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use libc::c_int;
+use rustix::process::Signal;
 
 use super::restore::Restorer;
 
@@ -85,15 +86,21 @@ impl Signals {
         self.target.is_lent.store(is_lent, Ordering::Release);
     }
 
-    /// Stops this process and its group, as Ctrl+Z at a shell does, and returns when it goes on.
+    /// Tells whether the process was told to end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.target.n_endings.load(Ordering::Acquire) > 0
+    }
+
+    /// Stops this process and its group, as Ctrl+Z at a shell does (or as wanting the terminal in the background does), and
+    /// returns when it goes on.
     ///
-    /// Nothing happens in a group that no shell could wake again.
-    pub(super) fn stop_process(&self) -> io::Result<()> {
+    /// Nothing happens, and false is returned, in a group that no shell could wake again.
+    pub(super) fn stop_process(&self, signal: Signal) -> io::Result<bool> {
         self.target.has_continued.store(false, Ordering::Release);
         self.target.is_suspending.store(true, Ordering::Release);
         let ours = action_of(libc::SIGTSTP)?;
         set_action(libc::SIGTSTP, &default_action())?;
-        let sent = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        let sent = rustix::process::kill_current_process_group(signal);
         // The signal may reach another thread a moment later; this one must not set up the terminal before.
         for _ in 0..200 {
             if self.target.has_continued.load(Ordering::Acquire) {
@@ -103,7 +110,8 @@ impl Signals {
         }
         set_action(libc::SIGTSTP, &ours)?;
         self.target.is_suspending.store(false, Ordering::Release);
-        Ok(sent?)
+        sent?;
+        Ok(self.target.has_continued.load(Ordering::Acquire))
     }
 
     /// Puts back what was found.

@@ -282,8 +282,8 @@ fn continued_process_sets_the_terminal_up_again() {
     pty.wait_for("Char('x')");
 }
 
-#[test]
-fn stopped_process_gives_the_terminal_back_and_takes_it_again() {
+/// Starts the program from a shell that knows jobs, and waits until it has the terminal.
+fn start_as_a_job() -> Pty {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "--noediting", "-i"])
         .env_clear()
@@ -295,6 +295,47 @@ fn stopped_process_gives_the_terminal_back_and_takes_it_again() {
     pty.wait_for("ready");
     pty.send("\x1b[?0u\x1b[?62c");
     pty.wait_for("Identity");
+    pty
+}
+
+#[test]
+fn stopped_process_that_is_told_to_end_ends_and_leaves_the_terminal_to_the_shell() {
+    let mut pty = start_as_a_job();
+    pty.send("\x1a");
+    pty.wait_for("shell> ");
+    pty.send("kill %1\r");
+    let ended = pty.wait_for("ended by Terminate");
+    assert!(ended.contains("left to the shell"), "{ended:?}");
+    assert_eq!(modes_left_on(&ended), Vec::<String>::new(), "{ended:?}");
+    pty.send("echo at the $SHLVL shell\r");
+    pty.wait_for(" shell\r\n");
+    assert!(pty.is_as_found());
+}
+
+#[test]
+fn process_that_was_sent_to_the_background_waits_for_the_foreground_and_may_be_ended() {
+    let mut pty = start_as_a_job();
+    for end in ["fg", "kill %1"] {
+        pty.send("\x1a");
+        pty.wait_for("shell> ");
+        // The shell tells of a job that stops for want of the terminal before it prompts the next time.
+        pty.send("bg; until jobs | grep -q Stopped; do read -t 0.05 < /dev/null; done; echo it stopped\r");
+        pty.wait_for("\nit stopped");
+        pty.wait_for("shell> ");
+        assert!(pty.is_as_found());
+        pty.send(&format!("{end}\r"));
+        if end == "fg" {
+            let went_on = pty.wait_for("went on");
+            assert_eq!(modes_left_on(&went_on), ["?2031", "?2004", "?1004", "kitty"]);
+        }
+    }
+    pty.wait_for("ended by Terminate");
+    assert!(pty.is_as_found());
+}
+
+#[test]
+fn stopped_process_gives_the_terminal_back_and_takes_it_again() {
+    let mut pty = start_as_a_job();
     for _ in 0..2 {
         pty.send("\x1a");
         let stopped = pty.wait_for("shell> ");

@@ -113,11 +113,12 @@ impl EventLoop {
             }
             Action::Suspend => self.failing(|it| {
                 it.leave_screen()?;
-                it.terminal.suspend()?;
-                it.repaint()
+                if it.terminal.suspend()? { it.repaint() } else { Ok(()) }
             }),
             Action::Repaint => self.failing(|it| {
-                it.terminal.set_up_again()?;
+                if !it.terminal.set_up_again()? {
+                    return Ok(());
+                }
                 it.leave_screen()?;
                 it.repaint()
             }),
