@@ -90,6 +90,8 @@ pub struct CallBlock {
     pub diff: Option<FileDiff>,
     /// What it printed or returned, as text.
     pub output: String,
+    /// The plan that a person approved by it, as Markdown.
+    pub plan: Option<String>,
 }
 
 /// How a call stands.

@@ -10,6 +10,9 @@ use crate::block::FileDiff;
 /// Texts beyond this are not compared line by line.
 const MOST_DIFF_BYTES: usize = 400_000;
 
+/// The tool that has a plan approved.
+const EXIT_PLAN: &str = "ExitPlanMode";
+
 /// Returns the argument of a call that says most, for one line; paths below `cwd` are shortened.
 pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
@@ -24,7 +27,7 @@ pub(crate) fn call_summary(tool: &str, input: &Value, cwd: &Path) -> String {
             }),
             _ => None,
         });
-    let summary = summary.or_else(|| asked_questions(input));
+    let summary = summary.or_else(|| asked_questions(input)).or_else(|| text("plan").and_then(first_line));
     let place = ["file_path", "notebook_path", "path"].into_iter().find_map(path);
     let named = ["command", "url", "query", "pattern", "subject", "description", "prompt", "skill", "name"];
     summary
@@ -43,6 +46,18 @@ fn asked_questions(input: &Value) -> Option<String> {
     let questions = input.get("questions")?.as_array()?.iter();
     let asked: Vec<&str> = questions.filter_map(|question| question.get("question")?.as_str()).collect();
     (!asked.is_empty()).then(|| asked.join(" · "))
+}
+
+/// Returns the first line of a plan that says something, without the mark of a heading.
+fn first_line(plan: &str) -> Option<String> {
+    let lines = plan.lines().map(|line| line.trim_start_matches('#').trim());
+    lines.into_iter().find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// Returns the plan that a person approved, as the result of the call has it: they may have changed it.
+pub(crate) fn approved_plan(tool: &str, output: &str) -> Option<String> {
+    let plan = output.split_once("\n\nThe plan:\n").filter(|_| tool == EXIT_PLAN)?.1.trim();
+    (!plan.is_empty()).then(|| plan.to_owned())
 }
 
 fn first_text(input: &Value) -> Option<String> {
@@ -145,6 +160,7 @@ mod tests {
             ("mcp__x__y", json!({"n": 1, "title": "t"}), "t"),
             ("TaskList", json!({}), ""),
             ("TaskCreate", json!({"description": "all of it", "subject": "Mend the port"}), "Mend the port"),
+            ("ExitPlanMode", json!({"plan": "\n# The *plan*\n\n1. Build"}), "The *plan*"),
             (
                 "AskUserQuestion",
                 json!({"questions": [{"question": "Which colour?", "header": "C"}, {"question": "Which size?"}]}),

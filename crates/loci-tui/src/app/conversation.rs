@@ -16,10 +16,10 @@ use loci_core::tool::ToolKind;
 use loci_engine::{Question, ToolProgress, UserMessage};
 use serde_json::Value;
 
-use super::call_summary::{asked_diff, call_summary, done_diff};
+use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff};
 use super::pull_request::may_push;
 use super::virtual_list::broken;
-use crate::block::{Block, CallBlock, CallState};
+use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 use crate::render::{Highlighter, RenderContext, StreamingMarkdown, is_groupable};
 use crate::text::Row;
 
@@ -257,6 +257,7 @@ impl Conversation {
             state,
             diff: None,
             output: String::new(),
+            plan: None,
         }
     }
 
@@ -403,6 +404,7 @@ impl Conversation {
         block.output = untagged(result_text(&result["content"]));
         let done = structured.and_then(|structured| done_diff(structured, &cwd));
         block.diff = if block.state == CallState::Done { done } else { None };
+        block.plan = approved_plan(&block.tool, &block.output).filter(|_| block.state == CallState::Done);
         self.has_pushed |= block.state == CallState::Done && may_push(&block.summary);
         self.items[idx] = Item::Final(Block::Call(block));
     }

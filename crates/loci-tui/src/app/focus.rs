@@ -228,6 +228,7 @@ mod tests {
                 first_line: 1,
             }),
             output: String::new(),
+            plan: None,
         };
         let mut tally = CallTally::default();
         let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Background::Dark));

@@ -10,7 +10,7 @@ use loci_core::entry::Entry;
 use loci_core::tool::ToolKind;
 use loci_storage::sessions::ConversationTail;
 
-use super::call_summary::{asked_diff, call_summary, done_diff};
+use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff};
 use super::conversation::untagged;
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
@@ -110,9 +110,11 @@ fn call_block(call: Call, cwd: &Path) -> CallBlock {
     // What was done has the lines around it and their numbers; files of others may say only what was asked for.
     let done = change.and_then(|change| done_diff(&change, cwd));
     let diff = done.or_else(|| asked_diff(&call.name, &call.input, cwd));
+    let plan = approved_plan(&call.name, &output);
     CallBlock {
         summary: call_summary(&call.name, &call.input, cwd),
         diff: diff.filter(|_| state == CallState::Done),
+        plan: plan.filter(|_| state == CallState::Done),
         is_read_only: ToolKind::of_tool(&call.name).only_looks(),
         tool: call.name,
         agent: None,

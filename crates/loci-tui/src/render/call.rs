@@ -1,6 +1,8 @@
 //! Calls of tools: a line, and what came of it in a few.
 
-use super::{DiffStat, RenderContext, diff_stat, output_row, plain_style, render_diff, trim_row};
+use super::{
+    DiffStat, RenderContext, diff_stat, output_row, plain_style, render_diff, render_markdown, trim_row,
+};
 use crate::block::{CallBlock, CallState};
 use crate::text::{Row, Span, parse_output, sanitize_line, truncate, wrap};
 use crate::theme::{Role, spinner};
@@ -16,6 +18,10 @@ const MAX_DIFF_ROWS: usize = 60;
 pub fn render_call(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
     let stat = call.diff.as_ref().map(diff_stat);
     let mut rows = head(&describe(call), call.state, call.agent.as_deref(), stat, ctx);
+    if let Some(plan) = &call.plan {
+        rows.extend(plan_rows(plan, ctx));
+        return rows;
+    }
     match (&call.diff, call.state) {
         (Some(diff), CallState::Done | CallState::Waiting | CallState::Running) => {
             rows.extend(limited(render_diff(diff, ctx), ctx));
@@ -156,6 +162,19 @@ fn shown_lines(call: &CallBlock, lines: &[Vec<Span>]) -> usize {
     let begins = |line: &Vec<Span>| line.first().is_some_and(|span| span.text.starts_with("agentId: "));
     let for_model = Some(lines).filter(|_| call.tool == "Agent").and_then(|it| it.iter().position(begins));
     for_model.unwrap_or(MAX_RESULT_LINES).clamp(1, MAX_RESULT_LINES)
+}
+
+/// The plan that was approved, whole: it is what the work behind it goes by.
+fn plan_rows(plan: &str, ctx: &RenderContext) -> Vec<Row> {
+    let prefix = if ctx.is_screen_reader { "" } else { "  " };
+    let inner = RenderContext { width: ctx.width.saturating_sub(prefix.len()).max(1), ..ctx.clone() };
+    let approved = if ctx.is_screen_reader { "approved" } else { "└ approved" };
+    let head = [Row::new(vec![ctx.span(approved, Role::Faint)]), Row::default()];
+    let mut rows: Vec<Row> = head.into_iter().chain(render_markdown(plan, &inner)).collect();
+    for row in rows.iter_mut().filter(|row| !row.spans.is_empty()) {
+        row.spans.insert(0, Span::plain(prefix));
+    }
+    rows
 }
 
 fn result_row(line: Vec<Span>, role: Role, ctx: &RenderContext) -> Row {

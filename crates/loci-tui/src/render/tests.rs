@@ -19,6 +19,7 @@ fn call(tool: &str, summary: &str, state: CallState, output: &str) -> CallBlock 
         state,
         diff: None,
         output: output.to_owned(),
+        plan: None,
     }
 }
 
@@ -63,6 +64,39 @@ fn conversation() -> Vec<Block> {
         Block::Compaction { text: "Conversation compacted".to_owned() },
         Block::TurnEnd { text: "Worked for 12s".to_owned() },
     ]
+}
+
+#[test]
+fn plan_that_was_approved_is_shown_whole_as_markdown() {
+    let plan = Some("# Plan\n\n1. **Build**\n2. Test".to_owned());
+    let block =
+        Block::Call(CallBlock { plan, ..call("ExitPlanMode", "Plan", CallState::Done, "for the model") });
+    check(
+        std::slice::from_ref(&block),
+        &ctx(),
+        expect![[r#"
+            ● ExitPlanMode(Plan)
+              └ approved
+
+              Plan
+
+              1. Build
+              2. Test
+        "#]],
+    );
+    check(
+        &[block],
+        &RenderContext::screen_reader(),
+        expect![[r#"
+        tool: ExitPlanMode(Plan)
+        approved
+
+        Plan
+
+        1. Build
+        2. Test
+    "#]],
+    );
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn block() -> impl Strategy<Value = Block> {
             state: CallState::Done,
             diff: None,
             output: output.lines().map(|line| line.chars().take(8).collect::<String>() + "\n").collect(),
+            plan: None
         })),
     ]
 }
@@ -340,6 +341,7 @@ fn one_of_each() -> Vec<Block> {
         state,
         diff: None,
         output: output.to_owned(),
+        plan: None,
     };
     let diff = FileDiff {
         path: "src/greeting.rs".to_owned(),

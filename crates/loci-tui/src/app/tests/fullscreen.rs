@@ -213,6 +213,7 @@ fn long_call(n_lines: usize) -> Block {
         state: CallState::Done,
         diff: None,
         output: output.join("\n"),
+        plan: None,
     })
 }
 
