@@ -13,11 +13,13 @@ pub(crate) use command_line::{STATUS_REQUEST, StatusLine};
 
 use crate::interface_settings::TIP_DELAY;
 use crate::layout::{faint, line, warning};
-use crate::text::{Color, Row, Span, Style, sanitize_line};
+use crate::text::{self, Color, Row, Span, Style, sanitize_line, truncate};
 use crate::theme::ThemeToken;
 
 /// The pictures of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// The fewest cells that what goes on is cut to.
+const LEAST_ACTIVITY: usize = 12;
 /// How long each of them is shown.
 pub(crate) const SPINNER_STEP: Duration = Duration::from_millis(100);
 
@@ -40,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) verb: Option<String>,
     /// What is said to whoever waits.
     pub(crate) tip: Option<String>,
+    /// Whether the model was asked and has said nothing since, no word and no call.
+    pub(crate) is_unanswered: bool,
     /// Whether a prompt that was sent has yet to be recorded.
     pub(crate) is_prompt_awaited: bool,
     /// What went wrong, where it was told already.
@@ -72,11 +76,12 @@ pub(crate) enum Activity {
 }
 
 impl Work {
-    /// Returns the row of the spinner.
-    pub(crate) fn row(&self, now: Duration, is_still: bool) -> Row {
+    /// Returns the row of the spinner. What goes on is cut before what is known of it and how to stop it.
+    pub(crate) fn row(&self, now: Duration, is_still: bool, width: u16) -> Row {
         let elapsed = now.saturating_sub(self.since);
         let step = usize::try_from(elapsed.as_millis() / SPINNER_STEP.as_millis()).unwrap_or(0);
         let picture = if is_still { "*" } else { SPINNER[step % SPINNER.len()] };
+        let mut when = String::new();
         let what = match (&self.activity, self.is_stopping) {
             (_, true) => "Stopping".to_owned(),
             (Activity::Waiting | Activity::Thinking | Activity::Answering, _) if self.verb.is_some() => {
@@ -89,8 +94,8 @@ impl Work {
             (Activity::Asking, _) => "Waiting for you".to_owned(),
             (Activity::Compacting, _) => "Compacting the conversation".to_owned(),
             (Activity::Retrying { text, at }, _) => {
-                let left = at.saturating_sub(now).as_secs_f64().ceil();
-                format!("{}, again in {left:.0} s", sanitize_line(text))
+                when = format!(", again in {:.0} s", at.saturating_sub(now).as_secs_f64().ceil());
+                sanitize_line(text)
             }
         };
         let tokens = self.tokens + self.letters as u64 / 4;
@@ -98,13 +103,23 @@ impl Work {
         if tokens > 0 {
             facts.push(format!("↓ {} tokens", short_count(tokens)));
         }
-        if !self.is_stopping {
+        // To a question, Escape says no.
+        if !self.is_stopping && self.activity != Activity::Asking {
             facts.push("esc to interrupt".to_owned());
         }
+        let facts = format!("({})", facts.join(" · "));
+        let what = what.trim_end_matches('…');
+        let room = usize::from(width).saturating_sub(4 + text::width(&when) + text::width(&facts));
+        let what = if room < LEAST_ACTIVITY {
+            what.to_owned()
+        } else {
+            truncate(&Row::new(vec![Span::plain(what)]), room).text()
+        };
+        let what = if when.is_empty() { what.trim_end_matches('…') } else { &what };
         Row::new(vec![
             Span::styled(picture, Style { fg: Color::Themed(ThemeToken::Claude), ..Style::default() }),
-            Span::plain(format!(" {}… ", what.trim_end_matches('…'))),
-            Span::styled(format!("({})", facts.join(" · ")), faint()),
+            Span::plain(format!(" {what}{when}… ")),
+            Span::styled(facts, faint()),
         ])
     }
 }
@@ -113,7 +128,7 @@ impl Work {
     /// Returns the row of the tip, once whoever waits has waited a while.
     pub(crate) fn tip_row(&self, now: Duration) -> Option<Row> {
         let has_waited = now.saturating_sub(self.since) >= TIP_DELAY;
-        let tip = self.tip.as_ref().filter(|_| has_waited)?;
+        let tip = self.tip.as_ref().filter(|_| has_waited && self.activity != Activity::Asking)?;
         Some(line(&format!("  Tip: {tip}"), faint()))
     }
 }
@@ -301,9 +316,18 @@ mod tests {
     fn spinner_row_tells_time_tokens_and_activity() {
         let work =
             Work { activity: Activity::Running("cargo test".into()), letters: 4_800, ..Work::default() };
-        let row = work.row(Duration::from_secs(75), true);
+        let row = work.row(Duration::from_secs(75), true, 100);
         assert_eq!(row.text(), "* Running cargo test… (1m 15s · ↓ 1.2k tokens · esc to interrupt)");
+        let asking = Work { activity: Activity::Asking, tip: Some("a tip".into()), ..Work::default() };
+        assert_eq!(asking.row(Duration::ZERO, true, 100).text(), "* Waiting for you… (0s)", "Escape says no");
+        assert_eq!(asking.tip_row(Duration::from_secs(60)), None, "tips are for those who wait");
+        let text =
+            "The connection broke in the middle of the answer: unexpected EOF (attempt 2 of 10)".to_owned();
+        let retrying =
+            Work { activity: Activity::Retrying { text, at: Duration::from_secs(3) }, ..Work::default() };
+        let row = retrying.row(Duration::ZERO, true, 70).text();
+        assert_eq!(row, "* The connection broke in the …, again in 3 s… (0s · esc to interrupt)");
         let work = Work { activity: Activity::Running("cut here…".into()), ..Work::default() };
-        assert_eq!(work.row(Duration::ZERO, true).text(), "* Running cut here… (0s · esc to interrupt)");
+        assert_eq!(work.row(Duration::ZERO, true, 100).text(), "* Running cut here… (0s · esc to interrupt)");
     }
 }

@@ -438,10 +438,24 @@ impl Conversation {
         }
     }
 
-    /// Drops what a response that is asked for again had begun.
+    /// Drops what a response that is asked for again had begun: it will be said anew. What of an answer stands in the
+    /// scrollback already stays there, and a line says so.
     pub(crate) fn drop_partial(&mut self) {
+        let mut is_cut = false;
+        self.items.retain(|item| match item {
+            Item::Answer { is_done: false, has_begun, streamed, .. } => {
+                let is_written = *has_begun && streamed.is_empty();
+                is_cut |= is_written;
+                is_written
+            }
+            Item::Thinking { .. } | Item::Call { id: None, .. } => false,
+            Item::Final(_) | Item::Answer { .. } | Item::Shell { .. } | Item::Call { .. } => true,
+        });
         self.close_answer();
-        self.items.retain(|item| !matches!(item, Item::Call { id: None, .. }));
+        if is_cut {
+            let text = "The answer broke off here and is asked for again".to_owned();
+            self.items.push_back(Item::Final(Block::Notice { level: NoticeLevel::Info, text }));
+        }
     }
 
     fn close_answer(&mut self) {

@@ -93,12 +93,19 @@ impl App {
                 self.dequeued(&id, &text, is_injected, attached);
             }
             EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
-            EngineEvent::Requesting => self.set_activity(Activity::Waiting),
+            EngineEvent::Requesting => {
+                self.set_activity(Activity::Waiting);
+                if let Some(work) = &mut self.work {
+                    work.is_unanswered = true;
+                }
+            }
             EngineEvent::Stream { event, .. } => self.stream(&event),
             EngineEvent::Assistant(block) => {
                 if block.error.is_some() {
                     let text = result_text(&block.message["content"]);
                     if !self.is_told(&text) {
+                        // The label says that it is an error.
+                        let text = text.strip_prefix("API Error: ").unwrap_or(&text).to_owned();
                         self.notice(NoticeLevel::Error, text);
                     }
                 }
@@ -110,6 +117,7 @@ impl App {
                 self.set_activity(Activity::Retrying { text, at: self.now + delay });
             }
             EngineEvent::Fallback { from, to, failure } => {
+                self.conversation.drop_partial();
                 let text = format!("{from} failed ({}); {to} takes over for this turn", failure.message);
                 self.notice(NoticeLevel::Warning, text);
             }
@@ -373,6 +381,7 @@ impl App {
     fn stream(&mut self, event: &StreamEvent) {
         self.conversation.stream(event, self.now);
         let Some(work) = &mut self.work else { return };
+        work.is_unanswered &= !says_something(event);
         match event {
             StreamEvent::Delta { delta, .. } => {
                 let (text, activity) = match delta {
@@ -508,12 +517,13 @@ impl App {
         self.conversation.end_turn(self.now);
         let work = self.work.take();
         let told = work.as_ref().and_then(|work| work.told.clone());
+        let is_unanswered = work.as_ref().is_some_and(|work| work.is_unanswered);
         let is_refused = work.is_none_or(|work| work.is_prompt_awaited);
         if report.round_trips > 0 {
             self.recap.turn_ended(self.now);
         }
         self.session.context = Some(report.context);
-        self.end_line(report, told.as_deref());
+        self.end_line(report, told.as_deref(), is_unanswered);
         self.tell_ended_tasks();
         self.tell_about_mouse();
         if !report.is_saved && report.transcript.is_some() {
@@ -536,10 +546,15 @@ impl App {
     }
 
     /// Says how the turn went.
-    fn end_line(&mut self, report: &TurnReport, told: Option<&str>) {
+    fn end_line(&mut self, report: &TurnReport, told: Option<&str>, is_unanswered: bool) {
         match &report.outcome {
             Outcome::Completed | Outcome::CommandFailed if report.round_trips == 0 => return,
             Outcome::CommandFailed => {}
+            Outcome::Completed if is_unanswered => {
+                let text =
+                    "The model ended without an answer, though it was asked for one · say what to do next";
+                self.notice(NoticeLevel::Warning, text);
+            }
             Outcome::Completed | Outcome::Structured(_) | Outcome::Refused | Outcome::Halted(_) => {}
             Outcome::MaxStructuredAttempts(n) => {
                 let text = format!("No answer of the shape that was asked for came in {n} attempts");
@@ -592,6 +607,21 @@ impl App {
         if std::mem::replace(&mut self.session.mode, mode) != mode {
             self.speak(format!("mode: {}", mode_name(mode).unwrap_or("default")));
         }
+    }
+}
+
+/// Tells whether something of an answer is in an event: words, or a call.
+fn says_something(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::Delta { delta: Delta::Text(text), .. } => !text.trim().is_empty(),
+        StreamEvent::BlockDone { block, .. } => {
+            block.tool_use().is_some() || block.text().is_some_and(|text| !text.trim().is_empty())
+        }
+        StreamEvent::Delta { .. }
+        | StreamEvent::BlockStarted { .. }
+        | StreamEvent::Wire(_)
+        | StreamEvent::Started(_)
+        | StreamEvent::Ended(_) => false,
     }
 }
 

@@ -22,9 +22,9 @@ impl App {
         matches!(self.options.plain, Some(PlainMode::ScreenReader(_)))
     }
 
-    /// Tells whoever listens what others see; nothing where everybody looks.
+    /// Tells in a line what others see below the prompt; nothing where that is seen.
     pub(super) fn speak(&mut self, text: impl Into<String>) {
-        if self.is_spoken() {
+        if self.options.plain.is_some() {
             self.notice(NoticeLevel::Info, text);
         }
     }

@@ -21,6 +21,7 @@ mod own_keys;
 mod panels;
 mod plain;
 mod theme;
+mod turns;
 mod vim;
 
 use super::*;

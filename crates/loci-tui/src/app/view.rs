@@ -70,9 +70,12 @@ impl App {
     /// Returns a frame: below `live` comes what is under way, and the prompt or what stands in its place.
     pub(super) fn live_frame(&mut self, committed: Vec<Row>, mut live: Vec<Row>, size: Size) -> Frame {
         let is_working = self.work.is_some();
-        if let Some(work) = &self.work {
+        if self.options.plain.is_some() {
+            // What may still change would be printed with each change.
+            live.clear();
+        } else if let Some(work) = &self.work {
             live.push(Row::default());
-            live.push(cut(&work.row(self.now, self.is_still()), size.width));
+            live.push(cut(&work.row(self.now, self.is_still(), size.width), size.width));
             if size.height >= LEAST_FOR_TIPS {
                 live.extend(work.tip_row(self.now).map(|row| cut(&row, size.width)));
             }
@@ -421,10 +424,11 @@ impl App {
             }
             _ => None,
         });
+        let search = (self.recall.is_searching() && !self.is_fullscreen()).then_some(SEARCH_HINT);
         Footer {
             mode: self.session.mode,
             vim: self.prompt.vim_mode().filter(|_| !self.status_line.hides_vim_mode()).map(VimMode::name),
-            flash: armed.or(self.flash.as_ref().map(|(text, _)| text.as_str())),
+            flash: armed.or(search).or(self.flash.as_ref().map(|(text, _)| text.as_str())),
             chord: self.keymap.pending(),
             context: self.session.context,
             goal: self.session.goal.as_ref().map(|(_, since)| self.now.saturating_sub(*since)),
@@ -436,6 +440,9 @@ impl App {
         }
     }
 }
+
+/// What is said below a search of earlier prompts.
+const SEARCH_HINT: &str = "Enter send · Tab edit · Ctrl+R older · Ctrl+S where · Ctrl+C cancel";
 
 /// What `?` shows, a group of keys a row.
 const HELP: &[&[&str]] = &[

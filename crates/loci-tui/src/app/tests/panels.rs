@@ -157,7 +157,7 @@ fn agent_that_is_waited_for_is_not_counted_as_in_the_background() {
 }
 
 /// Whether a command may run.
-fn question() -> Question {
+pub(super) fn question() -> Question {
     Question {
         id: "q1".into(),
         agent: None,

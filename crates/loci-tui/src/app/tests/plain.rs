@@ -24,7 +24,11 @@ struct Listening {
 
 impl Listening {
     fn new() -> Self {
-        let plain = Some(PlainMode::ScreenReader("a test".into()));
+        Self::with(PlainMode::ScreenReader("a test".into()))
+    }
+
+    fn with(plain: PlainMode) -> Self {
+        let plain = Some(plain);
         let options =
             AppOptions { version: "1".into(), shown_cwd: "~/p".into(), plain, ..AppOptions::default() };
         let (writer, printed, actions) = (PlainWriter::default(), Vec::new(), Vec::new());
@@ -63,6 +67,28 @@ impl Listening {
 fn turn_start() -> TurnStart {
     let playing = Playing::new(20, 10);
     playing.start()
+}
+
+#[test]
+fn dumb_terminal_prints_a_question_once_and_no_spinner() {
+    let mut it = Listening::with(PlainMode::Dumb);
+    it.key(Key { shift: true, ..Key::plain(KeyCode::Tab) });
+    assert!(it.text().contains("mode: accept edits on"), "{}", it.text());
+    it.news(EngineEvent::TurnStarted(turn_start()));
+    it.news(EngineEvent::Stream {
+        event: StreamEvent::BlockStarted { index: 0, kind: "tool_use".into(), name: Some("Bash".into()) },
+        first_after: None,
+    });
+    it.news(EngineEvent::QuestionAsked(super::panels::question()));
+    for _ in 0..30 {
+        it.now += Duration::from_millis(100);
+        it.event(Event::Tick);
+    }
+    assert_eq!(it.text().matches("May this command run?").count(), 1, "{}", it.text());
+    assert!(!it.text().contains("Waiting") && !it.text().contains("Bash("), "{}", it.text());
+    it.news(EngineEvent::QuestionWithdrawn { question: "q1".into() });
+    it.text_keys("/co");
+    assert!(!it.text().contains("Waiting"), "{}", it.text());
 }
 
 #[test]
