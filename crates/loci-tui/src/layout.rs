@@ -8,6 +8,21 @@ use crate::theme::ThemeToken;
 pub(crate) const MARK: &str = "❯ ";
 /// What stands before the others.
 pub(crate) const NO_MARK: &str = "  ";
+/// What stands before the first row that is seen of a list that begins further up.
+pub(crate) const MORE_ABOVE: &str = "↑ ";
+/// What stands before the last row that is seen of a list that goes on.
+pub(crate) const MORE_BELOW: &str = "↓ ";
+
+/// Takes from a row of a list what stands before it; none where the text is no such row.
+pub(crate) fn without_mark(text: &str) -> Option<&str> {
+    let rest = [MARK, NO_MARK, MORE_ABOVE, MORE_BELOW].iter().find_map(|mark| text.strip_prefix(mark));
+    rest.filter(|rest| !rest.trim().is_empty())
+}
+
+/// Tells whether a text is a row of a list that the keys do not act on.
+pub(crate) fn is_unmarked_row(text: &str) -> bool {
+    !text.starts_with(MARK) && without_mark(text).is_some()
+}
 
 /// Returns the place of the row that the keys act on.
 pub(crate) fn marked_row(rows: &[Row]) -> Option<usize> {

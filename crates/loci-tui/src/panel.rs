@@ -56,7 +56,7 @@ pub(crate) use fewer_prompts::FewerPromptsPanel;
 pub(crate) use help::HelpPanel;
 pub(crate) use hooks::HooksPanel;
 pub(crate) use items::{ItemList, ListItem};
-pub(crate) use list::{FilteredList, ListStep, list_rows, mark_row};
+pub(crate) use list::{FilteredList, ListMark, ListStep, list_rows, mark_row};
 pub(crate) use mcp::McpPanel;
 pub(crate) use memory::MemoryPanel;
 pub(crate) use model::ModelPanel;

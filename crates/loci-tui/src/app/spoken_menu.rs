@@ -8,7 +8,7 @@ use super::fullscreen::{choosing_key, number_at, steps};
 use super::{Action, App};
 use crate::dialog::DialogView;
 use crate::key::{InputEvent, KeyCode};
-use crate::layout::{MARK, NO_MARK};
+use crate::layout::{MARK, NO_MARK, is_unmarked_row, without_mark as without_list_mark};
 use crate::screen::Frame;
 use crate::text::Row;
 
@@ -151,7 +151,7 @@ impl App {
             for (idx, row) in rows.iter_mut().skip(first).take(n).enumerate() {
                 let text = row.text();
                 let mark = if text.starts_with(MARK) { MARK } else { NO_MARK };
-                let rest = text.strip_prefix(mark).unwrap_or(&text);
+                let rest = without_list_mark(&text).unwrap_or(&text);
                 *row = Row::plain(format!("{mark}{}. {rest}", idx + 1));
             }
         }
@@ -181,7 +181,7 @@ fn dialog_menu(view: &DialogView) -> Option<SpokenMenu> {
 /// Returns the rows of a list: the first, the marked one, and how many they are.
 fn list_rows(rows: &[Row]) -> Option<(usize, usize, usize)> {
     let marked = rows.iter().position(|row| row.text().starts_with(MARK))?;
-    let is_row = |row: &&Row| row.text().starts_with(NO_MARK) && !row.text().trim().is_empty();
+    let is_row = |row: &&Row| is_unmarked_row(&row.text());
     let n_above = rows.get(..marked)?.iter().rev().take_while(is_row).count();
     let n_below = rows.get(marked + 1..)?.iter().take_while(is_row).count();
     Some((marked - n_above, marked, n_above + 1 + n_below))

@@ -15,7 +15,7 @@ use loci_stdx::counted;
 
 use super::report::report_rows;
 use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
+    ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
     list_rows, mark_row,
 };
 use crate::app::{Action, AgentLog, AgentLogs};
@@ -30,8 +30,6 @@ use crate::text::{Row, Span, sanitize_line};
 const TITLES: &[&str] = &["At work", "Definitions"];
 /// The request by which agents are spoken to.
 const MESSAGE_REQUEST: &str = "agents";
-/// How far a page goes.
-const PAGE: usize = 10;
 
 /// The agents, or one of them.
 #[derive(Debug)]
@@ -40,6 +38,8 @@ pub(crate) struct AgentsPanel {
     tabs: Tabs,
     /// The agent that is marked, which keeps the mark where others ask, begin or end; the first, where it is nobody.
     marked: Option<String>,
+    /// Where it stood when it was moved last.
+    mark: ListMark,
     open: Option<OpenAgent>,
     /// What came of the last wish.
     note: Option<String>,
@@ -53,8 +53,16 @@ struct OpenAgent {
     id: String,
     /// Rows below the last one that is seen; the end, where there are none. No more than there are once it was drawn.
     n_below: Cell<usize>,
+    /// How many rows were seen last.
+    n_seen: Cell<usize>,
     /// What is being said to it.
     message: Option<TextField>,
+}
+
+impl OpenAgent {
+    fn page(&self) -> usize {
+        self.n_seen.get().saturating_sub(1).max(1)
+    }
 }
 
 impl AgentsPanel {
@@ -64,6 +72,7 @@ impl AgentsPanel {
             logs,
             tabs: Tabs::new(TITLES),
             marked: None,
+            mark: ListMark::default(),
             open: None,
             note: None,
             definitions: None,
@@ -73,7 +82,12 @@ impl AgentsPanel {
 
     /// Shows these, and looks at one.
     pub(crate) fn looking_at(logs: Rc<RefCell<AgentLogs>>, id: &str) -> Self {
-        let open = Some(OpenAgent { id: id.to_owned(), n_below: Cell::default(), message: None });
+        let open = Some(OpenAgent {
+            id: id.to_owned(),
+            n_below: Cell::default(),
+            n_seen: Cell::default(),
+            message: None,
+        });
         Self { open, ..Self::new(logs) }
     }
 
@@ -92,12 +106,15 @@ impl AgentsPanel {
         ids.iter().position(|id| Some(id) == self.marked.as_ref()).unwrap_or(0)
     }
 
-    /// Moves the mark by one, round the ends.
-    fn move_mark(&mut self, is_forward: bool) {
+    /// Takes a key that marks another agent; tells whether it is one.
+    fn moves_mark(&mut self, event: &InputEvent, ctx: &PanelContext) -> bool {
         let ids = self.ids();
-        let (place, n_ids) = (self.place_of_mark(&ids), ids.len().max(1));
-        let next = if is_forward { place + 1 } else { place + n_ids - 1 };
-        self.marked = ids.get(next % n_ids).cloned();
+        self.mark.at = self.place_of_mark(&ids);
+        let is_moved = self.mark.handle_event(ids.len(), event, ctx.action);
+        if is_moved {
+            self.marked = ids.get(self.mark.at).cloned();
+        }
+        is_moved
     }
 
     /// Keeps the mark at its agent from now on: others may come to stand before it.
@@ -112,7 +129,12 @@ impl AgentsPanel {
         self.note = None;
         let Some(id) = self.id() else { return PanelStep::Stay };
         let past = self.logs.borrow().find(&id).and_then(|agent| agent.past);
-        self.open = Some(OpenAgent { id: id.clone(), n_below: Cell::default(), message: None });
+        self.open = Some(OpenAgent {
+            id: id.clone(),
+            n_below: Cell::default(),
+            n_seen: Cell::default(),
+            message: None,
+        });
         match past {
             Some(past) if !past.is_read => {
                 PanelStep::Act(vec![Action::AskPanel(PanelRequest::AgentTranscript { agent: id })])
@@ -185,8 +207,8 @@ impl AgentsPanel {
         match key.code {
             KeyCode::Up => open.n_below.update(|n_below| n_below + 1),
             KeyCode::Down => open.n_below.update(|n_below| n_below.saturating_sub(1)),
-            KeyCode::PageUp => open.n_below.update(|n_below| n_below + PAGE),
-            KeyCode::PageDown => open.n_below.update(|n_below| n_below.saturating_sub(PAGE)),
+            KeyCode::PageUp => open.n_below.update(|n_below| n_below + open.page()),
+            KeyCode::PageDown => open.n_below.update(|n_below| n_below.saturating_sub(open.page())),
             KeyCode::Home => open.n_below.set(usize::MAX / 2),
             KeyCode::End => open.n_below.set(0),
             KeyCode::Char('m') | KeyCode::Enter => open.message = Some(TextField::default()),
@@ -199,8 +221,7 @@ impl AgentsPanel {
 
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         match ctx.action {
-            Some(KeyAction::SelectNext) => self.move_mark(true),
-            Some(KeyAction::SelectPrevious) => self.move_mark(false),
+            _ if self.moves_mark(event, ctx) => {}
             Some(KeyAction::SelectAccept) => return self.look_on(),
             _ => match event {
                 InputEvent::Key(key) if key.code == KeyCode::Char('x') => return self.stop(),
@@ -236,6 +257,7 @@ impl AgentsPanel {
             view.push_field("To it: ", field);
         }
         let room = view.room(size);
+        open.n_seen.set(room);
         view.body = agent.rows(ctx, &open.n_below, room);
         if view.body.is_empty() {
             let is_unread = agent.past.is_some_and(|past| !past.is_read);
@@ -261,6 +283,7 @@ impl AgentsPanel {
         self.push_note(&mut view);
         let room = view.room(size);
         let row = |idx: usize| ids.get(idx).and_then(|id| logs.find(id)).map_or_else(Row::default, agent_row);
+        self.mark.see(ids.len(), room);
         view.body = list_rows(ids.len(), marked, room, |idx, is_marked| mark_row(row(idx), is_marked));
         if ids.is_empty() {
             view.body = vec![line("No agent was sent out in this session", faint())];

@@ -2,7 +2,7 @@
 
 use loci_stdx::counted;
 
-use super::{Panel, PanelContext, PanelRequest, PanelStep, PanelView, list_rows, mark_row};
+use super::{ListMark, Panel, PanelContext, PanelRequest, PanelStep, PanelView, mark_row};
 use crate::app::Action;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -16,7 +16,7 @@ use crate::text::{Row, Span, sanitize_line};
 #[derive(Debug)]
 pub(crate) struct CopyPanel {
     parts: Vec<CopyPart>,
-    marked: usize,
+    mark: ListMark,
     /// The name of the file that the marked part is written to.
     file: Option<TextField>,
 }
@@ -36,11 +36,11 @@ impl CopyPanel {
         }
         let whole = CopyPart { label: "All of the answer".to_owned(), text: markdown.to_owned() };
         let parts = std::iter::once(whole).chain(blocks).collect();
-        Some(Self { parts, marked: 0, file: None })
+        Some(Self { parts, mark: ListMark::default(), file: None })
     }
 
     fn marked_text(&self) -> String {
-        self.parts.get(self.marked).map(|part| part.text.clone()).unwrap_or_default()
+        self.parts.get(self.mark.at).map(|part| part.text.clone()).unwrap_or_default()
     }
 
     fn handle_file(&mut self, event: &InputEvent) -> PanelStep {
@@ -113,12 +113,8 @@ impl Panel for CopyPanel {
         if self.file.is_some() {
             return self.handle_file(event);
         }
-        let last = self.parts.len() - 1;
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked == last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(self.parts.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) => {
                 return PanelStep::CloseWith(vec![Action::CopyLines(self.marked_text())]);
             }
@@ -140,7 +136,7 @@ impl Panel for CopyPanel {
             view.push_field("File: ", field);
         }
         let room = view.room(size);
-        view.body = list_rows(self.parts.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(self.parts.len(), room, |idx, is_marked| {
             let label = self.parts.get(idx).map_or("", |part| &part.label);
             let style = if is_marked { crate::text::Style::default() } else { faint() };
             cut(&mark_row(Row::new(vec![Span::styled(label, style)]), is_marked), size.width)

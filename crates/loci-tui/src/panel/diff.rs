@@ -3,9 +3,7 @@
 use loci_app::commands::diff::ChangedFile;
 use loci_app::session_command::TurnChanges;
 
-use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
-};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -25,7 +23,7 @@ pub(crate) struct DiffPanel {
     turns: Vec<TurnChanges>,
     /// Which of them is looked at: none of the turns at first.
     source: usize,
-    marked: usize,
+    mark: ListMark,
     is_open: bool,
     scroll: Scroll,
 }
@@ -45,15 +43,15 @@ impl DiffPanel {
     }
 
     fn file(&self) -> Option<&ChangedFile> {
-        self.visible_files().get(self.marked)
+        self.visible_files().get(self.mark.at)
     }
 
     fn go(&mut self, is_next: bool) {
         let last = self.visible_files().len().saturating_sub(1);
-        self.marked = match is_next {
-            true if self.marked >= last => 0,
-            true => self.marked + 1,
-            false => self.marked.checked_sub(1).unwrap_or(last),
+        self.mark.at = match is_next {
+            true if self.mark.at >= last => 0,
+            true => self.mark.at + 1,
+            false => self.mark.at.checked_sub(1).unwrap_or(last),
         };
         self.scroll = Scroll::default();
     }
@@ -63,7 +61,7 @@ impl DiffPanel {
             true => (self.source + 1).min(self.turns.len()),
             false => self.source.saturating_sub(1),
         };
-        self.marked = 0;
+        self.mark.at = 0;
     }
 
     fn title(&self) -> String {
@@ -83,6 +81,7 @@ impl Panel for DiffPanel {
             };
         }
         let InputEvent::Key(key) = event else { return PanelStep::Stay };
+        let n_files = self.visible_files().len();
         match (self.is_open, ctx.action) {
             (true, Some(KeyAction::DiffPreviousSource)) => self.go(false),
             (true, Some(KeyAction::DiffNextSource)) => self.go(true),
@@ -95,6 +94,7 @@ impl Panel for DiffPanel {
                 self.is_open = self.file().is_some();
                 self.scroll = Scroll::default();
             }
+            (false, _) if self.mark.handle(n_files, *key, None) => {}
             _ if key.code == KeyCode::Char('r') => return PanelStep::Act(Self::begin()),
             _ => {}
         }
@@ -109,7 +109,7 @@ impl Panel for DiffPanel {
             _ => {}
         }
         self.source = self.source.min(self.turns.len());
-        self.marked = self.marked.min(self.visible_files().len().saturating_sub(1));
+        self.mark.at = self.mark.at.min(self.visible_files().len().saturating_sub(1));
         Vec::new()
     }
 
@@ -132,7 +132,7 @@ impl Panel for DiffPanel {
         let mut view = PanelView::new(&self.title(), hint);
         let room = view.room(size);
         let files = self.visible_files();
-        view.body = list_rows(files.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(files.len(), room, |idx, is_marked| {
             mark_row(files.get(idx).map_or_else(Row::default, file_row), is_marked)
         });
         if files.is_empty() {

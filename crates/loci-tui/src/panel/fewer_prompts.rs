@@ -5,7 +5,7 @@ use loci_core::permission::Destination;
 use loci_engine::Command;
 
 use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot, list_rows, mark_row,
+    ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot, mark_row,
 };
 use crate::app::Action;
 use crate::block::NoticeLevel;
@@ -21,7 +21,7 @@ use crate::text::{Row, Span, Style, sanitize_line};
 pub(crate) struct FewerPromptsPanel {
     learned: Option<LearnedRules>,
     chosen: Vec<bool>,
-    marked: usize,
+    mark: ListMark,
     problem: Option<String>,
     /// The rules that are being saved.
     saving: Vec<String>,
@@ -75,20 +75,14 @@ impl Panel for FewerPromptsPanel {
         if !self.saving.is_empty() {
             return PanelStep::Stay;
         }
-        let last = self.chosen.len().saturating_sub(1);
         match (ctx.action, event) {
             (_, InputEvent::Key(key)) if key.code == KeyCode::Char(' ') => {
-                if let Some(is_chosen) = self.chosen.get_mut(self.marked) {
+                if let Some(is_chosen) = self.chosen.get_mut(self.mark.at) {
                     *is_chosen = !*is_chosen;
                 }
             }
             (_, InputEvent::Key(key)) if key.code == KeyCode::Char('s') => return self.save(),
-            (Some(KeyAction::SelectNext), _) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
-            }
-            (Some(KeyAction::SelectPrevious), _) => {
-                self.marked = self.marked.checked_sub(1).unwrap_or(last);
-            }
+            _ if self.mark.handle_event(self.chosen.len(), event, ctx.action) => {}
             (Some(KeyAction::SelectAccept), _) => return self.save(),
             _ => {}
         }
@@ -132,7 +126,7 @@ impl Panel for FewerPromptsPanel {
             return view;
         }
         let mut detail = Vec::new();
-        if let Some((rule, calls)) = learned.rules.get(self.marked) {
+        if let Some((rule, calls)) = learned.rules.get(self.mark.at) {
             detail.push(Row::default());
             let also = format!("It would also allow {}", rule.also_allows);
             detail.extend(paragraph("", &also, warning(), width));
@@ -141,9 +135,9 @@ impl Panel for FewerPromptsPanel {
         let room = view.room(size);
         let n_rules = learned.rules.len();
         let room_for_list = room.saturating_sub(detail.len().min(room / 2)).max(1);
-        view.body = list_rows(n_rules, self.marked, room_for_list, |idx, is_marked| {
-            mark_row(self.row(learned, idx), is_marked)
-        });
+        view.body = self
+            .mark
+            .rows(n_rules, room_for_list, |idx, is_marked| mark_row(self.row(learned, idx), is_marked));
         view.body.extend(detail);
         view
     }

@@ -7,8 +7,8 @@ use loci_engine::{Command, McpAction};
 use loci_stdx::counted;
 
 use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
-    list_rows, mark_row,
+    ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
+    mark_row,
 };
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
@@ -36,7 +36,7 @@ pub(crate) struct McpPanel {
     problem: Option<String>,
     /// The server at which a login was begun, until it is over.
     login: Option<String>,
-    marked: usize,
+    mark: ListMark,
     /// The one that is looked at, by name.
     open: Option<String>,
     /// What is seen of it.
@@ -52,7 +52,7 @@ impl Default for McpPanel {
             servers: None,
             problem: None,
             login: None,
-            marked: 0,
+            mark: ListMark::default(),
             open: None,
             tabs: Tabs::new(TITLES),
             log: None,
@@ -66,7 +66,7 @@ impl McpPanel {
         let servers = self.servers.as_ref()?;
         match &self.open {
             Some(name) => servers.iter().find(|server| server.name == *name),
-            None => servers.get(self.marked),
+            None => servers.get(self.mark.at),
         }
     }
 
@@ -171,12 +171,8 @@ impl Panel for McpPanel {
         if self.open.is_some() && self.scroll.handle(event) {
             return PanelStep::Stay;
         }
-        let last = self.servers.as_ref().map_or(0, |servers| servers.len().saturating_sub(1));
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked == last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(self.servers.as_ref().map_or(0, Vec::len), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) => {
                 self.open = self.server().map(|server| server.name.clone());
                 (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
@@ -198,7 +194,7 @@ impl Panel for McpPanel {
                 return vec![Action::AskPanel(PanelRequest::Servers { snapshot })];
             }
             PanelData::Servers(servers) => {
-                self.marked = self.marked.min(servers.len().saturating_sub(1));
+                self.mark.at = self.mark.at.min(servers.len().saturating_sub(1));
                 let is_in = |server: &ServerRow| self.login.as_ref() == Some(&server.name);
                 if servers.iter().any(|server| is_in(server) && server.status == CONNECTED) {
                     self.login = None;
@@ -255,7 +251,7 @@ impl Panel for McpPanel {
         view.head.extend(self.problem_rows(size));
         let room = view.room(size);
         let servers = self.servers.as_deref().unwrap_or_default();
-        view.body = list_rows(servers.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(servers.len(), room, |idx, is_marked| {
             mark_row(servers.get(idx).map_or_else(Row::default, server_row), is_marked)
         });
         if servers.is_empty() {
@@ -345,6 +341,25 @@ mod tests {
         shown.action(KeyAction::SelectAccept);
         shown.assert_clean();
         assert!(shown.text().contains("Its entry cannot be used"), "{}", shown.text());
+    }
+
+    #[test]
+    fn fifty_servers_are_gone_through_by_pages() {
+        let mut shown = Shown::new(McpPanel::default(), 80, 12);
+        let servers = (0..50).map(|idx| server(&format!("s{idx:02}"), "connected")).collect();
+        shown.receive(PanelData::Servers(servers));
+        for (key, expected) in [
+            (KeyCode::Home, "❯ s00"),
+            (KeyCode::PageDown, "❯ s10"),
+            (KeyCode::PageDown, "❯ s20"),
+            (KeyCode::PageUp, "❯ s10"),
+            (KeyCode::End, "❯ s49"),
+        ] {
+            shown.key(key, None);
+            assert!(shown.text().contains(expected), "{key:?}: {}", shown.text());
+            shown.assert_clean();
+        }
+        assert!(shown.text().contains("\n↑ s40"), "{}", shown.text());
     }
 
     #[test]

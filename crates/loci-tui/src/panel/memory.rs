@@ -9,7 +9,7 @@ use loci_app::commands::memory::{
 use loci_engine::SessionSnapshot;
 
 use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, list_rows, mark_row,
+    ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, mark_row,
 };
 use crate::app::Action;
 use crate::block::FileDiff;
@@ -33,7 +33,7 @@ pub(crate) struct MemoryPanel {
     tabs: Tabs,
     session: Option<Arc<SessionSnapshot>>,
     report: Option<MemoryReport>,
-    marked: usize,
+    mark: ListMark,
     /// Whether the text of what is marked is shown.
     is_open: bool,
     scroll: Scroll,
@@ -53,7 +53,7 @@ impl MemoryPanel {
             tabs: Tabs::new(TITLES),
             session: None,
             report: None,
-            marked: 0,
+            mark: ListMark::default(),
             is_open: false,
             scroll: Scroll::default(),
             note: None,
@@ -81,7 +81,7 @@ impl MemoryPanel {
 
     /// Tells whether the file that is marked does not exist.
     fn is_missing_marked(&self) -> bool {
-        let file = self.report.as_ref().and_then(|report| report.files.get(self.marked));
+        let file = self.report.as_ref().and_then(|report| report.files.get(self.mark.at));
         file.is_some_and(|file| file.state == InstructionState::Missing)
     }
 
@@ -91,7 +91,7 @@ impl MemoryPanel {
     }
 
     fn decide(&mut self, key: KeyCode) -> PanelStep {
-        let file = self.rows().get(self.marked).map(|row| row.file.clone());
+        let file = self.rows().get(self.mark.at).map(|row| row.file.clone());
         let armed = self.armed.take();
         let decide = |verb, file| MemoryRequest::Decide(verb, file);
         match (key, self.tabs.shown(), file) {
@@ -128,7 +128,7 @@ impl MemoryPanel {
     /// Opens what is marked in the person's editor.
     fn edit(&self) -> PanelStep {
         if self.tabs.shown() == 0 {
-            let file = self.report.as_ref().and_then(|report| report.files.get(self.marked));
+            let file = self.report.as_ref().and_then(|report| report.files.get(self.mark.at));
             let edit = |file: &InstructionFile| PanelStep::Act(vec![Action::EditFile(file.path.clone())]);
             return file.map_or(PanelStep::Stay, edit);
         }
@@ -136,7 +136,7 @@ impl MemoryPanel {
             let (name, text) = (row.file.clone(), row.text.clone());
             PanelStep::Act(vec![Action::EditText { name, text }])
         };
-        self.rows().get(self.marked).map_or(PanelStep::Stay, edit)
+        self.rows().get(self.mark.at).map_or(PanelStep::Stay, edit)
     }
 
     /// Keeps what came back from the editor, where it is another text.
@@ -234,18 +234,14 @@ impl Panel for MemoryPanel {
         }
         self.note = None;
         if !self.is_open && self.tabs.handle(ctx.action) {
-            (self.marked, self.armed) = (0, None);
+            (self.mark.at, self.armed) = (0, None);
             return PanelStep::Stay;
         }
-        let last = self.len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(self.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) if self.tabs.shown() == 0 => return self.edit(),
             Some(KeyAction::SelectAccept) => {
-                self.is_open = self.rows().get(self.marked).is_some();
+                self.is_open = self.rows().get(self.mark.at).is_some();
                 self.scroll = Scroll::default();
             }
             _ => {
@@ -265,7 +261,7 @@ impl Panel for MemoryPanel {
             }
             PanelData::Memory { report, note, change } => {
                 self.report = Some(report);
-                self.marked = self.marked.min(self.len().saturating_sub(1));
+                self.mark.at = self.mark.at.min(self.len().saturating_sub(1));
                 if note.is_some() {
                     self.is_open = false;
                 }
@@ -289,7 +285,7 @@ impl Panel for MemoryPanel {
     }
 
     fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
-        if let Some(row) = self.rows().get(self.marked).filter(|_| self.is_open) {
+        if let Some(row) = self.rows().get(self.mark.at).filter(|_| self.is_open) {
             return self.open_view(row, ctx, size);
         }
         let state = match &self.report {
@@ -313,8 +309,7 @@ impl Panel for MemoryPanel {
         }
         view.head.extend(self.note.iter().flat_map(|text| paragraph("", text, warning(), size.width)));
         let room = view.room(size);
-        view.body =
-            list_rows(self.len(), self.marked, room, |idx, is_marked| mark_row(self.row(idx), is_marked));
+        view.body = self.mark.rows(self.len(), room, |idx, is_marked| mark_row(self.row(idx), is_marked));
         if self.len() == 0 {
             let text = match (&self.report, self.tabs.shown()) {
                 (None, _) => "Reading…",

@@ -6,7 +6,7 @@ use loci_app::commands::permissions::{PermissionReport, RuleRow, describe_rule};
 use loci_core::permission::{Destination, RuleChange, RuleList, Update};
 use loci_engine::{Command, DirectorySource};
 
-use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Tabs, ask_snapshot, list_rows, mark_row};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelStep, PanelView, Tabs, ask_snapshot, mark_row};
 use crate::app::Action;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -32,7 +32,7 @@ const DESTINATIONS: [(Destination, &str); 4] = [
 pub(crate) struct PermissionsPanel {
     tabs: Tabs,
     report: Option<PermissionReport>,
-    marked: usize,
+    mark: ListMark,
     /// What is being added, and where it is to be kept.
     adding: Option<(TextField, usize)>,
     note: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct PermissionsPanel {
 impl PermissionsPanel {
     /// Shows the rules that allow first.
     pub(crate) fn new() -> Self {
-        Self { tabs: Tabs::new(TITLES), report: None, marked: 0, adding: None, note: None }
+        Self { tabs: Tabs::new(TITLES), report: None, mark: ListMark::default(), adding: None, note: None }
     }
 
     fn list(&self) -> RuleList {
@@ -106,15 +106,15 @@ impl PermissionsPanel {
     fn remove(&mut self) -> PanelStep {
         let update = match self.tabs.shown() {
             DENIED => return PanelStep::Stay,
-            WORKSPACE => match self.directories().get(self.marked) {
-                Some(_) if self.marked == 0 => {
+            WORKSPACE => match self.directories().get(self.mark.at) {
+                Some(_) if self.mark.at == 0 => {
                     self.note = Some("The session began here; this directory stays".to_owned());
                     return PanelStep::Stay;
                 }
                 Some(dir) => Update::RemoveDirectories(vec![dir.clone()], Destination::Session),
                 None => return PanelStep::Stay,
             },
-            _ => match self.rules().get(self.marked) {
+            _ => match self.rules().get(self.mark.at) {
                 Some(RuleRow { text, list, destination: Some(to), .. }) => {
                     Update::RemoveRules(RuleChange { list: *list, rules: vec![text.clone()], to: *to })
                 }
@@ -130,12 +130,12 @@ impl PermissionsPanel {
 
     /// Begins to add a rule that would let a denied call run.
     fn allow_denied(&mut self) {
-        let Some((tool, what)) = self.denied().get(self.marked).cloned() else { return };
+        let Some((tool, what)) = self.denied().get(self.mark.at).cloned() else { return };
         let text = if what.starts_with('{') { tool } else { format!("{tool}({what})") };
         let mut field = TextField::default();
         field.insert(&text);
         self.tabs = Tabs::new(TITLES);
-        (self.marked, self.adding) = (0, Some((field, 0)));
+        (self.mark.at, self.adding) = (0, Some((field, 0)));
     }
 
     fn handle_adding(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
@@ -204,15 +204,11 @@ impl Panel for PermissionsPanel {
         }
         self.note = None;
         if self.tabs.handle(ctx.action) {
-            self.marked = 0;
+            self.mark.at = 0;
             return PanelStep::Stay;
         }
-        let last = self.len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(self.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) if self.tabs.shown() == DENIED => self.allow_denied(),
             _ => {
                 let InputEvent::Key(key) = event else { return PanelStep::Stay };
@@ -232,7 +228,7 @@ impl Panel for PermissionsPanel {
         match data {
             PanelData::Snapshot(session) => {
                 self.report = Some(PermissionReport::new(&session));
-                self.marked = self.marked.min(self.len().saturating_sub(1));
+                self.mark.at = self.mark.at.min(self.len().saturating_sub(1));
             }
             PanelData::Failed(why) => self.note = Some(why),
             _ => {}
@@ -252,8 +248,7 @@ impl Panel for PermissionsPanel {
         self.adding_rows(&mut view);
         view.head.extend(self.note.iter().flat_map(|text| paragraph("", text, warning(), size.width)));
         let room = view.room(size);
-        view.body =
-            list_rows(self.len(), self.marked, room, |idx, is_marked| mark_row(self.row(idx), is_marked));
+        view.body = self.mark.rows(self.len(), room, |idx, is_marked| mark_row(self.row(idx), is_marked));
         if self.len() == 0 {
             view.body = vec![line(if self.report.is_some() { "None" } else { "Reading…" }, faint())];
         }

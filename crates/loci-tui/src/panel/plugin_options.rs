@@ -5,7 +5,7 @@
 use loci_app::commands::plugin::PluginOptions;
 use loci_app::plugins::PluginOption;
 
-use super::{PanelContext, PanelRequest, PanelView, list_rows, mark_row};
+use super::{ListMark, PanelContext, PanelRequest, PanelView, mark_row};
 use crate::app::{Action, SecretText};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -17,7 +17,7 @@ use crate::text::{Row, Style};
 /// The options of one plugin.
 pub(super) struct OptionsForm {
     options: PluginOptions,
-    marked: usize,
+    mark: ListMark,
     /// What is typed for the marked one.
     editing: Option<TextField>,
     /// What became of the last change.
@@ -46,12 +46,12 @@ impl OptionsForm {
     /// Begins with the first option that has no value.
     pub(super) fn new(options: PluginOptions) -> Self {
         let marked = options.options.iter().position(|option| !option.is_set).unwrap_or(0);
-        Self { options, marked, editing: None, note: None }
+        Self { options, mark: ListMark::new(marked), editing: None, note: None }
     }
 
     /// Takes the options as they are now, and what became of a change.
     pub(super) fn receive(&mut self, options: PluginOptions, note: Option<String>) {
-        self.marked = self.marked.min(options.options.len().saturating_sub(1));
+        self.mark.at = self.mark.at.min(options.options.len().saturating_sub(1));
         self.options = options;
         self.note = note.map(|note| note.trim().to_owned());
     }
@@ -67,7 +67,7 @@ impl OptionsForm {
     }
 
     fn marked(&self) -> Option<&PluginOption> {
-        self.options.options.get(self.marked)
+        self.options.options.get(self.mark.at)
     }
 
     /// Takes what was typed.
@@ -78,10 +78,8 @@ impl OptionsForm {
         if ctx.is_cancel() {
             return FormStep::Close;
         }
-        let last = self.options.options.len().saturating_sub(1);
         match (ctx.action, event) {
-            (Some(KeyAction::SelectNext), _) => self.marked = (self.marked + 1).min(last),
-            (Some(KeyAction::SelectPrevious), _) => self.marked = self.marked.saturating_sub(1),
+            _ if self.mark.handle_event(self.options.options.len(), event, ctx.action) => {}
             (Some(KeyAction::SelectAccept), _) => self.edit(),
             (_, InputEvent::Key(key)) if matches!(key.code, KeyCode::Delete | KeyCode::Backspace) => {
                 return self.set(None);
@@ -137,7 +135,7 @@ impl OptionsForm {
         let room = view.room(size);
         let n_about = about.len().min(room / 2);
         let options = &self.options.options;
-        view.body = list_rows(options.len(), self.marked, room - n_about, |idx, is_marked| {
+        view.body = self.mark.rows(options.len(), room - n_about, |idx, is_marked| {
             mark_row(
                 line(&options.get(idx).map(option_text).unwrap_or_default(), Style::default()),
                 is_marked,

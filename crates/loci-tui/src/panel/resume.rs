@@ -257,7 +257,7 @@ impl ResumePanel {
             self.stage = ResumeView::List;
             return PanelStep::Stay;
         }
-        branches.handle(ctx)
+        branches.handle(event, ctx)
     }
 
     fn list_view(&self, size: Size) -> PanelView {

@@ -13,7 +13,7 @@ use loci_app::session_command::{RewindPoint, RewindPoints, RewindPreview, Rewind
 pub(crate) use summary::SUMMARY_REQUEST;
 use summary::{SUMMARIES, SummarisedPart};
 
-use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll};
 use crate::app::Action;
 use crate::dialog::{Choices, TextField};
 use crate::key::{InputEvent, KeyCode};
@@ -27,7 +27,7 @@ use crate::text::Row;
 pub(crate) struct RewindPanel {
     session: String,
     points: Option<RewindPoints>,
-    marked: usize,
+    mark: ListMark,
     /// What is known of files, by prompt; the empty one is the undo.
     previews: Vec<(Option<String>, RewindPreview)>,
     /// The prompt whose files are being looked at.
@@ -73,7 +73,7 @@ impl RewindPanel {
         let panel = Self {
             session,
             points: None,
-            marked: 0,
+            mark: ListMark::default(),
             previews: Vec::new(),
             asked: None,
             stage: RewindView::List,
@@ -103,9 +103,9 @@ impl RewindPanel {
 
     /// Asks what the marked rewind would do, one at a time.
     fn ask_preview(&mut self) -> Vec<Action> {
-        let key = self.key_of(self.marked);
+        let key = self.key_of(self.mark.at);
         // A branch that was left is gone on with; no file goes back for it.
-        if self.point(self.marked).is_some_and(|point| point.leaf.is_some()) {
+        if self.point(self.mark.at).is_some_and(|point| point.leaf.is_some()) {
             return Vec::new();
         }
         if self.asked.is_some() || self.n_rows() == 0 || self.preview(key.as_deref()).is_some() {
@@ -115,19 +115,19 @@ impl RewindPanel {
         vec![Action::AskPanel(PanelRequest::RewindPreview { prompt: key })]
     }
 
-    fn handle_list(&mut self, ctx: &PanelContext) -> PanelStep {
+    fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         let last = self.n_rows().saturating_sub(1);
+        let action = match ctx.action {
+            Some(KeyAction::MessageSelectorDown) => Some(KeyAction::SelectNext),
+            Some(KeyAction::MessageSelectorUp) => Some(KeyAction::SelectPrevious),
+            action => action,
+        };
         match ctx.action {
-            Some(KeyAction::SelectNext | KeyAction::MessageSelectorDown) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
-            }
-            Some(KeyAction::SelectPrevious | KeyAction::MessageSelectorUp) => {
-                self.marked = self.marked.checked_sub(1).unwrap_or(last);
-            }
-            Some(KeyAction::MessageSelectorTop) => self.marked = 0,
-            Some(KeyAction::MessageSelectorBottom) => self.marked = last,
+            _ if self.mark.handle_event(self.n_rows(), event, action) => {}
+            Some(KeyAction::MessageSelectorTop) => self.mark.at = 0,
+            Some(KeyAction::MessageSelectorBottom) => self.mark.at = last,
             Some(KeyAction::SelectAccept | KeyAction::MessageSelectorSelect) if self.n_rows() > 0 => {
-                let point = self.point(self.marked).cloned();
+                let point = self.point(self.mark.at).cloned();
                 if let Some(leaf) = point.as_ref().and_then(|point| point.leaf.clone()) {
                     let target = SwitchTarget {
                         session: self.session.clone(),
@@ -198,7 +198,7 @@ impl Panel for RewindPanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         match self.stage {
             RewindView::List if ctx.is_cancel() => PanelStep::Close,
-            RewindView::List => self.handle_list(ctx),
+            RewindView::List => self.handle_list(event, ctx),
             RewindView::Choose { .. } | RewindView::Focus { .. } | RewindView::Summarising { .. }
                 if ctx.is_cancel() =>
             {
@@ -215,7 +215,7 @@ impl Panel for RewindPanel {
         match data {
             PanelData::RewindPoints(points) => {
                 // The newest prompt is marked, not the undo above it.
-                self.marked = usize::from(points.can_undo && !points.points.is_empty());
+                self.mark.at = usize::from(points.can_undo && !points.points.is_empty());
                 self.points = Some(points);
                 self.ask_preview()
             }

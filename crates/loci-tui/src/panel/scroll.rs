@@ -7,17 +7,25 @@ use crate::key::{InputEvent, KeyCode};
 use crate::layout::unseen_rows;
 use crate::text::Row;
 
-/// How far a page goes.
+/// How far a page goes before it is known how many rows are seen.
 const PAGE: usize = 10;
 
 /// How far a text is scrolled.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Scroll {
     /// The first row that is seen. Whoever draws takes it back to the last that can be: only then the room is known, and a
     /// key that went further would have to be undone before another is seen to do something.
     first: Cell<usize>,
     /// Whether the end is seen, also when there is more of it.
     follows: bool,
+    /// How far a page goes: as far as rows were seen last, less one, so that no row is passed over.
+    page: Cell<usize>,
+}
+
+impl Default for Scroll {
+    fn default() -> Self {
+        Self { first: Cell::default(), follows: false, page: Cell::new(PAGE) }
+    }
 }
 
 impl Scroll {
@@ -33,8 +41,8 @@ impl Scroll {
         let next = match key.code {
             KeyCode::Up => first.saturating_sub(1),
             KeyCode::Down => first + 1,
-            KeyCode::PageUp => first.saturating_sub(PAGE),
-            KeyCode::PageDown => first + PAGE,
+            KeyCode::PageUp => first.saturating_sub(self.page.get()),
+            KeyCode::PageDown => first + self.page.get(),
             KeyCode::Home => 0,
             KeyCode::End => first,
             _ => return false,
@@ -66,6 +74,7 @@ impl Scroll {
             0 | 1 => (1, false),
             room => (room - 1, true),
         };
+        self.page.set(room.saturating_sub(1).max(1));
         let last = rows.len() - room;
         let first = if self.follows { last } else { self.first.get().min(last) };
         self.first.set(first);
@@ -102,14 +111,18 @@ mod tests {
         let key = |code| InputEvent::Key(Key::plain(code));
         for (keys, expected) in [
             (vec![KeyCode::End, KeyCode::Up], "5"),
-            (vec![KeyCode::PageDown, KeyCode::PageDown, KeyCode::Down, KeyCode::Up], "5"),
+            (vec![KeyCode::PageDown, KeyCode::PageDown], "4"),
+            (vec![KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageUp], "2"),
+            (vec![KeyCode::PageDown; 9], "6"),
+            (vec![KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown, KeyCode::Down, KeyCode::Up], "5"),
             (vec![KeyCode::PageUp, KeyCode::Down], "1"),
             (vec![KeyCode::End, KeyCode::Home], "0"),
         ] {
             let mut scroll = Scroll::default();
             for code in &keys {
-                scroll.handle(&key(*code));
+                // It is drawn before each key.
                 first(&scroll, 9);
+                scroll.handle(&key(*code));
             }
             assert_eq!(first(&scroll, 9), expected, "{keys:?}");
         }

@@ -3,9 +3,7 @@
 use loci_app::session_picker::{FoundMessage, PickerScope};
 
 use super::resume::preview_view;
-use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
-};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
 use crate::app::Action;
 use crate::block::Block;
 use crate::dialog::TextField;
@@ -27,7 +25,7 @@ pub(crate) struct SearchPanel {
     scope: PickerScope,
     field: TextField,
     found: Vec<FoundMessage>,
-    marked: usize,
+    mark: ListMark,
     /// The search that is under way.
     searching: Option<String>,
     /// What was searched for last.
@@ -52,7 +50,7 @@ impl SearchPanel {
             scope: PickerScope::All,
             field,
             found: Vec::new(),
-            marked: 0,
+            mark: ListMark::default(),
             searching: None,
             searched: String::new(),
             preview: None,
@@ -76,15 +74,19 @@ impl SearchPanel {
         PanelStep::CloseWith(vec![Action::Resume(Box::new(found.session.clone()), found.message.clone())])
     }
 
+    /// Marks another of those that were found; Home and End are the field's once something is typed.
+    fn moves_mark(&mut self, event: &InputEvent, ctx: &PanelContext) -> bool {
+        let is_of_field =
+            matches!(event, InputEvent::Key(key) if matches!(key.code, KeyCode::Home | KeyCode::End));
+        let is_of_field = is_of_field && !self.field.text().is_empty();
+        !is_of_field && self.mark.handle_event(self.found.len(), event, ctx.action)
+    }
+
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        let last = self.found.len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.moves_mark(event, ctx) => {}
             Some(KeyAction::SelectAccept) => {
-                return self.found.get(self.marked).map_or(PanelStep::Stay, Self::resume);
+                return self.found.get(self.mark.at).map_or(PanelStep::Stay, Self::resume);
             }
             _ => return self.handle_text(event),
         }
@@ -107,7 +109,7 @@ impl SearchPanel {
             InputEvent::Key(key)
                 if key.code == KeyCode::Tab || key.ctrl && key.code == KeyCode::Char('v') =>
             {
-                let Some(found) = self.found.get(self.marked).cloned() else { return PanelStep::Stay };
+                let Some(found) = self.found.get(self.mark.at).cloned() else { return PanelStep::Stay };
                 let (file, from) = (found.session.file.clone(), found.message.clone());
                 self.preview = Some(Preview { found, blocks: None, scroll: Scroll::default() });
                 return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]);
@@ -154,7 +156,7 @@ impl Panel for SearchPanel {
                 if text != self.field.text().trim() {
                     return self.search();
                 }
-                (self.found, self.marked, self.searched) = (found, 0, text);
+                (self.found, self.mark.at, self.searched) = (found, 0, text);
             }
             PanelData::Preview { file, blocks } => {
                 if let Some(preview) = self.preview.as_mut().filter(|it| it.found.session.file == file) {
@@ -182,7 +184,7 @@ impl Panel for SearchPanel {
         let mut view = PanelView::new(&format!("Search what was said · {place}"), hint);
         view.push_field("Search: ", &self.field);
         let room = view.room(size);
-        view.body = list_rows(self.found.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(self.found.len(), room, |idx, is_marked| {
             let found = self.found.get(idx);
             let row = found.map_or_else(Row::default, |found| found_row(found, &self.searched, size.width));
             mark_row(row, is_marked)

@@ -5,9 +5,7 @@ use std::time::Duration;
 use loci_app::commands::tasks::{kind, status};
 use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
-use super::{
-    Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, list_rows, mark_row,
-};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -23,7 +21,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct TasksPanel {
     tasks: Vec<BackgroundTask>,
-    marked: usize,
+    mark: ListMark,
     /// The task that is looked at, by id.
     open: Option<OpenTask>,
 }
@@ -39,7 +37,7 @@ struct OpenTask {
 impl TasksPanel {
     /// Shows these.
     pub(crate) fn new(tasks: Vec<BackgroundTask>) -> Self {
-        Self { tasks, marked: 0, open: None }
+        Self { tasks, mark: ListMark::default(), open: None }
     }
 
     fn ask_output(&self) -> Vec<Action> {
@@ -75,14 +73,10 @@ impl TasksPanel {
     }
 
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
-        let last = self.tasks.len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked == last { 0 } else { self.marked + 1 }
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(self.tasks.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) => {
-                let Some(task) = self.tasks.get(self.marked) else { return PanelStep::Close };
+                let Some(task) = self.tasks.get(self.mark.at) else { return PanelStep::Close };
                 // What a command printed last is what is wanted of it.
                 let scroll = if task.report.is_some() { Scroll::default() } else { Scroll::at_end() };
                 let id = task.id.clone();
@@ -90,7 +84,7 @@ impl TasksPanel {
                 return PanelStep::Act(self.ask_output());
             }
             _ => {
-                let Some(id) = self.tasks.get(self.marked).map(|task| task.id.clone()) else {
+                let Some(id) = self.tasks.get(self.mark.at).map(|task| task.id.clone()) else {
                     return PanelStep::Stay;
                 };
                 match event {
@@ -153,9 +147,9 @@ impl Panel for TasksPanel {
         match data {
             PanelData::Tasks(tasks) => {
                 // One that was moved to the background may come to stand before the one that is marked.
-                let marked = self.tasks.get(self.marked).map(|task| task.id.clone());
+                let marked = self.tasks.get(self.mark.at).map(|task| task.id.clone());
                 let place = tasks.iter().position(|task| Some(&task.id) == marked.as_ref());
-                self.marked = place.unwrap_or(self.marked.min(tasks.len().saturating_sub(1)));
+                self.mark.at = place.unwrap_or(self.mark.at.min(tasks.len().saturating_sub(1)));
                 self.tasks = tasks;
                 return self.ask_output();
             }
@@ -188,14 +182,14 @@ impl Panel for TasksPanel {
         if let Some(open) = &self.open {
             return self.task_view(open, size);
         }
-        let marked = self.tasks.get(self.marked).and_then(|task| self.running(&task.id));
+        let marked = self.tasks.get(self.mark.at).and_then(|task| self.running(&task.id));
         let hint = match marked {
             Some(_) => "Enter look · f to the front · x stop · Esc close",
             None => "Enter look · Esc close",
         };
         let mut view = PanelView::new("Background tasks", hint);
         let room = view.room(size);
-        view.body = list_rows(self.tasks.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(self.tasks.len(), room, |idx, is_marked| {
             mark_row(self.tasks.get(idx).map_or_else(Row::default, task_row), is_marked)
         });
         if self.tasks.is_empty() {

@@ -1,6 +1,6 @@
 //! `/theme`: the themes there are, each shown as soon as it is marked.
 
-use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, list_rows, mark_row};
+use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, mark_row};
 use crate::app::Action;
 use crate::block::FileDiff;
 use crate::dialog::TextField;
@@ -21,7 +21,7 @@ const ROOM_FOR_SAMPLE: usize = 16;
 #[derive(Debug)]
 pub(crate) struct ThemePanel {
     entries: Vec<ThemeEntry>,
-    marked: usize,
+    mark: ListMark,
     /// What settings name.
     current: Option<String>,
     is_plain_code: bool,
@@ -59,15 +59,15 @@ impl ThemePanel {
         }));
         let marked = entries.iter().position(|it| it.value.as_deref() == current).unwrap_or(0);
         let current = current.map(str::to_owned);
-        Self { entries, marked, current, is_plain_code, naming: None, note: None }
+        Self { entries, mark: ListMark::new(marked), current, is_plain_code, naming: None, note: None }
     }
 
     /// Lists these in the place of those of before; what is marked stays so.
     fn take_files(&mut self, files: &[ThemeFile]) {
-        let marked = self.entries.get(self.marked).map(|entry| entry.value.clone());
+        let marked = self.entries.get(self.mark.at).map(|entry| entry.value.clone());
         let next = Self::new(self.current.as_deref(), files, self.is_plain_code);
         let place = |value| next.entries.iter().position(|entry| entry.value == value);
-        self.marked = marked.map_or(next.entries.len(), |value| place(value).unwrap_or(0));
+        self.mark.at = marked.map_or(next.entries.len(), |value| place(value).unwrap_or(0));
         self.entries = next.entries;
     }
 
@@ -77,12 +77,12 @@ impl ThemePanel {
     }
 
     fn preview(&self) -> PanelStep {
-        let value = self.entries.get(self.marked).map(|entry| entry.value.clone());
+        let value = self.entries.get(self.mark.at).map(|entry| entry.value.clone());
         PanelStep::Act(vec![Action::PreviewTheme(value)])
     }
 
     fn choose(&mut self) -> PanelStep {
-        match self.entries.get(self.marked) {
+        match self.entries.get(self.mark.at) {
             Some(entry) => PanelStep::CloseWith(vec![Action::ChooseTheme(entry.value.clone())]),
             None => {
                 self.naming = Some(TextField::default());
@@ -93,7 +93,7 @@ impl ThemePanel {
 
     /// Opens the file of the theme that is marked.
     fn edit(&self) -> PanelStep {
-        let marked = self.entries.get(self.marked).filter(|entry| entry.is_custom);
+        let marked = self.entries.get(self.mark.at).filter(|entry| entry.is_custom);
         match marked.and_then(|entry| entry.value.as_deref()?.strip_prefix("custom:")) {
             Some(slug) => PanelStep::CloseWith(vec![
                 Action::PreviewTheme(None),
@@ -130,16 +130,9 @@ impl Panel for ThemePanel {
         if self.naming.is_some() {
             return self.name_key(event, ctx);
         }
-        let last = self.n_rows() - 1;
+        let n_rows = self.n_rows();
         match (ctx.action, event) {
-            (Some(KeyAction::SelectNext), _) => {
-                self.marked = if self.marked == last { 0 } else { self.marked + 1 };
-                return self.preview();
-            }
-            (Some(KeyAction::SelectPrevious), _) => {
-                self.marked = self.marked.checked_sub(1).unwrap_or(last);
-                return self.preview();
-            }
+            _ if self.mark.handle_event(n_rows, event, ctx.action) => return self.preview(),
             (Some(KeyAction::SelectAccept), _) => return self.choose(),
             (Some(KeyAction::ThemeToggleSyntaxHighlighting), _) => {
                 let (key, value) = (PLAIN_CODE.to_owned(), (!self.is_plain_code).to_string());
@@ -178,7 +171,7 @@ impl Panel for ThemePanel {
         }
         let room = view.room(size);
         let sample = if room >= ROOM_FOR_SAMPLE { sample(ctx, self.is_plain_code) } else { Vec::new() };
-        view.body = list_rows(self.n_rows(), self.marked, room - sample.len(), |idx, is_marked| {
+        view.body = self.mark.rows(self.n_rows(), room - sample.len(), |idx, is_marked| {
             let row = match self.entries.get(idx) {
                 Some(entry) => {
                     let mut row = line(&entry.label, crate::text::Style::default());
@@ -284,7 +277,7 @@ mod tests {
         shown.receive(PanelData::Themes(files.to_vec()));
         let text = shown.text();
         assert!(text.contains("day") && text.contains("❯ dark-daltonized"), "{text}");
-        shown.panel.marked = shown.panel.entries.len();
+        shown.panel.mark.at = shown.panel.entries.len();
         shown.receive(PanelData::Themes(Vec::new()));
         let text = shown.text();
         assert!(text.contains("❯ New custom theme") && !text.contains("night"), "{text}");
@@ -293,7 +286,7 @@ mod tests {
     #[test]
     fn themes_of_ones_own_are_made_and_edited() {
         let mut shown = shown(100, 30);
-        shown.panel.marked = shown.panel.entries.len();
+        shown.panel.mark.at = shown.panel.entries.len();
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
         shown.type_text("My Theme!");
         let edit = |slug: &str, name: &str| {
@@ -302,10 +295,10 @@ mod tests {
         };
         assert_eq!(shown.action(KeyAction::SelectAccept), edit("my-theme", "My Theme!"));
         let mut panel = shown.panel;
-        (panel.naming, panel.marked) = (None, panel.entries.len() - 1);
+        (panel.naming, panel.mark.at) = (None, panel.entries.len() - 1);
         let ctrl_e = InputEvent::Key(Key { ctrl: true, ..Key::plain(KeyCode::Char('e')) });
         assert_eq!(panel.handle(&ctrl_e, &PanelContext::default()), edit("night", "night"));
-        panel.marked = 0;
+        panel.mark.at = 0;
         assert_eq!(panel.handle(&ctrl_e, &PanelContext::default()), PanelStep::Stay);
     }
 

@@ -7,7 +7,7 @@
 use super::super::{Action, App};
 use crate::input::MENU_MARK;
 use crate::key::{KeyCode, Mouse, MouseAction};
-use crate::layout::{MARK, NO_MARK};
+use crate::layout::{MARK, NO_MARK, is_unmarked_row};
 use crate::text::Row;
 
 impl App {
@@ -63,9 +63,7 @@ impl App {
             return self.press_keys([chooses]);
         }
         let between = if row < marked { row..marked } else { marked + 1..row + 1 };
-        let is_list = texts
-            .get(between)
-            .is_some_and(|rows| rows.iter().all(|text| text.starts_with(NO_MARK) && !text.trim().is_empty()));
+        let is_list = texts.get(between).is_some_and(|rows| rows.iter().all(|text| is_unmarked_row(text)));
         match is_list {
             true => self.press_keys(steps(marked, row).chain([chooses])),
             false => Vec::new(),

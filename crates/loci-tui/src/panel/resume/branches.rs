@@ -4,8 +4,9 @@ use std::path::Path;
 
 use loci_app::session_picker::{BranchChoice, SessionChoice};
 
-use super::super::{PanelContext, PanelStep, PanelView, list_rows, mark_row};
+use super::super::{ListMark, PanelContext, PanelStep, PanelView, mark_row};
 use crate::app::Action;
+use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::{faint, line};
 use crate::screen::Size;
@@ -16,12 +17,12 @@ use crate::text::{Row, Span, sanitize_line};
 pub(super) struct BranchList {
     choice: SessionChoice,
     branches: Option<Vec<BranchChoice>>,
-    marked: usize,
+    mark: ListMark,
 }
 
 impl BranchList {
     pub(super) fn new(choice: SessionChoice) -> Self {
-        Self { choice, branches: None, marked: 0 }
+        Self { choice, branches: None, mark: ListMark::default() }
     }
 
     /// Takes the branches, where they are those of this session.
@@ -31,16 +32,12 @@ impl BranchList {
         }
     }
 
-    pub(super) fn handle(&mut self, ctx: &PanelContext) -> PanelStep {
+    pub(super) fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         let branches = self.branches.as_deref().unwrap_or_default();
-        let last = branches.len().saturating_sub(1);
         match ctx.action {
-            Some(KeyAction::SelectNext) => {
-                self.marked = if self.marked >= last { 0 } else { self.marked + 1 };
-            }
-            Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
+            _ if self.mark.handle_event(branches.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) => {
-                let Some(branch) = branches.get(self.marked) else { return PanelStep::Stay };
+                let Some(branch) = branches.get(self.mark.at) else { return PanelStep::Stay };
                 // The branch that goes on by itself needs no word about where.
                 let at = Some(branch.leaf.clone()).filter(|_| !branch.is_current);
                 return PanelStep::CloseWith(vec![Action::Resume(Box::new(self.choice.clone()), at)]);
@@ -55,7 +52,7 @@ impl BranchList {
         let mut view = PanelView::new(&title, "Enter go on with it · ← or Esc back");
         let room = view.room(size);
         let branches = self.branches.as_deref().unwrap_or_default();
-        view.body = list_rows(branches.len(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(branches.len(), room, |idx, is_marked| {
             mark_row(branches.get(idx).map_or_else(Row::default, branch_row), is_marked)
         });
         if branches.is_empty() {

@@ -2,7 +2,7 @@
 
 use loci_app::session_command::{RewindPoint, RewindPreview};
 
-use super::super::{PanelView, list_rows, mark_row};
+use super::super::{PanelView, mark_row};
 use super::RewindPanel;
 use crate::layout::{faint, line, paragraph, warning};
 use crate::screen::Size;
@@ -15,14 +15,14 @@ impl RewindPanel {
     pub(super) fn list_view(&self, size: Size) -> PanelView {
         let hint = "Enter choose what goes back · Esc close";
         let mut view = PanelView::new("Rewind: go back to before a prompt", hint);
-        let marked = self.key_of(self.marked);
-        let about = match self.point(self.marked).is_some_and(|point| point.leaf.is_some()) {
+        let marked = self.key_of(self.mark.at);
+        let about = match self.point(self.mark.at).is_some_and(|point| point.leaf.is_some()) {
             true => "A branch that was left: Enter goes on with it; files stay as they are".to_owned(),
             false => self.summary(marked.as_deref()),
         };
         view.head.push(line(&about, faint()));
         let room = view.room(size);
-        view.body = list_rows(self.n_rows(), self.marked, room, |idx, is_marked| {
+        view.body = self.mark.rows(self.n_rows(), room, |idx, is_marked| {
             let row = match self.point(idx) {
                 Some(point) => point_row(point, size.width),
                 None => line("Undo the last rewind", Style::default()),
