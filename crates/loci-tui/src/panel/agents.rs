@@ -279,7 +279,7 @@ impl AgentsPanel {
             Some(_) => "Enter look on · Tab definitions · Esc close",
         };
         let mut view = PanelView::new("Agents", hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         self.push_note(&mut view);
         let room = view.room(size);
         let row = |idx: usize| ids.get(idx).and_then(|id| logs.find(id)).map_or_else(Row::default, agent_row);
@@ -349,7 +349,7 @@ impl Panel for AgentsPanel {
             return self.list_view(size);
         }
         let mut view = PanelView::new("Agents", "↑↓ scroll · Tab those at work · Esc close");
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let room = view.room(size);
         view.body = self.scroll.rows(report_rows(self.definitions.as_deref(), ctx), room);
         view

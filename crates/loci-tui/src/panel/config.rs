@@ -212,7 +212,7 @@ impl Panel for ConfigPanel {
             _ => "↑↓ scroll · Tab next tab · Esc close",
         };
         let mut view = PanelView::new("Settings", hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         match self.topic() {
             None => self.settings_view(&mut view, size),
             Some(topic) => {

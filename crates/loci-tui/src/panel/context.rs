@@ -123,7 +123,7 @@ impl Panel for ContextPanel {
             &format!("Context · {}", headline(&session.context)),
             &format!("↑↓ scroll · {all} · r read again · Esc close"),
         );
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let rows = match self.tabs.shown() {
             0 => self.rows(&session.context, size),
             _ => self.history_rows(&session.context, size),

@@ -87,7 +87,7 @@ impl Panel for HelpPanel {
             _ => "type to search · Tab commands · Esc close",
         };
         let mut view = PanelView::new(&format!("loci {} · help", self.version), hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let list = &self.lists[self.tabs.shown()];
         view.push_field("Search: ", list.field());
         let room = view.room(size);

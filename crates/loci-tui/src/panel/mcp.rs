@@ -113,7 +113,7 @@ impl McpPanel {
             &title,
             "Tab more · ↑↓ scroll · r reconnect · e on or off · l log in · o log out · Esc back",
         );
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let about = server.about.as_ref().map(|about| format!("; {about}")).unwrap_or_default();
         let place = match server.kind {
             "" => "Its entry cannot be used".to_owned(),

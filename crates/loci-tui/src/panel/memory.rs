@@ -302,7 +302,7 @@ impl Panel for MemoryPanel {
             _ => "Enter edit · o memories on or off · Tab next tab · Esc close",
         };
         let mut view = PanelView::new(&format!("Memory{state}"), hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         if let Some(field) = &self.adding {
             view.push_field("Remember: ", field);
             view.hint = Some(line("Enter keep it · Esc back", faint()));

@@ -244,7 +244,7 @@ impl Panel for PermissionsPanel {
         };
         let mode = self.report.as_ref().map(|report| format!(" · mode {}", report.mode)).unwrap_or_default();
         let mut view = PanelView::new(&format!("Permissions{mode}"), hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         self.adding_rows(&mut view);
         view.head.extend(self.note.iter().flat_map(|text| paragraph("", text, warning(), size.width)));
         let room = view.room(size);

@@ -381,7 +381,7 @@ impl Panel for PluginPanel {
         }
         let toggle = if self.tabs.shown() == INSTALLED { "Space on or off · " } else { "" };
         let mut view = PanelView::new("Plugins", &format!("{toggle}Enter look · Tab more · Esc close"));
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
         let nothing = match self.tabs.shown() {
             0 => "Nothing more is offered; `loci plugin marketplace add` adds a list",

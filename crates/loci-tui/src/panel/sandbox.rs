@@ -147,7 +147,7 @@ impl Panel for SandboxPanel {
             false => "Enter choose · Tab more · Esc close",
         };
         let mut view = PanelView::new("Sandbox", hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let Some(report) = &self.report else {
             view.body =
                 vec![line(self.note.as_deref().unwrap_or("Trying what this machine can do…"), faint())];

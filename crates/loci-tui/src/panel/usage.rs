@@ -204,7 +204,7 @@ impl Panel for UsagePanel {
             _ => "Tab more · m cost or tokens · ↑↓ scroll · Esc close",
         };
         let mut view = PanelView::new("Usage", hint);
-        view.head.push(self.tabs.row());
+        view.head.push(self.tabs.row(size.width));
         let rows = match self.tabs.shown() {
             0 => report_rows(self.session.as_deref().or(self.problem.as_deref()), ctx),
             _ => self.plot_rows(size),
