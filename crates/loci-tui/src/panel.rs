@@ -248,7 +248,7 @@ impl PanelView {
 }
 
 /// Leaves keys out of the middle of what is too long, so that the way out of the panel stays.
-fn fit_hint(hint: Row, width: u16) -> Row {
+pub(crate) fn fit_hint(hint: Row, width: u16) -> Row {
     const BETWEEN: &str = " · ";
     let text = hint.text();
     let (Some((keys, way_out)), [span]) = (text.rsplit_once(BETWEEN), hint.spans.as_slice()) else {

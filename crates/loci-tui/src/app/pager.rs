@@ -14,7 +14,8 @@ use super::virtual_list::{Position, RowSource, VirtualList};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, Key, KeyCode, MouseAction};
 use crate::keymap::Action as KeyAction;
-use crate::layout::{cells, cut, faint, line};
+use crate::layout::{bold, cells, code, cut, faint, line};
+use crate::panel::{Scroll, fit_hint};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, Style};
@@ -30,6 +31,7 @@ pub(crate) struct Pager {
     /// Where it was found last.
     found: Option<Position>,
     is_help_shown: bool,
+    help_scroll: Scroll,
     /// What was said to a key, until the next one.
     note: Option<&'static str>,
 }
@@ -98,7 +100,8 @@ impl Pager {
             return PagerStep::Stay;
         }
         let InputEvent::Key(key) = event else { return PagerStep::Stay };
-        if std::mem::take(&mut self.is_help_shown) {
+        if self.is_help_shown {
+            self.is_help_shown = self.help_scroll.handle(event);
             return PagerStep::Stay;
         }
         match action {
@@ -129,7 +132,7 @@ impl Pager {
             (KeyCode::Char('N'), false) => self.find(Direction::Back, source, ctx),
             (KeyCode::Char('}'), false) => self.next_prompt(source, ctx),
             (KeyCode::Char('{'), false) => self.previous_prompt(source, ctx),
-            (KeyCode::Char('?'), false) => self.is_help_shown = true,
+            (KeyCode::Char('?'), false) => (self.is_help_shown, self.help_scroll) = (true, Scroll::default()),
             (KeyCode::Char('['), false) => return PagerStep::Dump,
             (KeyCode::Char('v'), false) => return PagerStep::OpenInEditor,
             _ => {}
@@ -177,39 +180,61 @@ impl Pager {
         }
     }
 
-    /// Goes to the next place, or the one before, where the search is found.
+    /// Goes to the next place, or the one before, where the search is found; behind the last it goes on from the first.
     fn find(&mut self, direction: Direction, source: &PagerSource<'_>, ctx: &RenderContext) {
         if self.search.is_empty() {
             return;
         }
-        let at = self.list.settled(source, ctx);
+        let from = match self.found {
+            Some(found) => SearchFrom::Behind(found),
+            None => SearchFrom::Here(self.list.settled(source, ctx)),
+        };
+        let (hit, note) = match self.next_hit(direction, from, source, ctx) {
+            Some(hit) => (Some(hit), None),
+            None => (self.next_hit(direction, SearchFrom::TheEnd, source, ctx), Some(direction.wrap_note())),
+        };
+        let Some(hit) = hit else {
+            self.note = Some("Not found");
+            return;
+        };
+        self.note = note;
+        self.found = Some(hit);
+        self.list.go(hit);
+        self.list.up(self.page() / 2, source, ctx);
+    }
+
+    fn next_hit(
+        &self,
+        direction: Direction,
+        from: SearchFrom,
+        source: &PagerSource<'_>,
+        ctx: &RenderContext,
+    ) -> Option<Position> {
         let numbers = source.numbers();
-        let blocks: Box<dyn Iterator<Item = usize>> = match direction {
-            Direction::On => Box::new(self.found.unwrap_or(at).block..numbers.end),
-            Direction::Back => Box::new((numbers.start..=self.found.unwrap_or(at).block).rev()),
+        let blocks: Box<dyn Iterator<Item = usize>> = match (direction, from.position()) {
+            (Direction::On, at) => Box::new(at.map_or(numbers.start, |at| at.block)..numbers.end),
+            (Direction::Back, None) => Box::new(numbers.rev()),
+            (Direction::Back, Some(at)) => Box::new((numbers.start..=at.block).rev()),
         };
         for block in blocks.filter(|idx| source.contains(*idx, &self.search)) {
             let rows = self.list.rows(block, source, ctx);
             let is_hit = |(_, row): &(usize, &Row)| row.text().to_lowercase().contains(&self.search);
             let hits: Vec<usize> = rows.iter().enumerate().filter(is_hit).map(|(row, _)| row).collect();
             let mut hits = hits.into_iter().map(|row| Position { block, row });
-            let hit = match (direction, self.found) {
-                (Direction::On, Some(found)) => hits.find(|hit| *hit > found),
-                (Direction::On, None) => hits.next(),
-                (Direction::Back, Some(found)) => hits.rfind(|hit| *hit < found),
-                (Direction::Back, None) => hits.rfind(|hit| *hit < at),
+            let hit = match (direction, from) {
+                (Direction::On, SearchFrom::Behind(found)) => hits.find(|hit| *hit > found),
+                (Direction::On, SearchFrom::Here(at)) => hits.find(|hit| *hit >= at),
+                (Direction::On, SearchFrom::TheEnd) => hits.next(),
+                (Direction::Back, SearchFrom::Behind(at) | SearchFrom::Here(at)) => {
+                    hits.rfind(|hit| *hit < at)
+                }
+                (Direction::Back, SearchFrom::TheEnd) => hits.next_back(),
             };
-            if let Some(hit) = hit {
-                self.found = Some(hit);
-                self.list.go(hit);
-                self.list.up(self.page() / 2, source, ctx);
-                return;
+            if hit.is_some() {
+                return hit;
             }
         }
-        self.note = Some(match direction {
-            Direction::On => "Not found further on",
-            Direction::Back => "Not found further back",
-        });
+        None
     }
 
     /// Returns the rows of the screen, and where the caret stands.
@@ -217,11 +242,10 @@ impl Pager {
         let height = usize::from(size.height).saturating_sub(1);
         self.list.set_layout(ctx, height);
         if self.is_help_shown {
-            let mut rows: Vec<Row> =
-                HELP.iter().map(|text| cut(&line(text, Style::default()), size.width)).collect();
-            rows.truncate(height);
+            let rows = self.help_scroll.rows(help_rows(size.width), height);
+            let mut rows: Vec<Row> = rows.iter().map(|row| cut(row, size.width)).collect();
             rows.resize(height, Row::default());
-            rows.push(cut(&line("any key goes back", faint()), size.width));
+            rows.push(cut(&line("any other key goes back", faint()), size.width));
             return FullView { rows, ..FullView::default() };
         }
         let at = self.list.settled(source, ctx);
@@ -229,7 +253,10 @@ impl Pager {
         let mut rows: Vec<Row> = seen.iter().map(|(_, row)| highlighted(row, &self.search)).collect();
         rows.resize(height, Row::default());
         let (status, column) = self.status(at, source);
-        rows.push(cut(&line(&status, faint()), size.width));
+        let status = line(&status, faint());
+        let is_hint = column.is_none() && self.note.is_none();
+        let status = if is_hint { fit_hint(status, size.width) } else { status };
+        rows.push(cut(&status, size.width));
         FullView { rows, caret: column.map(|column| (height, column)), n_scrolling: height }
     }
 
@@ -257,18 +284,58 @@ enum Direction {
     Back,
 }
 
-const HELP: &[&str] = &[
-    "Transcript",
-    "",
-    "  ↑ ↓  j k           a row            Space b  PgDn PgUp   a page (Ctrl+F Ctrl+B, too)",
-    "  Ctrl+D  Ctrl+U     half a page      g G  Home End        beginning, end",
-    "  /                  search           n N                  next, previous",
-    "  { }                previous and next prompt",
-    "  Ctrl+E             read all of the session",
-    "  [                  write what is shown to the scrollback of the terminal",
-    "  v                  open what is shown in your editor",
-    "  q  Esc  Ctrl+O     close",
+impl Direction {
+    fn wrap_note(self) -> &'static str {
+        match self {
+            Direction::On => "Nothing further on: from the beginning",
+            Direction::Back => "Nothing further back: from the end",
+        }
+    }
+}
+
+/// Where a search begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SearchFrom {
+    /// With what is in sight.
+    Here(Position),
+    /// With what follows a place where it was found.
+    Behind(Position),
+    /// At the end from which it comes.
+    TheEnd,
+}
+
+impl SearchFrom {
+    fn position(self) -> Option<Position> {
+        match self {
+            SearchFrom::Here(at) | SearchFrom::Behind(at) => Some(at),
+            SearchFrom::TheEnd => None,
+        }
+    }
+}
+
+/// The keys, and what they do.
+const HELP: &[(&str, &str)] = &[
+    ("↑ ↓  j k", "a row"),
+    ("Space b  PgDn PgUp", "a page (Ctrl+F Ctrl+B, too)"),
+    ("Ctrl+D  Ctrl+U", "half a page"),
+    ("g G  Home End", "beginning, end"),
+    ("/", "search; n and N go to the next place and to the one before"),
+    ("{ }", "previous and next prompt"),
+    ("Ctrl+E", "read all of the session"),
+    ("[", "write what is shown to the scrollback of the terminal"),
+    ("v", "open what is shown in your editor"),
+    ("q  Esc  Ctrl+O", "close"),
 ];
+
+/// Returns the keys for a width: what they do stands behind them, or below where there is no room.
+fn help_rows(width: u16) -> Vec<Row> {
+    let title = line("Transcript", bold());
+    let of_key = |(keys, about): &(&str, &str)| match width {
+        ..60 => vec![line(keys, code()), line(&format!("  {about}"), Style::default())],
+        _ => vec![Row::new(vec![Span::styled(format!("  {keys:<20}"), code()), Span::plain(*about)])],
+    };
+    std::iter::once(title).chain(HELP.iter().flat_map(of_key)).collect()
+}
 
 /// Shows where the search is found in a row.
 fn highlighted(row: &Row, search: &str) -> Row {
