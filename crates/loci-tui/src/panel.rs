@@ -46,7 +46,7 @@ mod usage;
 
 pub(crate) use agents::AgentsPanel;
 pub(crate) use config::ConfigPanel;
-pub(crate) use context::ContextPanel;
+pub(crate) use context::{ContextPanel, ContextView};
 pub(crate) use copy::CopyPanel;
 pub(crate) use debug::DebugPanel;
 pub(crate) use diff::DiffPanel;

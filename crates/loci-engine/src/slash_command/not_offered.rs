@@ -2,8 +2,8 @@
 
 /// Commands that were taken away, or that have another name here.
 const INSTEAD: &[(&str, &str)] = &[
-    ("vim", "Set `editorMode` to `vim` in the settings"),
-    ("output-style", "Set `outputStyle` in the settings: `loci config set outputStyle NAME`"),
+    ("vim", "`/config editorMode=vim` has vim's keys in the prompt"),
+    ("output-style", "`/config outputStyle=NAME` chooses one; it counts from the next conversation on"),
     ("pr-comments", "Ask for it in words: loci reads comments with `gh`"),
     ("ultraplan", "Use `/plan` with the task"),
     (

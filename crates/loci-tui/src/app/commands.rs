@@ -17,10 +17,10 @@ use crate::block::NoticeLevel;
 use crate::dialog::KeyEntry;
 use crate::input::{Draft, InputMode};
 use crate::panel::{
-    ConfigPanel, ContextPanel, CopyPanel, DebugPanel, DiffPanel, EffortPanel, ExportPanel, FewerPromptsPanel,
-    HelpPanel, HooksPanel, McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest, PermissionsPanel,
-    PluginPanel, RenamePanel, ReportPanel, SandboxPanel, SearchPanel, SkillsPanel, TasksPanel, UsagePanel,
-    ask_snapshot, rename_actions,
+    ConfigPanel, ContextPanel, ContextView, CopyPanel, DebugPanel, DiffPanel, EffortPanel, ExportPanel,
+    FewerPromptsPanel, HelpPanel, HooksPanel, McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest,
+    PermissionsPanel, PluginPanel, RenamePanel, ReportPanel, SandboxPanel, SearchPanel, SkillsPanel,
+    TasksPanel, UsagePanel, ask_snapshot, rename_actions,
 };
 
 /// The request by which another model is to be asked.
@@ -79,8 +79,9 @@ impl App {
                 }
             },
             "context" => match call.argument.as_deref() {
-                None => self.open_snapshot_panel(ContextPanel::new(false)),
-                Some("all") => self.open_snapshot_panel(ContextPanel::new(true)),
+                None => self.open_snapshot_panel(ContextPanel::new(ContextView::Now)),
+                Some("all") => self.open_snapshot_panel(ContextPanel::new(ContextView::All)),
+                Some("time") => self.open_snapshot_panel(ContextPanel::new(ContextView::OverTime)),
                 Some(_) => return None,
             },
             "model" if call.argument.is_some() && self.session.has_turns => {

@@ -242,6 +242,8 @@ impl App {
             let (request, task) = (format!("stop-{}", task.id), task.id.clone());
             Action::Send(Command::StopTask { request, task })
         };
+        let n_agents = loci_stdx::counted(tasks.len() as u64, "agent", "agents");
+        self.flash(format!("Stopping {n_agents}"));
         tasks.iter().map(stop).collect()
     }
 

@@ -22,7 +22,7 @@ use crate::app::{Action, AgentLog, AgentLogs};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{faint, line, warning};
+use crate::layout::{faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
@@ -233,6 +233,18 @@ impl AgentsPanel {
         PanelStep::Stay
     }
 
+    /// Names agents as the list does: nobody knows them by their ids.
+    fn with_names(&self, text: String) -> String {
+        let logs = self.logs.borrow();
+        let named = logs.all().iter().find(|agent| text.contains(&format!("Agent {} ", agent.id)));
+        match named {
+            Some(agent) => {
+                text.replace(&format!("Agent {} ", agent.id), &format!("\"{}\" ", agent.description))
+            }
+            None => text,
+        }
+    }
+
     fn push_note(&self, view: &mut PanelView) {
         view.head.extend(self.note.as_ref().map(|note| line(note, warning())));
     }
@@ -286,7 +298,13 @@ impl AgentsPanel {
         self.mark.see(ids.len(), room);
         view.body = list_rows(ids.len(), marked, room, |idx, is_marked| mark_row(row(idx), is_marked));
         if ids.is_empty() {
-            view.body = vec![line("No agent was sent out in this session", faint())];
+            view.body = paragraph(
+                "",
+                "No agent was sent out in this session. Ask for one, or begin a prompt with @agent-NAME; Tab lists \
+                 them",
+                faint(),
+                size.width,
+            );
         }
         view
     }
@@ -297,6 +315,8 @@ impl Panel for AgentsPanel {
         if self.open.as_ref().is_some_and(|open| open.message.is_some()) {
             return self.handle_message(event, ctx);
         }
+        // What was said of one agent is no news once something else is done.
+        self.note = None;
         if ctx.is_cancel() {
             return match self.open.take() {
                 Some(_) => PanelStep::Stay,
@@ -326,7 +346,8 @@ impl Panel for AgentsPanel {
             }
             PanelData::Report { topic: ReportTopic::Agents, markdown } => self.definitions = Some(markdown),
             PanelData::AgentMessaged(outcome) => {
-                self.note = Some(outcome.unwrap_or_else(|why| why));
+                let text = outcome.unwrap_or_else(|why| why);
+                self.note = Some(self.with_names(text));
             }
             PanelData::PastAgents(past) => {
                 self.hold_mark();
@@ -490,8 +511,10 @@ mod tests {
             };
             let sent = shown.key(KeyCode::Enter, None);
             assert_eq!(sent, PanelStep::Act(vec![Action::Send(message)]));
-            shown.receive(PanelData::AgentMessaged(Ok("It hears\u{1b}[2J it".into())));
-            assert!(shown.text().contains("It hears"), "{}", shown.text());
+            shown.receive(PanelData::AgentMessaged(Ok("Agent new hears\u{1b}[2J it".into())));
+            assert!(shown.text().contains("日本\" hears") || width < 50, "{}", shown.text());
+            shown.key(KeyCode::Down, None);
+            assert!(!shown.text().contains("hears"), "no news any more: {}", shown.text());
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
         }

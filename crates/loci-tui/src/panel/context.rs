@@ -28,6 +28,17 @@ const TITLES: &[&str] = &["Now", "Over time"];
 /// How high the picture over time is.
 const HISTORY_ROWS: usize = 10;
 
+/// What is seen first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContextView {
+    /// What fills the window.
+    Now,
+    /// The same with every piece.
+    All,
+    /// How it has filled.
+    OverTime,
+}
+
 /// What fills the window.
 #[derive(Debug)]
 pub(crate) struct ContextPanel {
@@ -43,12 +54,13 @@ pub(crate) struct ContextPanel {
 
 impl ContextPanel {
     /// Shows it once it is known.
-    pub(crate) fn new(is_whole: bool) -> Self {
+    pub(crate) fn new(first: ContextView) -> Self {
+        let shown = usize::from(first == ContextView::OverTime);
         Self {
             session: None,
-            is_whole,
+            is_whole: first == ContextView::All,
             problem: None,
-            tabs: Tabs::new(TITLES),
+            tabs: Tabs::at(TITLES, shown),
             history: None,
             scroll: Scroll::default(),
         }
@@ -92,7 +104,7 @@ impl Panel for ContextPanel {
         }
         let InputEvent::Key(key) = event else { return PanelStep::Stay };
         match key.code {
-            KeyCode::Char('a') => self.is_whole = !self.is_whole,
+            KeyCode::Char('a') if self.tabs.shown() == 0 => self.is_whole = !self.is_whole,
             KeyCode::Char('r') => return PanelStep::Act(vec![ask_snapshot()]),
             _ => {}
         }
@@ -118,11 +130,12 @@ impl Panel for ContextPanel {
             view.body = vec![line(self.problem.as_deref().unwrap_or("Reading…"), faint())];
             return view;
         };
-        let all = if self.is_whole { "a less" } else { "a every piece" };
-        let mut view = PanelView::new(
-            &format!("Context · {}", headline(&session.context)),
-            &format!("↑↓ scroll · {all} · r read again · Esc close"),
-        );
+        let hint = match (self.tabs.shown(), self.is_whole) {
+            (0, false) => "↑↓ scroll · a every piece · Tab over time · r read again · Esc close",
+            (0, true) => "↑↓ scroll · a less · Tab over time · r read again · Esc close",
+            _ => "↑↓ scroll · Tab now · r read again · Esc close",
+        };
+        let mut view = PanelView::new(&format!("Context · {}", headline(&session.context)), hint);
         view.head.push(self.tabs.row(size.width));
         let rows = match self.tabs.shown() {
             0 => self.rows(&session.context, size),
@@ -301,7 +314,7 @@ mod tests {
     #[test]
     fn window_is_drawn_with_letters_and_figures_at_any_width() {
         for (width, height) in [(20, 5), (40, 12), (80, 24), (120, 40)] {
-            let mut shown = Shown::new(ContextPanel::new(false), width, height);
+            let mut shown = Shown::new(ContextPanel::new(ContextView::Now), width, height);
             assert!(shown.text().contains("Reading…"));
             shown.receive(PanelData::Snapshot(filled()));
             shown.assert_clean();
@@ -322,8 +335,22 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_are_told_are_those_of_the_tab() {
+        for (view, shown_tab, told, untold) in [
+            (ContextView::Now, "[Now]", "a every piece · Tab over time", "Tab now"),
+            (ContextView::All, "[Now]", "a less · Tab over time", "Tab now"),
+            (ContextView::OverTime, "[Over time]", "Tab now", "every piece"),
+        ] {
+            let mut shown = Shown::new(ContextPanel::new(view), 100, 30);
+            shown.receive(PanelData::Snapshot(filled()));
+            let text = shown.text();
+            assert!(text.contains(shown_tab) && text.contains(told) && !text.contains(untold), "{text}");
+        }
+    }
+
+    #[test]
     fn every_piece_is_listed_on_a_key() {
-        let mut shown = Shown::new(ContextPanel::new(false), 100, 60);
+        let mut shown = Shown::new(ContextPanel::new(ContextView::Now), 100, 60);
         shown.receive(PanelData::Snapshot(filled()));
         assert!(!shown.text().contains("identity"));
         shown.key(KeyCode::Char('a'), None);

@@ -261,14 +261,15 @@ impl ResumePanel {
     }
 
     fn list_view(&self, size: Size) -> PanelView {
-        let place = match self.scope {
-            PickerScope::Project => "this project",
-            PickerScope::All => "all projects",
+        let (place, other) = match self.scope {
+            PickerScope::Project => ("this project", "all projects"),
+            PickerScope::All => ("all projects", "this project"),
         };
         let count = if self.is_whole { format!("{}", self.sessions.len()) } else { "…".to_owned() };
-        let hint =
-            "Enter resume · → branches · Ctrl+V preview · Ctrl+R rename · Ctrl+A all projects · Esc close";
-        let mut view = PanelView::new(&format!("Resume a session · {place} ({count})"), hint);
+        let hint = format!(
+            "Enter resume · → branches · Ctrl+V preview · Ctrl+R rename · Ctrl+A {other} · Esc close"
+        );
+        let mut view = PanelView::new(&format!("Resume a session · {place} ({count})"), &hint);
         view.push_field("Search: ", self.list.field());
         let room = view.room(size);
         let n_found = self.found.len().min(room / 2);

@@ -261,8 +261,8 @@ impl Panel for RewindPanel {
         let key = point.as_ref().map(|point| point.prompt.as_str());
         let has_conflicts = self.preview(key).is_some_and(|preview| !preview.conflicts.is_empty());
         let hint = match has_conflicts {
-            true => "Enter go · Tab files that someone else changed, too · PgDn more · Esc back",
-            false => "Enter go · PgDn more · Esc back",
+            true => "Enter go · Tab files that someone else changed, too · Esc back",
+            false => "Enter go · Esc back",
         };
         let mut view = PanelView::new(&title, hint);
         let (foot, focus) = choices.rows(size.width);

@@ -666,6 +666,7 @@ fn agents_in_the_background_are_stopped_by_two_chords() {
     it.ctrl('x').ctrl('k');
     let stop = Command::StopTask { request: "stop-a".into(), task: "a".into() };
     assert_eq!(it.sent(), [Action::Send(stop)], "commands go on");
+    assert!(it.seen().contains("Stopping 1 agent"), "{}", it.seen());
 }
 
 #[test]

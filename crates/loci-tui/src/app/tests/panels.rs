@@ -50,6 +50,18 @@ fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
 }
 
 #[test]
+fn context_opens_at_what_was_typed() {
+    for (typed, is_open) in
+        [("/context", true), ("/context all", true), ("/context time", true), ("/context x", false)]
+    {
+        let mut it = Playing::new(80, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        it.text(typed).key(KeyCode::Enter);
+        assert_eq!(it.app.panel.is_some(), is_open, "{typed}");
+    }
+}
+
+#[test]
 fn second_frame_shows_ten_thousand_sessions_and_makes_only_rows_that_are_seen() {
     let mut it = Playing::new(100, 30);
     it.event(Event::News(News::Started(Box::new(facts()))));

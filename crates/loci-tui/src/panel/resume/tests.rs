@@ -63,6 +63,17 @@ fn age_and_title_stay_apart_and_one_message_is_one() {
 }
 
 #[test]
+fn key_for_the_projects_says_what_it_changes_to() {
+    let mut shown = Shown::new(panel(1), 100, 12);
+    for (scope, expected) in
+        [(PickerScope::Project, "Ctrl+A all projects"), (PickerScope::All, "Ctrl+A this project")]
+    {
+        shown.panel.scope = scope;
+        assert!(shown.text().contains(expected), "{}", shown.text());
+    }
+}
+
+#[test]
 fn newest_stays_marked_until_somebody_moves() {
     let list = |ids: &[&str], is_whole| PanelData::Sessions {
         scope: PickerScope::Project,
