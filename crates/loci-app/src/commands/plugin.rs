@@ -102,7 +102,7 @@ impl PluginReport {
             marketplaces.push(MarketplaceRow {
                 name: market.name.clone(),
                 source: source_text(&market.source),
-                updated: market.updated.clone().unwrap_or_default(),
+                updated: crate::display::written(market.updated.as_deref()),
                 plugins: entries.map(|entries| entries.len()),
             });
         }
@@ -130,7 +130,7 @@ impl PluginReport {
         }
         for market in &self.marketplaces {
             let plugins = match &market.plugins {
-                Ok(n) => format!("{n} plugins"),
+                Ok(n) => loci_stdx::counted(*n as u64, "plugin", "plugins"),
                 Err(why) => cell(why),
             };
             text.push_str(&format!("\n- {}: {plugins}, from {}", cell(&market.name), cell(&market.source)));

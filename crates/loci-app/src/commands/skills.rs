@@ -19,18 +19,44 @@ pub struct SkillRow {
     pub description: String,
     /// Where it comes from.
     pub source: String,
-    /// Who may use it.
-    pub who: &'static str,
+    /// Whether it lets people use it.
+    pub is_for_people: bool,
+    /// Whether it lets the model use it.
+    pub is_for_model: bool,
     /// How settings let it be used.
     pub visibility: SkillOverride,
     /// Whether that can be changed: those of plugins come and go with their plugin.
     pub can_change: bool,
-    /// About how many tokens of every conversation it takes.
-    pub listed_tokens: u64,
+    /// About how many tokens of every conversation its name and what it is for take, and its name alone.
+    pub summary_tokens: (u64, u64),
     /// About how many tokens it is when it is used.
     pub tokens: u64,
     /// What it asks for in vain, or says that nobody understands.
     pub notes: Vec<String>,
+}
+
+impl SkillRow {
+    /// Says who may use it, as settings stand.
+    pub fn who(&self) -> &'static str {
+        match (self.visibility, self.is_for_people, self.is_for_model) {
+            (SkillOverride::Off, ..) => "nobody",
+            (SkillOverride::UserInvocableOnly, true, _) => "you",
+            (_, true, true) => "you and the model",
+            (_, true, false) => "you",
+            (SkillOverride::UserInvocableOnly, false, _) => "nobody",
+            (_, false, true) => "the model",
+            (_, false, false) => "nobody",
+        }
+    }
+
+    /// Returns about how many tokens of every conversation it takes, as settings stand.
+    pub fn listed_tokens(&self) -> u64 {
+        match self.visibility {
+            SkillOverride::On => self.summary_tokens.0,
+            SkillOverride::NameOnly => self.summary_tokens.1,
+            SkillOverride::UserInvocableOnly | SkillOverride::Off => 0,
+        }
+    }
 }
 
 /// Returns the skills of a session, in order; those that settings turn off, too.
@@ -45,21 +71,13 @@ fn row(registry: &SkillRegistry, skill: &SkillDefinition) -> SkillRow {
         name: skill.name.clone(),
         description: skill.description.clone(),
         source: skill.source.to_string(),
-        who: match (visibility, skill.is_for_people, skill.is_for_model) {
-            (SkillOverride::Off, ..) => "nobody",
-            (SkillOverride::UserInvocableOnly, true, _) => "you",
-            (_, true, true) => "you and the model",
-            (_, true, false) => "you",
-            (SkillOverride::UserInvocableOnly, false, _) => "nobody",
-            (_, false, true) => "the model",
-            (_, false, false) => "nobody",
-        },
+        is_for_people: skill.is_for_people,
+        is_for_model: skill.is_for_model,
         visibility,
         can_change: skill.source.scope != SkillScope::Plugin,
-        listed_tokens: match visibility {
-            SkillOverride::On if is_told => prose_tokens(&skill.summary()),
-            SkillOverride::NameOnly if is_told => prose_tokens(&skill.name),
-            _ => 0,
+        summary_tokens: match is_told {
+            true => (prose_tokens(&skill.summary()), prose_tokens(&skill.name)),
+            false => (0, 0),
         },
         tokens: prose_tokens(&skill.body),
         notes: skill.notes.clone(),
@@ -104,7 +122,9 @@ pub(super) fn run(session: &SessionSnapshot) -> LocalOutcome {
     let mut text =
         "## Skills\n\n| Skill | What it is for | Used by | Tokens | From |\n|---|---|---|---:|---|\n"
             .to_owned();
-    for SkillRow { name, description, source, who, tokens, .. } in rows {
+    for skill in rows {
+        let who = skill.who();
+        let SkillRow { name, description, source, tokens, .. } = skill;
         text.push_str(&format!(
             "| /{} | {} | {who} | {} | {} |\n",
             cell(&name),

@@ -5,7 +5,7 @@
 
 use super::{FilteredList, ListStep, PanelContext, PanelStep, PanelView, Scroll};
 use crate::key::InputEvent;
-use crate::layout::{faint, line, warning};
+use crate::layout::{cells, faint, line, warning};
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
 
@@ -29,6 +29,9 @@ pub(crate) struct ItemList {
     items: Option<Vec<ListItem>>,
     /// What the filter looks into.
     texts: Vec<String>,
+    /// How wide titles and states are, in order.
+    title_widths: Vec<u16>,
+    state_widths: Vec<u16>,
     list: FilteredList,
     /// The one that is looked at, by title.
     open: Option<String>,
@@ -53,6 +56,8 @@ impl ItemList {
             self.marked().and_then(|idx| self.items.as_ref()?.get(idx)).map(|item| item.title.clone());
         self.texts =
             items.iter().map(|item| format!("{} {} {}", item.title, item.state, item.note)).collect();
+        self.title_widths = items.iter().map(|item| cells(&sanitize_line(&item.title))).collect();
+        self.state_widths = items.iter().map(|item| cells(&sanitize_line(&item.state))).collect();
         self.list.refilter(self.texts.iter().map(String::as_str));
         if let Some(at) = marked.and_then(|title| items.iter().position(|item| item.title == title)) {
             self.list.mark(at);
@@ -119,8 +124,21 @@ impl ItemList {
             None => vec![line("Reading…", faint())],
             Some(items) if items.is_empty() => vec![line(nothing, faint())],
             Some(_) if self.list.len() == 0 => vec![line("Nothing is called so", faint())],
-            Some(items) => self.list.rows(room, |idx| items.get(idx).map_or_else(Row::default, item_row)),
+            Some(items) => {
+                let columns = self.columns(size.width);
+                self.list.rows(room, |idx| {
+                    items.get(idx).map_or_else(Row::default, |item| item_row(item, columns))
+                })
+            }
         };
+    }
+
+    /// Returns how wide titles and states are; those that are wider than a share of the window stand out of line.
+    fn columns(&self, width: u16) -> (usize, usize) {
+        let widest = |most: u16, widths: &[u16]| {
+            widths.iter().copied().filter(|width| *width <= most).max().map_or(0, usize::from)
+        };
+        (widest(width / 3, &self.title_widths), widest(width / 4, &self.state_widths))
     }
 
     /// Lays out what is seen of the one that is looked at.
@@ -135,11 +153,14 @@ impl ItemList {
     }
 }
 
-fn item_row(item: &ListItem) -> Row {
-    let mut spans = vec![Span::plain(sanitize_line(&item.title))];
-    if !item.state.is_empty() {
-        let style = if item.is_bad { warning() } else { faint() };
-        spans.push(Span::styled(format!("  {}", sanitize_line(&item.state)), style));
+fn item_row(item: &ListItem, (title_width, state_width): (usize, usize)) -> Row {
+    let state_style = if item.is_bad { warning() } else { faint() };
+    let has_more = !item.state.is_empty() || !item.note.is_empty();
+    let title_width = if has_more { title_width } else { 0 };
+    let mut spans = vec![Span::plain(padded(&item.title, title_width))];
+    if state_width > 0 || !item.state.is_empty() {
+        let state_width = if item.note.is_empty() { 0 } else { state_width };
+        spans.push(Span::styled(format!("  {}", padded(&item.state, state_width)), state_style));
     }
     if !item.note.is_empty() {
         spans.push(Span::styled(format!("  {}", sanitize_line(&item.note)), faint()));
@@ -147,9 +168,33 @@ fn item_row(item: &ListItem) -> Row {
     Row::new(spans)
 }
 
+/// Makes a text as wide as its column, where it is not wider.
+pub(super) fn padded(text: &str, width: usize) -> String {
+    let text = sanitize_line(text);
+    let n_blanks = width.saturating_sub(usize::from(cells(&text)));
+    text + &" ".repeat(n_blanks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn titles_and_states_stand_in_columns_and_long_ones_move_nobody() {
+        let item = |title: &str, state: &str, note: &str| ListItem {
+            title: title.to_owned(),
+            state: state.to_owned(),
+            note: note.to_owned(),
+            is_bad: false,
+        };
+        let mut list = ItemList::default();
+        let long = "l".repeat(30);
+        list.set(vec![item("a", "on", "first"), item("日本", "off", "second"), item(&long, "", "third")]);
+        let mut view = PanelView::new("t", "");
+        list.list_view(&mut view, Size { width: 60, height: 9 }, "");
+        let rows: Vec<String> = view.body.iter().map(Row::text).collect();
+        assert_eq!(rows, ["❯ a     on   first", "  日本  off  second", &format!("  {long}       third")]);
+    }
 
     #[test]
     fn panel_goes_back_to_the_list_when_the_item_is_gone() {

@@ -1,11 +1,13 @@
 //! `/mcp`: the servers, how they are doing, what each offers and logs, and looking after them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_app::commands::mcp::ServerRow;
 use loci_engine::{Command, McpAction};
 use loci_stdx::counted;
 
+use super::items::padded;
 use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
     mark_row,
@@ -13,7 +15,7 @@ use super::{
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{code, faint, line, paragraph, warning};
+use crate::layout::{cells, code, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, Style, sanitize_line};
@@ -34,6 +36,8 @@ const LOG: usize = 3;
 pub(crate) struct McpPanel {
     servers: Option<Vec<ServerRow>>,
     problem: Option<String>,
+    /// The page to log in at.
+    page: Option<String>,
     /// The server at which a login was begun, until it is over.
     login: Option<String>,
     mark: ListMark,
@@ -51,6 +55,7 @@ impl Default for McpPanel {
         Self {
             servers: None,
             problem: None,
+            page: None,
             login: None,
             mark: ListMark::default(),
             open: None,
@@ -85,11 +90,21 @@ impl McpPanel {
             McpAction::Authenticate { server, .. } => Some(server.clone()),
             _ => None,
         };
+        // The page to log in at is long: what is seen of one server scrolls.
+        if self.login.is_some() && self.open.is_none() {
+            self.look();
+        }
         self.send(action)
     }
 
+    /// Looks at the server that is marked.
+    fn look(&mut self) {
+        self.open = self.server().map(|server| server.name.clone());
+        (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
+    }
+
     fn send(&mut self, action: McpAction) -> PanelStep {
-        self.problem = Some("Working on it…".to_owned());
+        (self.problem, self.page) = (Some("Working on it…".to_owned()), None);
         PanelStep::Act(vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })])
     }
 
@@ -102,9 +117,17 @@ impl McpPanel {
         }
     }
 
-    /// What came of the last wish, in full: it may be an address to visit.
+    /// What came of the last wish, in full. An address to visit is a link on each of its rows: whoever copies them gets
+    /// pieces.
     fn problem_rows(&self, size: Size) -> Vec<Row> {
-        self.problem.iter().flat_map(|text| paragraph("", text, warning(), size.width)).collect()
+        let mut rows: Vec<Row> =
+            self.problem.iter().flat_map(|text| paragraph("", text, warning(), size.width)).collect();
+        let page = self.page.as_deref().filter(|page| !page.chars().any(char::is_control));
+        for mut row in page.iter().flat_map(|page| paragraph("", page, code(), size.width)) {
+            row.spans.iter_mut().for_each(|span| span.link = page.map(Arc::from));
+            rows.push(row);
+        }
+        rows
     }
 
     fn server_view(&self, server: &ServerRow, size: Size) -> PanelView {
@@ -147,7 +170,8 @@ impl McpPanel {
 
     /// Shows something else of the server; its log is read anew each time.
     fn change_tab(&mut self) -> PanelStep {
-        self.scroll = Scroll::default();
+        // What was logged last is what is wanted of it.
+        self.scroll = if self.tabs.shown() == LOG { Scroll::at_end() } else { Scroll::default() };
         match &self.open {
             Some(server) if self.tabs.shown() == LOG => {
                 PanelStep::Act(vec![Action::AskPanel(PanelRequest::ServerLog { server: server.clone() })])
@@ -173,10 +197,7 @@ impl Panel for McpPanel {
         }
         match ctx.action {
             _ if self.mark.handle_event(self.servers.as_ref().map_or(0, Vec::len), event, ctx.action) => {}
-            Some(KeyAction::SelectAccept) => {
-                self.open = self.server().map(|server| server.name.clone());
-                (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
-            }
+            Some(KeyAction::SelectAccept) if self.open.is_none() => self.look(),
             _ => {
                 return match event {
                     InputEvent::Key(key) => self.act(key.code),
@@ -197,20 +218,19 @@ impl Panel for McpPanel {
                 self.mark.at = self.mark.at.min(servers.len().saturating_sub(1));
                 let is_in = |server: &ServerRow| self.login.as_ref() == Some(&server.name);
                 if servers.iter().any(|server| is_in(server) && server.status == CONNECTED) {
-                    self.login = None;
+                    (self.login, self.page) = (None, None);
                     self.problem = Some("You are logged in".to_owned());
                 }
                 self.servers = Some(servers);
             }
             PanelData::ServersChanged(Ok(Some(page))) => {
-                self.problem = Some(format!(
-                    "Log in at this page, then come back; where the browser is elsewhere, paste the address that it \
-                     ends at: {page}"
-                ));
+                let told = "Log in at this page, then come back; where the browser is elsewhere, paste the address \
+                            that it ends at:";
+                (self.problem, self.page) = (Some(told.to_owned()), Some(page.clone()));
                 return vec![Action::OpenPage(page), ask_snapshot()];
             }
             PanelData::ServersChanged(outcome) => {
-                self.problem = outcome.err();
+                (self.problem, self.page) = (outcome.err(), None);
                 return self.refresh();
             }
             PanelData::ServerLog { server, text } if self.open.as_ref() == Some(&server) => {
@@ -251,12 +271,24 @@ impl Panel for McpPanel {
         view.head.extend(self.problem_rows(size));
         let room = view.room(size);
         let servers = self.servers.as_deref().unwrap_or_default();
+        let widest = |text: fn(&ServerRow) -> &str, most: u16| {
+            let widths = servers.iter().map(|server| cells(&sanitize_line(text(server))));
+            widths.filter(|width| *width <= most).max().map_or(0, usize::from)
+        };
+        let columns =
+            (widest(|server| &server.name, size.width / 3), widest(|server| server.status, size.width / 4));
         view.body = self.mark.rows(servers.len(), room, |idx, is_marked| {
-            mark_row(servers.get(idx).map_or_else(Row::default, server_row), is_marked)
+            mark_row(
+                servers.get(idx).map_or_else(Row::default, |server| server_row(server, columns)),
+                is_marked,
+            )
         });
         if servers.is_empty() {
-            let text =
-                if self.servers.is_some() { "There are none; `loci mcp add` adds one" } else { "Reading…" };
+            let text = if self.servers.is_some() {
+                "There are none; `loci mcp add` in a shell adds one"
+            } else {
+                "Reading…"
+            };
             view.body = vec![line(text, faint())];
         }
         view
@@ -282,7 +314,7 @@ fn item_rows((name, about): &(String, String), size: Size) -> Vec<Row> {
     rows
 }
 
-fn server_row(server: &ServerRow) -> Row {
+fn server_row(server: &ServerRow, (name_width, status_width): (usize, usize)) -> Row {
     let count = |items: &[(String, String)], one, several| counted(items.len() as u64, one, several);
     let offer = match server.kind {
         "" => loci_stdx::single_line(server.error.as_deref().unwrap_or_default(), 300),
@@ -296,8 +328,8 @@ fn server_row(server: &ServerRow) -> Row {
     };
     let state_style = if server.error.is_some() { warning() } else { faint() };
     Row::new(vec![
-        Span::plain(sanitize_line(&server.name)),
-        Span::styled(format!("  {}", server.status), state_style),
+        Span::plain(padded(&server.name, name_width)),
+        Span::styled(format!("  {}", padded(server.status, status_width)), state_style),
         Span::styled(sanitize_line(&format!("  {offer}")), faint()),
     ])
 }
@@ -333,7 +365,7 @@ mod tests {
         };
         shown.receive(PanelData::Servers(vec![calc, left_out]));
         shown.assert_clean();
-        assert!(shown.text().contains("bad  left out  it has a `url`"), "{}", shown.text());
+        assert!(shown.text().contains("bad   left out   it has a `url`"), "{}", shown.text());
         shown.action(KeyAction::SelectAccept);
         assert!(shown.text().contains("\n    Adds\n    takes a: number"), "{}", shown.text());
         shown.action(KeyAction::SelectCancel);
@@ -387,6 +419,11 @@ mod tests {
             assert_eq!(shown.receive(PanelData::ServersChanged(Ok(Some(page.clone())))), wanted);
             shown.assert_clean();
             assert!(height < 12 || shown.text().replace('\n', "").contains(&page), "{}", shown.text());
+            let rows = shown.panel.problem_rows(Size { width, height });
+            let linked = rows.iter().flat_map(|row| &row.spans).filter(|span| span.link.is_some());
+            let texts: String = linked.clone().map(|span| span.text.as_str()).collect();
+            assert_eq!(texts, page);
+            assert!(linked.clone().all(|span| span.link.as_deref() == Some(page.as_str())));
             let address = "http://localhost:1/callback?code=c".to_owned();
             let answer = McpAction::LoginAnswer { server: "日本".into(), address };
             let send = Action::Send(Command::Mcp { request: "panel".into(), action: answer });
@@ -402,6 +439,8 @@ mod tests {
             shown.receive(PanelData::Servers(servers("disabled")));
             assert_eq!(shown.panel.refresh_every(), None);
             shown.receive(PanelData::ServersChanged(Ok(None)));
+            assert!(shown.text().contains("日本 · disabled"), "a login shows its server: {}", shown.text());
+            shown.action(KeyAction::SelectCancel);
             shown.action(KeyAction::SelectPrevious);
             shown.action(KeyAction::SelectAccept);
             shown.assert_clean();
@@ -417,10 +456,9 @@ mod tests {
             assert_eq!(shown.action(KeyAction::TabsNext), PanelStep::Act(vec![ask]));
             shown.receive(PanelData::ServerLog {
                 server: "calc".into(),
-                text: "not\u{1b}[2J connected".into(),
+                text: format!("{}not\u{1b}[2J connected", "earlier\n".repeat(40)),
             });
             shown.assert_clean();
-            shown.key(KeyCode::PageDown, None);
             assert!(shown.text().contains("connected"), "{}", shown.text());
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);

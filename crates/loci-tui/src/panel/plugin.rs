@@ -73,6 +73,17 @@ impl PluginVerb {
         self.args.iter().skip(2).find(|word| is_install && word.contains('@'))
     }
 
+    /// Tells whether a session has something to take up once it was done and said this.
+    fn changes_sessions(&self, said: &str) -> bool {
+        let words: Vec<&str> = self.args.iter().skip(1).map(String::as_str).collect();
+        match words.as_slice() {
+            ["update", ..] => said.lines().any(|line| !line.ends_with("is up to date")),
+            ["install" | "i" | "uninstall" | "remove" | "rm" | "prune", ..] => true,
+            ["marketplace", verb, ..] => matches!(*verb, "remove" | "rm"),
+            _ => false,
+        }
+    }
+
     /// Reads what was typed behind `/plugin`; none where the session carries it out, or nobody does.
     fn typed(argument: &str) -> Option<Self> {
         let mut words: Vec<&str> = argument.split_whitespace().collect();
@@ -352,7 +363,8 @@ impl Panel for PluginPanel {
                         (false, why.strip_prefix("Error: ").unwrap_or(why).to_owned())
                     }
                 };
-                let reload = if is_done { "\n`/reload-plugins` has the session take it up" } else { "" };
+                let is_news = is_done && done.as_ref().is_some_and(|verb| verb.changes_sessions(&text));
+                let reload = if is_news { "\n`/reload-plugins` has the session take it up" } else { "" };
                 let level = if is_done { NoticeLevel::Info } else { NoticeLevel::Warning };
                 self.note = done.map(|verb| match is_done {
                     true => format!("Done: {}", verb.args.join(" ")),
@@ -384,9 +396,9 @@ impl Panel for PluginPanel {
         view.head.push(self.tabs.row(size.width));
         view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
         let nothing = match self.tabs.shown() {
-            0 => "Nothing more is offered; `loci plugin marketplace add` adds a list",
-            1 => "There are no plugins",
-            2 => "There are no marketplaces; `loci plugin marketplace add` adds one",
+            DISCOVER => "Nothing more is offered; `/plugin marketplace add OWNER/REPOSITORY` adds a list",
+            INSTALLED => "There are no plugins; Shift+Tab shows what is offered",
+            MARKETPLACES => "There are none; `/plugin marketplace add OWNER/REPOSITORY` adds one",
             _ => "Nothing is wrong",
         };
         self.list.list_view(&mut view, size, nothing);
@@ -421,7 +433,7 @@ fn plugin_item(plugin: &PluginRow) -> ListItem {
 
 fn marketplace_item(market: &MarketplaceRow) -> ListItem {
     let state = match &market.plugins {
-        Ok(n) => format!("{n} plugins"),
+        Ok(n) => loci_stdx::counted(*n as u64, "plugin", "plugins"),
         Err(why) => why.clone(),
     };
     ListItem {
@@ -462,6 +474,23 @@ mod tests {
                 plugins: Err("no file".into()),
             }],
             problems: vec!["Plugin `kit`: bad".into()],
+        }
+    }
+
+    #[test]
+    fn session_takes_up_only_what_changed() {
+        for (typed, said, expected) in [
+            ("install a@b", "Installed a@b", true),
+            ("uninstall a@b", "it is gone", true),
+            ("update a@b", "a@b 1.0.0 is up to date", false),
+            ("update a@b", "a@b 1.0.0 is up to date\nc@b: 1.0 to 1.1", true),
+            ("marketplace add /x", "x: 4 plugins", false),
+            ("marketplace update", "x: 4 plugins", false),
+            ("marketplace remove x", "gone", true),
+            ("details a@b", "about", false),
+        ] {
+            let verb = PluginVerb::typed(typed).unwrap();
+            assert_eq!(verb.changes_sessions(said), expected, "{typed}: {said}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
-use crate::layout::{faint, line, paragraph, warning};
+use crate::layout::{faint, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Style};
@@ -55,12 +55,13 @@ impl SkillsPanel {
         let mut rows = paragraph("", &skill.description, Style::default(), width);
         rows.push(Row::default());
         for text in [
-            format!("Used by: {}", skill.who),
+            format!("Used by: {}", skill.who()),
             format!("Settings say: {}", visibility_word(skill.visibility)),
             format!("From: {}", skill.source),
             format!(
                 "About {} tokens in every conversation, {} when it is used",
-                skill.listed_tokens, skill.tokens
+                skill.listed_tokens(),
+                skill.tokens
             ),
         ] {
             rows.extend(paragraph("", &text, faint(), width));
@@ -111,11 +112,11 @@ impl Panel for SkillsPanel {
         if let Some(skill) = self.list.opened().and_then(|idx| self.skills.get(idx)) {
             let mut view =
                 PanelView::new(&format!("/{}", skill.name), "Space change how it may be used · Esc back");
-            view.head.extend(self.note.as_ref().map(|note| line(note, warning())));
+            view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
             self.list.detail_view(&mut view, size, Self::rows(skill, size));
             return view;
         }
-        let total: u64 = self.skills.iter().map(|skill| skill.listed_tokens).sum();
+        let total: u64 = self.skills.iter().map(SkillRow::listed_tokens).sum();
         let order = if self.by_tokens { "by name" } else { "by tokens" };
         let title = format!(
             "Skills · {} · about {} tokens in every conversation",
@@ -124,7 +125,7 @@ impl Panel for SkillsPanel {
         );
         let hint = format!("Space on, name only, yours only, off · Enter look · Tab {order} · Esc close");
         let mut view = PanelView::new(&title, &hint);
-        view.head.extend(self.note.as_ref().map(|note| line(note, warning())));
+        view.head.extend(self.note.iter().flat_map(|note| paragraph("", note, warning(), size.width)));
         self.list.list_view(&mut view, size, "There are no skills");
         view
     }
@@ -140,7 +141,7 @@ impl Panel for SkillsPanel {
 
 fn item(skill: &SkillRow) -> ListItem {
     let state = match skill.visibility {
-        SkillOverride::On => skill.who,
+        SkillOverride::On => skill.who(),
         SkillOverride::NameOnly => "name only",
         SkillOverride::UserInvocableOnly => "yours only",
         SkillOverride::Off => "off",
@@ -149,7 +150,10 @@ fn item(skill: &SkillRow) -> ListItem {
         title: format!("/{}", skill.name),
         state: state.to_owned(),
         is_bad: !skill.notes.is_empty(),
-        note: format!("{} tokens  {}", short_tokens(skill.tokens), skill.description),
+        note: match skill.tokens {
+            1 => format!("1 token  {}", skill.description),
+            n => format!("{} tokens  {}", short_tokens(n), skill.description),
+        },
     }
 }
 
@@ -164,10 +168,11 @@ mod tests {
             name: name.into(),
             description: format!("does\u{1b}[2J {name} 日本"),
             source: "user ~/.claude/skills".into(),
-            who: "you and the model",
+            is_for_people: true,
+            is_for_model: true,
             visibility: SkillOverride::On,
             can_change: name != "of-plugin",
-            listed_tokens: 10,
+            summary_tokens: (10, 3),
             tokens,
             notes: Vec::new(),
         }
@@ -205,6 +210,27 @@ mod tests {
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay);
             assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
         }
+    }
+
+    #[test]
+    fn what_space_changes_is_seen_in_who_uses_it_and_what_it_costs() {
+        let mut shown = Shown::new(SkillsPanel::default(), 80, 14);
+        shown.receive(PanelData::Skills(vec![skill("a", 1), skill("b", 1)]));
+        assert!(shown.text().contains("about 20 tokens"), "{}", shown.text());
+        for (total, state) in [(13, "name only"), (10, "yours only"), (10, "off"), (20, "you and the model")]
+        {
+            shown.key(KeyCode::Char(' '), None);
+            let text = shown.text();
+            assert!(text.contains(&format!("about {total} tokens")) && text.contains(state), "{text}");
+        }
+        shown.key(KeyCode::Char(' '), None);
+        shown.key(KeyCode::Char(' '), None);
+        let said = "Set `x` in a file whose path is so long that it takes more than a row of this window\nGit ignores it";
+        shown.receive(PanelData::SkillChanged(Ok(said.to_owned())));
+        assert!(shown.text().contains("window\nGit ignores it\n"), "{}", shown.text());
+        shown.action(KeyAction::SelectAccept);
+        let text = shown.text();
+        assert!(text.contains("Used by: you\n") && text.contains("About 0 tokens in every"), "{text}");
     }
 
     #[test]

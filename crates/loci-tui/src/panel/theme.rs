@@ -15,7 +15,7 @@ use crate::theme::{Preset, Role, ThemeFile};
 /// The name of the setting that has the colours of code.
 const PLAIN_CODE: &str = "syntaxHighlightingDisabled";
 /// In less room nothing is shown of a theme but what is around.
-const ROOM_FOR_SAMPLE: usize = 16;
+const ROOM_FOR_SAMPLE: usize = 12;
 
 /// The themes.
 #[derive(Debug)]
@@ -148,8 +148,13 @@ impl Panel for ThemePanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Settings { interface, note, .. } => {
+                let is_switched = self.is_plain_code != interface.is_plain_code;
                 self.is_plain_code = interface.is_plain_code;
-                self.note = note;
+                let now = if self.is_plain_code { "off" } else { "on" };
+                self.note = match note {
+                    Some(note) if is_switched => Some(format!("Colours of code are {now}. {note}")),
+                    note => note,
+                };
             }
             PanelData::Themes(files) => self.take_files(&files),
             PanelData::Failed(why) => self.note = Some(why),
@@ -308,5 +313,21 @@ mod tests {
         let change = PanelRequest::ChangeSetting { key: PLAIN_CODE.to_owned(), value: "true".to_owned() };
         let step = shown.action(KeyAction::ThemeToggleSyntaxHighlighting);
         assert_eq!(step, PanelStep::Act(vec![Action::AskPanel(change)]));
+        let interface = crate::interface_settings::InterfaceSettings {
+            is_plain_code: true,
+            ..crate::interface_settings::InterfaceSettings::default()
+        };
+        shown.receive(PanelData::Settings {
+            rows: Vec::new(),
+            note: Some("Set `x`".to_owned()),
+            interface: Box::new(interface),
+        });
+        assert!(shown.text().contains("Colours of code are off. Set `x`"), "{}", shown.text());
+    }
+
+    #[test]
+    fn example_of_a_theme_is_seen_in_a_window_of_80_by_24() {
+        assert!(shown(80, 16).text().contains("fn half"), "{}", shown(80, 16).text());
+        assert!(!shown(80, 9).text().contains("fn half"));
     }
 }

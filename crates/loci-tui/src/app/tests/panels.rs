@@ -97,10 +97,11 @@ fn second_frame_shows_five_hundred_skills_and_fifty_servers() {
         name: format!("skill-{n:03}"),
         description: "does".into(),
         source: "user".into(),
-        who: "you",
+        is_for_people: true,
+        is_for_model: false,
         visibility: SkillOverride::On,
         can_change: true,
-        listed_tokens: 1,
+        summary_tokens: (1, 1),
         tokens: 2,
         notes: Vec::new(),
     };
