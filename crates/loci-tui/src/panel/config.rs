@@ -228,8 +228,8 @@ impl Panel for ConfigPanel {
     fn contexts(&self) -> &'static [Context] {
         match self.editing {
             // Arrows move within the field.
-            Some(_) => &[Context::Select, Context::Global],
-            None => &[Context::Tabs, Context::Select, Context::Global],
+            Some(_) => &[Context::Settings, Context::Select, Context::Global],
+            None => &[Context::Settings, Context::Tabs, Context::Select, Context::Global],
         }
     }
 

@@ -85,7 +85,13 @@ impl Panel for DiffPanel {
         match (self.is_open, ctx.action) {
             (true, Some(KeyAction::DiffPreviousSource)) => self.go(false),
             (true, Some(KeyAction::DiffNextSource)) => self.go(true),
-            (true, _) if self.scroll.handle(event) => {}
+            (true, Some(KeyAction::DiffNextFile)) => {
+                _ = self.scroll.handle_action(Some(KeyAction::ScrollLineDown))
+            }
+            (true, Some(KeyAction::DiffPreviousFile)) => {
+                self.scroll.handle_action(Some(KeyAction::ScrollLineUp));
+            }
+            (true, action) if self.scroll.handle_action(action) || self.scroll.handle(event) => {}
             (false, Some(KeyAction::DiffPreviousSource)) => self.go_to_source(false),
             (false, Some(KeyAction::DiffNextSource)) => self.go_to_source(true),
             (false, Some(KeyAction::DiffNextFile)) => self.go(true),
@@ -94,6 +100,7 @@ impl Panel for DiffPanel {
                 self.is_open = self.file().is_some();
                 self.scroll = Scroll::default();
             }
+            (false, action) if self.mark.handle_scroll(n_files, action) => {}
             (false, _) if self.mark.handle(n_files, *key, None) => {}
             _ if key.code == KeyCode::Char('r') => return PanelStep::Act(Self::begin()),
             _ => {}
@@ -229,6 +236,32 @@ mod tests {
                 shown.action(KeyAction::DiffPreviousSource);
                 assert!(shown.text().contains(expected), "{}", shown.text());
             }
+        }
+    }
+
+    #[test]
+    fn keys_of_the_table_scroll_the_list_and_the_file() {
+        let lines: Vec<String> = (0..60).map(|idx| format!("+l{idx:02}")).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let mut shown = Shown::new(DiffPanel::default(), 60, 12);
+        let files = (0..30).map(|idx| file(&format!("f{idx:02}"), &lines)).collect();
+        shown.receive(PanelData::Diff(Ok(files)));
+        for (action, expected) in [
+            (KeyAction::ScrollFullPageDown, "❯ f10"),
+            (KeyAction::ScrollPageDown, "❯ f20"),
+            (KeyAction::ScrollFullPageUp, "❯ f10"),
+            (KeyAction::ScrollBottom, "❯ f29"),
+            (KeyAction::ScrollTop, "❯ f00"),
+            (KeyAction::DiffViewDetails, "\n+l00"),
+            (KeyAction::DiffNextFile, "\n+l01"),
+            (KeyAction::ScrollFullPageDown, "\n+l09"),
+            (KeyAction::DiffPreviousFile, "\n+l08"),
+            (KeyAction::ScrollFullPageUp, "\n+l00"),
+            (KeyAction::ScrollBottom, "\n+l59"),
+            (KeyAction::ScrollTop, "\n+l00"),
+        ] {
+            shown.action(action);
+            assert!(shown.text().contains(expected), "{action:?}: {}", shown.text());
         }
     }
 

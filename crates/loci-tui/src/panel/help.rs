@@ -102,6 +102,10 @@ impl Panel for HelpPanel {
         view
     }
 
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Help, Context::Tabs, Context::Select, Context::Global]
+    }
+
     fn is_typing(&self) -> bool {
         true
     }

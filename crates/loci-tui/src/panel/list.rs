@@ -54,6 +54,18 @@ impl ListMark {
         true
     }
 
+    /// Takes a key that is bound to a way of scrolling; tells whether it is.
+    pub(crate) fn handle_scroll(&mut self, n_items: usize, action: Option<KeyAction>) -> bool {
+        let code = match action {
+            Some(KeyAction::ScrollPageUp | KeyAction::ScrollFullPageUp) => KeyCode::PageUp,
+            Some(KeyAction::ScrollPageDown | KeyAction::ScrollFullPageDown) => KeyCode::PageDown,
+            Some(KeyAction::ScrollTop) => KeyCode::Home,
+            Some(KeyAction::ScrollBottom) => KeyCode::End,
+            _ => return false,
+        };
+        self.handle(n_items, Key::plain(code), None)
+    }
+
     /// The same for whatever may be typed into a panel.
     pub(crate) fn handle_event(
         &mut self,

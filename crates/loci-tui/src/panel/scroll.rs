@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use super::{PanelContext, PanelStep, ask_snapshot};
-use crate::key::{InputEvent, KeyCode};
+use crate::key::{InputEvent, Key, KeyCode};
+use crate::keymap::Action as KeyAction;
 use crate::layout::unseen_rows;
 use crate::text::Row;
 
@@ -53,6 +54,24 @@ impl Scroll {
         true
     }
 
+    /// Takes a key that is bound to a way of scrolling; tells whether it is.
+    pub(crate) fn handle_action(&mut self, action: Option<KeyAction>) -> bool {
+        let code = match action {
+            Some(KeyAction::ScrollLineUp) => KeyCode::Up,
+            Some(KeyAction::ScrollLineDown) => KeyCode::Down,
+            Some(KeyAction::ScrollPageUp | KeyAction::ScrollHalfPageUp | KeyAction::ScrollFullPageUp) => {
+                KeyCode::PageUp
+            }
+            Some(
+                KeyAction::ScrollPageDown | KeyAction::ScrollHalfPageDown | KeyAction::ScrollFullPageDown,
+            ) => KeyCode::PageDown,
+            Some(KeyAction::ScrollTop) => KeyCode::Home,
+            Some(KeyAction::ScrollBottom) => KeyCode::End,
+            _ => return false,
+        };
+        self.handle(&InputEvent::Key(Key::plain(code)))
+    }
+
     /// Takes what was typed into a panel that is a text and nothing else: it scrolls, is read again, or is closed.
     pub(crate) fn handle_panel(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         if ctx.is_cancel() {
@@ -89,7 +108,6 @@ impl Scroll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::Key;
 
     #[test]
     fn rows_beyond_the_room_are_counted_and_reached() {

@@ -146,6 +146,61 @@ fn every_action_is_reached_by_a_key_of_ones_own() {
 }
 
 #[test]
+fn keys_are_looked_up_in_every_context() {
+    // Those of the prompt, the pager, the search, dialogs and what scrolls in fullscreen have tests of their own.
+    let mut known = vec![
+        Context::Global,
+        Context::Chat,
+        Context::Autocomplete,
+        Context::Task,
+        Context::Transcript,
+        Context::HistorySearch,
+        Context::Confirmation,
+        Context::Scroll,
+        // What they are about is not there, which is told.
+        Context::Attachments,
+        Context::Footer,
+    ];
+    for command in loci_engine::CommandRegistry::builtin().iter_in_terminal() {
+        let mut it = playing(&Place::Elsewhere, &json!({"bindings": []}));
+        it.text(&format!("/{}", command.name));
+        press(&mut it, "enter");
+        known.extend(it.app.panel.iter().flat_map(|panel| panel.contexts()));
+    }
+    for context in Context::ALL {
+        assert!(known.contains(context), "nobody looks a key up in `{}`", context.name());
+    }
+}
+
+#[test]
+fn keys_of_panels_are_reached_by_keys_of_ones_own() {
+    for (command, context, action) in [
+        ("/help", "Help", "help:dismiss"),
+        ("/help", "Tabs", "tabs:next"),
+        ("/help", "Select", "select:next"),
+        ("/help", "Select", "select:accept"),
+        ("/help", "Select", "select:cancel"),
+        ("/config", "Settings", "confirm:no"),
+        ("/config", "Settings", "select:cancel"),
+        ("/theme", "Select", "select:next"),
+        ("/theme", "ThemePicker", "theme:toggleSyntaxHighlighting"),
+        ("/diff", "DiffDialog", "diff:dismiss"),
+        ("/plugin", "Tabs", "tabs:previous"),
+        ("/rewind", "MessageSelector", "select:cancel"),
+        ("/model", "ModelPicker", "select:cancel"),
+        ("/plugin", "Plugin", "select:cancel"),
+    ] {
+        let bound = json!({"bindings": [{"context": context, "bindings": {"f5": action}}]});
+        let mut it = playing(&Place::Elsewhere, &bound);
+        it.text(command);
+        press(&mut it, "enter");
+        let before = state(&it);
+        press(&mut it, "f5");
+        assert_ne!(state(&it), before, "{command}: {action} in {context}");
+    }
+}
+
+#[test]
 fn unbound_keys_do_nothing_and_those_of_the_text_do_as_well() {
     for (context, keys, typed) in [
         ("Chat", "ctrl+s", "one two"),
