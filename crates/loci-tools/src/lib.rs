@@ -54,6 +54,7 @@ pub use background_tasks::{
 };
 pub use bash::death_watch::{DeathWatch, WatchedCommand};
 pub use bash::process_tree::MARK_VARIABLE;
+pub use bash::sandbox_note::RETRY_OUTSIDE;
 pub use bash::shell::{HOOK_ENV_VARIABLE, SandboxPlace};
 pub use bash::{DISABLE_BACKGROUND, foreground_bash, may_background};
 pub use child_process::{ChildEnd, ChildLimits, ChildOutput, ChildSpec, OnOutput, run_child, run_told_child};

@@ -12,7 +12,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::permission::{Call, containment};
 use loci_core::tool::ToolOutcome;
-use loci_tools::Host as _;
+use loci_tools::{Host as _, RETRY_OUTSIDE};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,8 @@ use crate::event::{EngineEvent, ShellOutput};
 use crate::prepared_call::prepare;
 use crate::turn::Event;
 
+/// What a person may do whose command the sandbox refused something, who makes no calls.
+const OUTSIDE_BY_HAND: &str = "If it needs that, `!!` in place of `!` runs it outside, in your terminal.";
 /// How long a command may run before it is ended, in milliseconds: the longest that the Bash tool allows.
 const LONGEST_MS: u64 = 600_000;
 
@@ -138,10 +140,11 @@ fn outcome_of(output: &ShellOutput) -> ToolOutcome {
 
 /// Returns what a command printed. One that failed has all of it behind the line that says so.
 fn shell_output(outcome: &ToolOutcome, is_interrupted: bool) -> ShellOutput {
+    let for_person = |text: &str| text.replace(RETRY_OUTSIDE, OUTSIDE_BY_HAND);
     let printed =
-        |key: &str| outcome.structured.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        |key: &str| for_person(outcome.structured.get(key).and_then(Value::as_str).unwrap_or_default());
     let text = match outcome.content.to_value() {
-        Value::String(text) => text,
+        Value::String(text) => for_person(&text),
         other => other.to_string(),
     };
     if outcome.is_failure() {
@@ -166,10 +169,13 @@ mod tests {
         let good = ToolOutcome::text("out\nerr", json!({"stdout": "out", "stderr": "err"}));
         let failed = ToolOutcome::error("Exit code 2\nno such file");
         let stopped = ToolOutcome::error("Interrupted by the user\nhalf");
+        let refused = ToolOutcome::error(format!("Exit code 1\nno\n{RETRY_OUTSIDE}"));
+        let told = format!("no\n{OUTSIDE_BY_HAND}");
         for (outcome, expected) in [
             (good, ("out", "err", Some(0))),
             (failed, ("", "no such file", Some(2))),
             (stopped, ("", "Interrupted by the user\nhalf", None)),
+            (refused, ("", told.as_str(), Some(1))),
         ] {
             let output = shell_output(&outcome, false);
             assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.exit_code), expected);

@@ -7,6 +7,10 @@ use loci_sandbox::{Printed, SandboxReport};
 use super::result::join;
 use super::shell::SandboxPlace;
 
+/// What the model is told that a call may do which the sandbox refused something.
+pub const RETRY_OUTSIDE: &str =
+    "If it needs that, the same call with dangerouslyDisableSandbox asks the user to run it outside.";
+
 /// The result of a command that never ran.
 pub(super) fn not_run(why: &str) -> String {
     format!(
@@ -38,12 +42,11 @@ pub(super) fn refusals(ended: Ended<'_>, place: &SandboxPlace) -> Option<String>
             "dangerouslyDisableSandbox has no effect: sandbox.allowUnsandboxedCommands is false in the settings".to_owned(),
         );
     }
-    let retry = if sandbox.allows_unsandboxed && is_missed {
-        "\nIf it needs that, the same call with dangerouslyDisableSandbox asks the user to run it outside."
-    } else {
-        ""
-    };
-    Some(marked(&words)? + retry)
+    let told = marked(&words)?;
+    match sandbox.allows_unsandboxed && is_missed {
+        true => Some(format!("{told}\n{RETRY_OUTSIDE}")),
+        false => Some(told),
+    }
 }
 
 /// Adds what was removed after the command.
