@@ -65,6 +65,11 @@ struct Snapshot {
 
 impl Snapshot {
     fn new(dir: &GitDir) -> Self {
+        Self::by(dir, now)
+    }
+
+    /// Looks, by a clock that is read at the end.
+    fn by(dir: &GitDir, now: impl FnOnce() -> i128) -> Self {
         let (mut leads, mut stamps) = (Leads::new(), Vec::new());
         let mut remember = |found: Lead<'_>| {
             leads.insert(found.path.to_owned(), found.text());
@@ -435,11 +440,24 @@ mod tests {
         ("a worktree", |git| create_dir_all(git.join("worktrees/v")), false),
     ];
 
+    /// Waits until what changes has another time than what has changed.
+    fn await_another_time(dir: &Path) {
+        let stamp = || {
+            write(dir.join("time"), "").unwrap();
+            Stamp::of(&statat(CWD, dir.join("time"), AtFlags::empty()).unwrap())
+        };
+        let before = stamp();
+        while stamp() == before {
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn what_has_not_changed_is_not_looked_through_again() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let git = |idx: usize| GitDir { path: root.join(idx.to_string()), is_bare: false };
+        let begun = now();
         for idx in 0..CHANGES.len() {
             for name in
                 ["logs/refs/heads/a", "objects/pack", "objects/info", "objects/ab", "refs", "worktrees/w"]
@@ -456,10 +474,10 @@ mod tests {
                 .iter()
                 .all(|it| before.is_current(git.as_fd(), it.as_ref()))
         };
-        assert!(!is_current(0, &Snapshot::new(&git(0))), "another change could have the same time");
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        assert!(!is_current(0, &Snapshot::by(&git(0), || begun)), "another change could have the same time");
+        await_another_time(&root);
         for (idx, (what, change, expected)) in CHANGES.iter().enumerate() {
-            let before = Snapshot::new(&git(idx));
+            let before = Snapshot::by(&git(idx), || begun + 1000);
             assert!(is_current(idx, &before), "{what}");
             change(&git(idx).path).unwrap();
             assert_eq!(is_current(idx, &before), *expected, "{what}");
