@@ -98,6 +98,28 @@ impl Row {
     }
 }
 
+/// Keys that are objects, which of them count, and what they have to be.
+const SHAPES: &[(&str, fn(&Value) -> bool, &str)] = &[
+    ("fileSuggestion", has_command, COMMAND),
+    ("spinnerTipsOverride", |it| it.get("tips").is_some_and(Value::is_array), "an object with a list `tips`"),
+    ("spinnerVerbs", |it| it.get("verbs").is_some_and(Value::is_array), "an object with a list `verbs`"),
+    ("statusLine", has_command, COMMAND),
+    ("subagentStatusLine", has_command, COMMAND),
+    ("vimInsertModeRemaps", are_remaps, "an object of two letters each, with the value `<Esc>`"),
+];
+
+const COMMAND: &str = "an object with `\"type\": \"command\"` and a `command`";
+
+fn has_command(value: &Value) -> bool {
+    let is_text = value["command"].as_str().is_some_and(|line| !line.trim().is_empty());
+    is_text && value["type"] == "command"
+}
+
+fn are_remaps(value: &Value) -> bool {
+    let is_remap = |(keys, target): (&String, &Value)| keys.chars().count() == 2 && target == "<Esc>";
+    value.as_object().is_some_and(|pairs| pairs.iter().all(is_remap))
+}
+
 /// Returns what is set in vain, a sentence a key. Keys of the sandbox are told with it.
 pub(crate) fn ineffective_settings(merged: &MergedSettings) -> Vec<String> {
     let set = TOLD.iter().filter(|row| merged.value(row.path).is_some_and(|value| row.is_in_vain(value)));
@@ -106,7 +128,13 @@ pub(crate) fn ineffective_settings(merged: &MergedSettings) -> Vec<String> {
     let refresh =
         refresh.map(|_| ("policyHelper.refreshIntervalMs", "its program runs at the start of each session"));
     let all = set.map(|row| (row.path, row.why)).chain(refresh);
-    all.map(|(path, why)| format!("Settings: `{path}` has no effect: {why}")).collect()
+    let all = all.map(|(path, why)| format!("Settings: `{path}` has no effect: {why}"));
+    let misshapen = SHAPES.iter().filter_map(|(path, counts, wanted)| {
+        let is_wrong = merged.value(path).is_some_and(|value| !value.is_null() && !counts(value));
+        is_wrong
+            .then(|| format!("Settings: `{path}` has no effect, or not the whole of it: it is not {wanted}"))
+    });
+    all.chain(misshapen).collect()
 }
 
 #[cfg(test)]
@@ -121,14 +149,18 @@ mod tests {
         let text = r#"{
             "fastMode": true, "enableWorkflows": false, "defaultShell": "powershell", "worktree": {"bgIsolation": "worktree"},
             "voice": {"enabled": false}, "autoMode": {"soft_deny": ["Never deploy"]}, "disableRemoteControl": true,
-            "model": "opus", "policyHelper": {"path": "/p", "refreshIntervalMs": 60000}
+            "model": "opus", "policyHelper": {"path": "/p", "refreshIntervalMs": 60000},
+            "statusLine": {"type": "command"}, "subagentStatusLine": {"type": "command", "command": "date"},
+            "vimInsertModeRemaps": {"jj": "<Esc>", "jkl": "<Esc>"}, "spinnerVerbs": {"verbs": ["Pondering"]}
         }"#;
         let layer = Layer::parse(text, Origin::new(Scope::Managed, "managed-settings.json")).0;
         expect![[r#"
             Settings: `autoMode` has no effect: there is no classifier, and mode `auto` asks; forbid calls with `permissions.deny`
             Settings: `defaultShell` has no effect: commands run in bash
             Settings: `fastMode` has no effect: there is no fast mode; choose a faster model
-            Settings: `policyHelper.refreshIntervalMs` has no effect: its program runs at the start of each session"#]]
+            Settings: `policyHelper.refreshIntervalMs` has no effect: its program runs at the start of each session
+            Settings: `statusLine` has no effect, or not the whole of it: it is not an object with `"type": "command"` and a `command`
+            Settings: `vimInsertModeRemaps` has no effect, or not the whole of it: it is not an object of two letters each, with the value `<Esc>`"#]]
         .assert_eq(&ineffective_settings(&merge(&[layer], true)).join("\n"));
     }
 

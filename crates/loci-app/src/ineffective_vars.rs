@@ -24,7 +24,10 @@ const SWITCHES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_ENABLE_TELEMETRY", "nothing is exported; `loci stats` has the figures"),
     ("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "there are no agent teams"),
     ("CLAUDE_CODE_BS_AS_CTRL_BACKSPACE", "the byte 0x08 removes a letter"),
-    ("CLAUDE_CODE_HIDE_CWD", "the working directory is shown"),
+    (
+        "CLAUDE_CODE_DISABLE_VIRTUAL_SCROLL",
+        "fullscreen makes rows of what is in sight alone, and leaves none out",
+    ),
     ("CLAUDE_CODE_NEW_INIT", "/init writes CLAUDE.md"),
     ("CLAUDE_CODE_PERFORCE_MODE", "files that cannot be written are an error like any other"),
     ("CLAUDE_CODE_PROPAGATE_TRACEPARENT", "requests carry no trace context"),
@@ -55,10 +58,6 @@ const VALUES: &[(&str, &str)] = &[
     ("MCP_OAUTH_CALLBACK_PORT", "name the port in the server's entry (`oauth.callbackPort`)"),
 ];
 
-/// Variables that have no effect where they turn something off, and why.
-const OFF_SWITCHES: &[(&str, &str)] =
-    &[("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "set `syntaxHighlightingDisabled` in the settings")];
-
 /// Tells whether a value has the form it must have.
 type HasForm = fn(&str) -> bool;
 
@@ -70,13 +69,29 @@ const FORMS: &[(&str, HasForm, &str)] = &[
     ("CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", is_count, MILLISECONDS),
     ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", is_percent, "a percentage from 1 to 100"),
     (WINDOW_VARIABLE, is_compact_window, "a number of tokens, such as 200000"),
+    ("CLAUDE_AFK_COUNTDOWN_MS", is_count, MILLISECONDS),
+    ("CLAUDE_AFK_TIMEOUT_MS", is_count, MILLISECONDS),
+    ("CLAUDE_AX_PREPARK_MS", is_count, MILLISECONDS),
+    ("CLAUDE_AX_SCREEN_READER", is_switch, SWITCH),
+    ("CLAUDE_AX_STARTUP_QUIET_MS", is_count, MILLISECONDS),
+    ("CLAUDE_CODE_ACCESSIBILITY", is_switch, SWITCH),
+    ("CLAUDE_CODE_ALT_SCREEN_FULL_REPAINT", is_switch, SWITCH),
     ("CLAUDE_CODE_AWS_CHAIN_RESOLVE_TIMEOUT_MS", is_number, MILLISECONDS),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_AGENT_VIEW", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_ALTERNATE_SCREEN", is_switch, SWITCH),
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", is_switch, SWITCH),
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", is_switch, SWITCH),
     ("CLAUDE_CODE_DISABLE_CRON", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_MOUSE", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_MOUSE_CLICKS", is_switch, SWITCH),
+    ("CLAUDE_CODE_DISABLE_TERMINAL_TITLE", is_switch, SWITCH),
     ("CLAUDE_CODE_EFFORT_LEVEL", is_effort, "one of low, medium, high, xhigh, max and auto"),
+    ("CLAUDE_CODE_ENABLE_AWAY_SUMMARY", is_switch, SWITCH),
+    ("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", is_switch, SWITCH),
     ("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", is_number, "a number of tokens"),
+    ("CLAUDE_CODE_FORCE_SYNC_OUTPUT", is_switch, SWITCH),
+    ("CLAUDE_CODE_HIDE_CWD", is_switch, SWITCH),
     ("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", is_number, "a number of agents above 0"),
     ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", is_number, "a number of tokens"),
     ("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", is_number, "a number of levels above 0"),
@@ -84,13 +99,16 @@ const FORMS: &[(&str, HasForm, &str)] = &[
     ("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", is_count, "a number of searches"),
     ("CLAUDE_CODE_MCP_ALLOWLIST_ENV", is_switch, SWITCH),
     ("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", is_number, MILLISECONDS),
+    ("CLAUDE_CODE_NO_FLICKER", is_switch, SWITCH),
     ("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", is_count, MILLISECONDS),
     ("CLAUDE_CODE_SAFE_MODE", is_switch, SWITCH),
+    ("CLAUDE_CODE_SCROLL_SPEED", is_speed, "a number of rows above 0"),
     ("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", is_count, MILLISECONDS),
     ("CLAUDE_CODE_SIMPLE", is_switch, SWITCH),
     ("CLAUDE_CODE_SKIP_PROMPT_HISTORY", is_switch, SWITCH),
     ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", is_count, "a number of times"),
     ("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", is_switch, SWITCH),
+    ("CLAUDE_CODE_SYNTAX_HIGHLIGHT", is_switch, SWITCH),
     ("CLAUDE_CODE_TASK_LIST_ID", is_list_name, "a name of at most 64 letters, digits, `-` and `_`"),
     ("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS", is_count, MILLISECONDS),
     ("MAX_MCP_OUTPUT_TOKENS", is_number, "a number of tokens"),
@@ -115,6 +133,10 @@ fn is_percent(text: &str) -> bool {
 
 fn is_number(text: &str) -> bool {
     text.parse::<u64>().is_ok_and(|number| number > 0)
+}
+
+fn is_speed(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(|rows| rows > 0.0)
 }
 
 fn is_compact_window(text: &str) -> bool {
@@ -142,8 +164,7 @@ pub(crate) fn ineffective_vars(vars: &Vars) -> Vec<String> {
     let values = VALUES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(|value| !is_off(value)));
     let is_other_shell = vars.non_empty(SHELL).is_some_and(|path| path.rsplit('/').next() != Some("bash"));
     let shell = is_other_shell.then_some(&(SHELL, "commands run in bash"));
-    let off = OFF_SWITCHES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(is_off));
-    let all = switches.chain(values).chain(off).chain(shell);
+    let all = switches.chain(values).chain(shell);
     let all = all.map(|(name, why)| format!("{name} has no effect in loci: {why}"));
     let misshapen = FORMS.iter().filter_map(|(name, is_right, wanted)| {
         let value = vars.non_empty(name)?.trim();
@@ -171,7 +192,9 @@ mod tests {
             ("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "off"),
             ("CLAUDE_CODE_SCRIPT_CAPS", "{}"),
             ("CLAUDE_CODE_SHELL", "/usr/bin/zsh"),
-            ("CLAUDE_CODE_SYNTAX_HIGHLIGHT", "false"),
+            ("CLAUDE_CODE_DISABLE_VIRTUAL_SCROLL", "1"),
+            ("CLAUDE_CODE_SCROLL_SPEED", "fast"),
+            ("CLAUDE_CODE_NO_FLICKER", "please"),
             ("DISABLE_TELEMETRY", "1"),
             ("ANTHROPIC_PROFILE", ""),
             ("CLAUDE_CODE_EFFORT_LEVEL", "hihg"),
@@ -190,8 +213,8 @@ mod tests {
         ];
         expect![[r#"
             CLAUDE_CODE_ENABLE_TELEMETRY has no effect in loci: nothing is exported; `loci stats` has the figures
+            CLAUDE_CODE_DISABLE_VIRTUAL_SCROLL has no effect in loci: fullscreen makes rows of what is in sight alone, and leaves none out
             CLAUDE_CODE_SCRIPT_CAPS has no effect in loci: calls of scripts are not counted; deny them with a permission rule
-            CLAUDE_CODE_SYNTAX_HIGHLIGHT has no effect in loci: set `syntaxHighlightingDisabled` in the settings
             CLAUDE_CODE_SHELL has no effect in loci: commands run in bash
             BASH_DEFAULT_TIMEOUT_MS has no effect: `2m` is not a number of milliseconds
             CLAUDE_AUTOCOMPACT_PCT_OVERRIDE has no effect: `150` is not a percentage from 1 to 100
@@ -199,6 +222,8 @@ mod tests {
             CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS has no effect: `0` is not a number of agents above 0
             CLAUDE_CODE_MAX_CONTEXT_TOKENS has no effect: `32k` is not a number of tokens
             CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION has no effect: `few` is not a number of searches
+            CLAUDE_CODE_NO_FLICKER has no effect: `please` is not one of 1, true, yes, on, 0, false, no and off
+            CLAUDE_CODE_SCROLL_SPEED has no effect: `fast` is not a number of rows above 0
             CLAUDE_CODE_SUBPROCESS_ENV_SCRUB has no effect: `enabled` is not one of 1, true, yes, on, 0, false, no and off
             CLAUDE_CODE_TASK_LIST_ID has no effect: `../team` is not a name of at most 64 letters, digits, `-` and `_`"#]]
         .assert_eq(&ineffective_vars(&vars.into_iter().collect()).join("\n"));

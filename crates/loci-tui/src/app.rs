@@ -73,6 +73,7 @@ use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::task_list::Task;
 use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
+use loci_stdx::Vars;
 
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::ElicitationDialog;
@@ -132,6 +133,10 @@ pub struct AppOptions {
     pub has_agent_view: bool,
     /// Whether the cursor is always seen and stands at the marked row of a list (`CLAUDE_CODE_ACCESSIBILITY`).
     pub follows_mark: bool,
+    /// Whether the working directory is left out at the start (`CLAUDE_CODE_HIDE_CWD`).
+    pub hides_cwd: bool,
+    /// Whether code has no colours, whatever settings say (`CLAUDE_CODE_SYNTAX_HIGHLIGHT`).
+    pub is_plain_code: bool,
     /// The looks of the terminal.
     pub theme: Theme,
     /// What variables say of the fullscreen renderer.
@@ -154,8 +159,28 @@ impl Default for AppOptions {
             has_badge_link: true,
             has_agent_view: true,
             follows_mark: false,
+            hides_cwd: false,
+            is_plain_code: false,
             theme: Theme::new(ColorDepth::Ansi, Background::Dark),
             fullscreen: FullscreenOptions::default(),
+        }
+    }
+}
+
+impl AppOptions {
+    /// Takes what variables say that may change when the settings of a session are known, whose `env` sets some.
+    #[must_use]
+    pub fn with_vars(self, vars: &Vars) -> Self {
+        let said = |name: &str| vars.non_empty(name).map(|_| vars.is_truthy(name));
+        Self {
+            has_recap: said("CLAUDE_CODE_ENABLE_AWAY_SUMMARY"),
+            has_suggestions: said("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION"),
+            has_badge_link: vars.get("FORCE_HYPERLINK") != Some("0"),
+            has_agent_view: !vars.is_truthy("CLAUDE_CODE_DISABLE_AGENT_VIEW"),
+            follows_mark: vars.is_truthy("CLAUDE_CODE_ACCESSIBILITY"),
+            hides_cwd: vars.is_truthy("CLAUDE_CODE_HIDE_CWD"),
+            is_plain_code: said("CLAUDE_CODE_SYNTAX_HIGHLIGHT") == Some(false),
+            ..self
         }
     }
 }
@@ -376,7 +401,9 @@ impl App {
     }
 
     fn banner(&self) -> Block {
-        let text = format!("loci {} · {}", self.options.version, self.options.shown_cwd);
+        let AppOptions { version, shown_cwd, hides_cwd, .. } = &self.options;
+        let text =
+            if *hides_cwd { format!("loci {version}") } else { format!("loci {version} · {shown_cwd}") };
         match self.is_spoken() {
             true => Block::Notice { level: NoticeLevel::Info, text },
             false => Block::TurnEnd { text },

@@ -241,6 +241,7 @@ async fn drive(
         commands: runner.slash_commands().get(),
         idle_notice: started.idle_notice,
         interface: interface_settings(&started.env, &started.settings),
+        vars: Some(started.env.vars.clone()),
         answer_timeout: answer_timeout(None, started.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS")),
         answer_countdown: started
             .env

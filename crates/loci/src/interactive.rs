@@ -103,6 +103,7 @@ pub(crate) fn show(
     prompt: Option<String>,
     options: &ShowOptions,
 ) -> Result<RunEnd, UserError> {
+    let env = &with_variables_of_settings(env);
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
@@ -112,17 +113,6 @@ pub(crate) fn show(
         plain: options.plain.clone(),
         is_verbose: options.is_verbose,
         is_still: false,
-        has_recap: env
-            .vars
-            .non_empty("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")
-            .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_AWAY_SUMMARY")),
-        has_badge_link: env.vars.get("FORCE_HYPERLINK") != Some("0"),
-        has_agent_view: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_AGENT_VIEW"),
-        follows_mark: env.vars.is_truthy("CLAUDE_CODE_ACCESSIBILITY"),
-        has_suggestions: env
-            .vars
-            .non_empty("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")
-            .map(|_| env.vars.is_truthy("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION")),
         theme: Theme::new(
             ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
             Background::Dark,
@@ -131,7 +121,9 @@ pub(crate) fn show(
             is_wanted: early_setting(env, "tui").is_some_and(|tui| tui == "fullscreen"),
             ..FullscreenOptions::from_vars(&env.vars)
         },
+        ..AppOptions::default()
     };
+    let app = app.with_vars(&env.vars);
     let program = std::env::current_exe().unwrap_or_else(|_| "loci".into());
     let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone(), program }, start)
         .map_err(|error| UserError::from_error(&error))?;
@@ -146,6 +138,7 @@ pub(crate) fn show(
 /// Says whether everything is plain lines, and why. Settings of the person count before the first line is painted, so their
 /// file is looked at here.
 pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
+    let env = &with_variables_of_settings(env);
     let source = if is_asked {
         Some("--ax-screen-reader")
     } else if env.vars.non_empty("CLAUDE_AX_SCREEN_READER").is_some() {
@@ -157,6 +150,20 @@ pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
     };
     let is_dumb = matches!(env.vars.get("TERM"), None | Some("" | "dumb"));
     source.map(|source| PlainMode::ScreenReader(source.to_owned())).or(is_dumb.then_some(PlainMode::Dumb))
+}
+
+/// Returns the environment with what the person's settings say under `env` of the interface, which counts before anything is
+/// painted. What else they say there, and what other settings do, is in force once the session is composed. What the terminal
+/// is, and whether it has colours, is not theirs to say: such variables reach children alone.
+fn with_variables_of_settings(env: &Env) -> Env {
+    let set = early_setting(env, "env");
+    let set = set.as_ref().and_then(Value::as_object).into_iter().flatten();
+    let is_ours =
+        |name: &str| name.starts_with("CLAUDE_") || ["EDITOR", "VISUAL", "FORCE_HYPERLINK"].contains(&name);
+    let ours =
+        set.filter_map(|(name, value)| Some((name, value.as_str()?))).filter(|(name, _)| is_ours(name));
+    let vars = ours.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
+    Env { vars, ..env.clone() }
 }
 
 /// Reads a setting of the person's own that counts before anything is painted.

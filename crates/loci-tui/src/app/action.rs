@@ -13,6 +13,7 @@ use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::plugin::PluginTheme;
 use loci_engine::{Command, CommandRegistry, Prompt, RunnerEvent, SessionSnapshot};
+use loci_stdx::Vars;
 
 use super::BackgroundRun;
 use crate::block::{Block, FileDiff, NoticeLevel};
@@ -169,6 +170,8 @@ pub struct SessionFacts {
     pub idle_notice: Duration,
     /// What settings say about the interface.
     pub interface: InterfaceSettings,
+    /// The variables in force, those of settings among them.
+    pub vars: Option<Vars>,
     /// After how long without a key a question of the model goes on, where a variable says so (`CLAUDE_AFK_TIMEOUT_MS`).
     pub answer_timeout: Option<Duration>,
     /// How long before that it is counted down, where a variable says so (`CLAUDE_AFK_COUNTDOWN_MS`).

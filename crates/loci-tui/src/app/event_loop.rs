@@ -245,6 +245,11 @@ impl EventLoop {
                     has_news = true;
                     // The end of a session is waited for as a key's echo is.
                     has_input |= matches!(news, News::Tail { .. });
+                    if let News::Started(facts) = &news
+                        && let Some(vars) = &facts.vars
+                    {
+                        self.env.vars = vars.clone();
+                    }
                     Event::News(news)
                 }
                 Letter::Nothing => {

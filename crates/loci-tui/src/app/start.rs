@@ -101,6 +101,9 @@ impl App {
         self.take_plugin_themes(facts.themes);
         self.helper_sandboxes = facts.helper_sandboxes;
         self.answer_timeout = facts.answer_timeout;
+        if let Some(vars) = &facts.vars {
+            self.options = std::mem::take(&mut self.options).with_vars(vars);
+        }
         self.dialogs.countdown = facts.answer_countdown;
         self.take_interface_settings(facts.interface);
         announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
@@ -121,7 +124,7 @@ impl App {
         let settings = InterfaceSettings { scroll_speed, ..settings };
         self.prompt.set_flavor(settings.flavor);
         self.prompt.set_vim(settings.vim_remaps.as_deref());
-        self.conversation.color_code(!settings.is_plain_code);
+        self.conversation.color_code(!settings.is_plain_code && !self.options.is_plain_code);
         self.dialogs.patience = self.answer_timeout.or(settings.question_timeout);
         let before = std::mem::replace(&mut self.interface, settings);
         if before.status_line != self.interface.status_line {

@@ -573,6 +573,7 @@ fn facts() -> SessionFacts {
         commands: Arc::new(CommandRegistry::builtin()),
         idle_notice: Duration::from_secs(60),
         interface: InterfaceSettings::default(),
+        vars: None,
         initial_prompt: None,
         themes: Vec::new(),
         helper_sandboxes: Default::default(),

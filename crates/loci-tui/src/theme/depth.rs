@@ -32,7 +32,10 @@ impl ColorDepth {
             _ => {}
         }
         let is_multiplexer = term.starts_with("screen") || term.starts_with("tmux");
-        if is_multiplexer && has("CLAUDE_CODE_TMUX_TRUECOLOR") {
+        let is_off = |value: &str| ["0", "false", "no", "off"].contains(&value.to_ascii_lowercase().as_str());
+        let is_passed_on =
+            variable("CLAUDE_CODE_TMUX_TRUECOLOR").is_some_and(|it| !it.is_empty() && !is_off(&it));
+        if is_multiplexer && is_passed_on {
             return Self::True;
         }
         let color_term = variable("COLORTERM").unwrap_or_default();
@@ -117,6 +120,7 @@ mod tests {
             (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")], ColorDepth::True),
             (&[("TERM", "tmux-256color"), ("COLORTERM", "truecolor")], ColorDepth::Indexed),
             (&[("TERM", "tmux-256color"), ("CLAUDE_CODE_TMUX_TRUECOLOR", "1")], ColorDepth::True),
+            (&[("TERM", "tmux-256color"), ("CLAUDE_CODE_TMUX_TRUECOLOR", "0")], ColorDepth::Indexed),
             (&[("TERM", "xterm-direct")], ColorDepth::True),
             (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], ColorDepth::None),
             (&[("TERM", "xterm"), ("NO_COLOR", "1")], ColorDepth::None),

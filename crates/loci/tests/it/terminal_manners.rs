@@ -70,6 +70,33 @@ async fn last_answer_stands_above_the_prompt_in_the_editor_where_that_is_set() {
 }
 
 #[tokio::test]
+async fn variables_of_settings_count_for_the_interface() {
+    let world = World::new(Step::text("Seen.")).await;
+    let script = world.home.write("editor.sh", "#!/bin/sh\necho written elsewhere > \"$1\"\n");
+    let settings = serde_json::json!({"env": {
+        "EDITOR": format!("sh {}", script.display()), "VISUAL": "",
+        "CLAUDE_CODE_DISABLE_TERMINAL_TITLE": "1", "CLAUDE_CODE_HIDE_CWD": "1",
+        "CLAUDE_CODE_SCROLL_SPEED": "fast",
+    }});
+    world.home.write_config("settings.json", settings.to_string());
+    // A project's count as soon as its session is there.
+    let project = r#"{"env": {"CLAUDE_CODE_SKIP_PROMPT_HISTORY": "1"}}"#;
+    world.home.write(".claude/settings.json", project);
+    let mut screen = world.start_interface_with([], &[("EDITOR", "false")], SIZE);
+    let seen = screen.wait_for("for shortcuts");
+    let first = seen.lines().find(|line| line.contains("loci 0."));
+    assert!(first.is_some_and(|line| !line.contains('/')), "{seen}");
+    screen.wait_for("CLAUDE_CODE_SCROLL_SPEED has no effect: `fast` is not a number of rows above 0");
+    screen.type_text("\x07");
+    screen.wait_for("> written elsewhere");
+    screen.type_text("\r");
+    screen.wait_for("Seen.");
+    let written = leave(screen);
+    assert!(!written.contains("\x1b]2;"), "{written:?}");
+    assert!(!world.home.config_home().join("history.jsonl").exists(), "no history is kept");
+}
+
+#[tokio::test]
 async fn own_keys_count_and_faults_are_told() {
     let world = World::new(Step::text("x")).await;
     let json = r#"{"bindings":[{"context":"Chat","bindings":{"f5":"chat:stash","f6":"no:such"}}]}"#;
