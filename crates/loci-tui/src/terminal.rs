@@ -54,8 +54,9 @@ pub struct TerminalOptions {
     pub is_dumb: bool,
     /// Questions are sent that old terminals answer with rubbish on the screen.
     pub may_ask: bool,
-    /// A multiplexer draws for it, whose word of another size comes late; it is asked for its size, behind every frame.
-    pub is_multiplexer: bool,
+    /// Its word of another size comes after the change: a multiplexer draws for it, or it is kitty. It is asked for its size,
+    /// behind every frame.
+    pub tells_size_late: bool,
     /// How long to wait whether an Escape begins a sequence.
     pub escape_patience: Duration,
 }
@@ -68,11 +69,12 @@ impl TerminalOptions {
             ["SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"].iter().any(|name| vars.non_empty(name).is_some());
         let is_multiplexer = ["TMUX", "STY", "ZELLIJ"].iter().any(|name| vars.non_empty(name).is_some())
             || ["tmux", "screen"].iter().any(|name| term.starts_with(name));
+        let is_kitty = term == "xterm-kitty";
         let is_old = term == "linux" || vars.get("TERM_PROGRAM") == Some("Apple_Terminal");
         Self {
             is_dumb: term.is_empty() || term == "dumb",
             may_ask: !is_old,
-            is_multiplexer,
+            tells_size_late: is_multiplexer || is_kitty,
             escape_patience: Duration::from_millis(if is_remote { 50 } else { 25 }),
         }
     }
@@ -98,7 +100,7 @@ pub struct Terminal {
     reader: Reader,
     panics: Arc<Panics>,
     may_ask: bool,
-    is_multiplexer: bool,
+    tells_size_late: bool,
     /// The last question was answered, so that no answer is under way.
     is_answered: bool,
 }
@@ -140,7 +142,7 @@ impl Terminal {
             reader,
             panics,
             may_ask: options.may_ask,
-            is_multiplexer: options.is_multiplexer,
+            tells_size_late: options.tells_size_late,
             is_answered: true,
         };
         terminal.ask()?;
@@ -154,7 +156,7 @@ impl Terminal {
         }
         self.restorer.write(modes::RESET_AT_START)?;
         if self.may_ask {
-            if self.is_multiplexer {
+            if self.tells_size_late {
                 self.restorer.write(b"\x1b[18t")?;
             }
             // Synchronized output, bracketed paste, kitty keyboard, background colour; and last what all answer.
@@ -407,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_multiplexer_is_asked_for_its_size() {
+    fn only_a_terminal_that_tells_late_is_asked_for_its_size() {
         for (vars, expected) in [
             (&[("TERM", "xterm-256color")][..], false),
             (&[("TERM", "xterm-256color"), ("TMUX", "/tmp/t")], true),
@@ -415,9 +417,10 @@ mod tests {
             (&[("TERM", "xterm-256color"), ("ZELLIJ", "0")], true),
             // At the other end of an ssh.
             (&[("TERM", "tmux-256color")], true),
+            (&[("TERM", "xterm-kitty"), ("KITTY_WINDOW_ID", "1")], true),
         ] {
             let vars = vars.iter().fold(Vars::default(), |vars, (name, value)| vars.with(*name, *value));
-            assert_eq!(TerminalOptions::from_vars(&vars).is_multiplexer, expected, "{vars:?}");
+            assert_eq!(TerminalOptions::from_vars(&vars).tells_size_late, expected, "{vars:?}");
         }
     }
 }
