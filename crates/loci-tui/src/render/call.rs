@@ -9,6 +9,8 @@ use crate::theme::{Role, spinner};
 
 /// The most lines of a result that are shown of a call when it is not verbose.
 const MAX_RESULT_LINES: usize = 3;
+/// The most lines of what a person has answered.
+const MAX_ANSWER_LINES: usize = 12;
 /// The tool that asks a person something; it needs an answer, not a permission.
 const USER_QUESTION: &str = "AskUserQuestion";
 /// The most rows of a change that are shown then.
@@ -125,6 +127,9 @@ fn result_rows(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
     let is_blank = |line: &Vec<Span>| line.iter().all(|span| span.text.trim().is_empty());
     let n_blank = lines.iter().take_while(|line| is_blank(line)).count();
     lines.drain(..n_blank);
+    if call.tool == USER_QUESTION {
+        keep_answers(&mut lines);
+    }
     let is_running = call.state == CallState::Running;
     let most = shown_lines(call, &lines);
     let n_hidden = if ctx.is_verbose { 0 } else { lines.len().saturating_sub(most) };
@@ -156,9 +161,20 @@ fn result_rows(call: &CallBlock, ctx: &RenderContext) -> Vec<Row> {
     rows
 }
 
+/// Leaves of the answers of a person what they said: what is around it says to the model what to make of it.
+fn keep_answers(lines: &mut Vec<Vec<Span>>) {
+    let begins = |line: &Vec<Span>, with: &str| line.first().is_some_and(|span| span.text.starts_with(with));
+    if lines.iter().any(|line| begins(line, "- ")) {
+        lines.retain(|line| begins(line, "- ") || begins(line, "  "));
+    }
+}
+
 /// Returns how many lines of a result are shown. What an agent's result says behind its words, or behind that it was sent
 /// out, is for the model: its id, and what to do with it.
 fn shown_lines(call: &CallBlock, lines: &[Vec<Span>]) -> usize {
+    if call.tool == USER_QUESTION {
+        return MAX_ANSWER_LINES;
+    }
     let begins = |line: &Vec<Span>| line.first().is_some_and(|span| span.text.starts_with("agentId: "));
     let for_model = Some(lines).filter(|_| call.tool == "Agent").and_then(|it| it.iter().position(begins));
     for_model.unwrap_or(MAX_RESULT_LINES).clamp(1, MAX_RESULT_LINES)

@@ -100,6 +100,22 @@ fn plan_that_was_approved_is_shown_whole_as_markdown() {
 }
 
 #[test]
+fn answers_of_a_person_are_shown_whole() {
+    let said = "The user has answered:\n- Which colour?\n  Answer: Blue\n- Which size?\n  Answer: large\nGo on with that in mind.";
+    check(
+        &[Block::Call(call("AskUserQuestion", "Which colour? · Which size?", CallState::Done, said))],
+        &ctx(),
+        expect![[r#"
+            ● AskUserQuestion(Which colour? · Which size?)
+              └ - Which colour?
+                  Answer: Blue
+                - Which size?
+                  Answer: large
+        "#]],
+    );
+}
+
+#[test]
 fn what_the_model_is_told_of_an_agent_is_not_shown_with_it() {
     let returned = |tool: &str, text: &str| Block::Call(call(tool, "look", CallState::Done, text));
     check(
