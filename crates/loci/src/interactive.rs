@@ -158,8 +158,11 @@ pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
 fn with_variables_of_settings(env: &Env) -> Env {
     let set = early_setting(env, "env");
     let set = set.as_ref().and_then(Value::as_object).into_iter().flatten();
-    let is_ours =
-        |name: &str| name.starts_with("CLAUDE_") || ["EDITOR", "VISUAL", "FORCE_HYPERLINK"].contains(&name);
+    // The file itself was found by CLAUDE_CONFIG_DIR.
+    let is_ours = |name: &str| {
+        (name.starts_with("CLAUDE_") && name != "CLAUDE_CONFIG_DIR")
+            || ["EDITOR", "VISUAL", "FORCE_HYPERLINK"].contains(&name)
+    };
     let ours =
         set.filter_map(|(name, value)| Some((name, value.as_str()?))).filter(|(name, _)| is_ours(name));
     let vars = ours.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
