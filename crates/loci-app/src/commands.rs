@@ -78,7 +78,7 @@ impl LocalCommands for SessionCommands {
             "autocompact" => autocompact::run(self, argument, session),
             "config" => config::run(self, argument, session),
             "rename" => rename::run(argument, session),
-            "mcp" => mcp::run(argument, session),
+            "mcp" => mcp::run(self, argument, session),
             "permissions" => permissions::run(argument, session),
             "add-dir" => add_dir::run(argument, session),
             "memory" => memory::run(self, argument, session),

@@ -33,6 +33,7 @@ mod managed_policy;
 pub mod mcp;
 pub mod mcp_approvals;
 pub mod mcp_logins;
+pub mod mcp_toggles;
 pub mod memory;
 pub mod memory_edit;
 pub mod memory_review;

@@ -6,8 +6,9 @@ use loci_stdx::printable;
 use loci_storage::layout::ConfigHome;
 use serde_json::Value;
 
-use super::cell;
+use super::{SessionCommands, cell};
 use crate::mcp::log_dir;
+use crate::mcp_toggles::keep_server_toggle;
 use crate::user_error::UserError;
 
 /// A server, for people.
@@ -134,7 +135,7 @@ pub fn server_log(home: &ConfigHome, server: &str) -> Result<String, UserError> 
 }
 
 /// Carries the command out.
-pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
+pub(super) fn run(commands: &SessionCommands, argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     let (verb, name) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let name = name.trim();
     let action = match verb {
@@ -150,7 +151,9 @@ pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
     };
     let all = rows(session);
     let chosen: Vec<String> = match name {
-        "" | "all" if verb != "reconnect" || name == "all" => all.into_iter().map(|row| row.name).collect(),
+        "" | "all" if verb != "reconnect" || name == "all" => {
+            all.iter().map(|row| row.name.clone()).collect()
+        }
         "" => return LocalOutcome::error("Name the server: `/mcp reconnect NAME`"),
         name => vec![name.to_owned()],
     };
@@ -162,6 +165,16 @@ pub(super) fn run(argument: &str, session: &SessionSnapshot) -> LocalOutcome {
         "enable" => "Switched on",
         _ => "Switched off",
     };
+    // Whoever writes prompts for a program switches for that session alone.
+    if session.is_interactive && verb != "reconnect" {
+        for server in all.iter().filter(|row| chosen.contains(&row.name)) {
+            if let Err(error) =
+                keep_server_toggle(&commands.env, &commands.home, &server.name, verb == "enable")
+            {
+                return super::refused(&error);
+            }
+        }
+    }
     let text = format!("{done}: {}", chosen.join(", "));
     chosen
         .into_iter()

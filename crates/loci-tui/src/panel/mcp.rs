@@ -79,12 +79,20 @@ impl McpPanel {
     fn act(&mut self, code: KeyCode) -> PanelStep {
         let Some(server) = self.server() else { return PanelStep::Stay };
         let name = server.name.clone();
+        // Nothing is known of an entry that was left out.
+        let server_is_known = !server.kind.is_empty();
         let action = match code {
             KeyCode::Char('r') => McpAction::Reconnect { server: name },
             KeyCode::Char('l') => McpAction::Authenticate { server: name, redirect_uri: None },
             KeyCode::Char('o') => McpAction::ClearAuth { server: name },
             KeyCode::Char('e') => McpAction::Toggle { server: name, is_on: server.status == "disabled" },
             _ => return PanelStep::Stay,
+        };
+        let kept = match &action {
+            McpAction::Toggle { server, is_on } if server_is_known => {
+                Some(PanelRequest::KeepServerToggle { server: server.clone(), is_on: *is_on })
+            }
+            _ => None,
         };
         self.login = match &action {
             McpAction::Authenticate { server, .. } => Some(server.clone()),
@@ -94,7 +102,8 @@ impl McpPanel {
         if self.login.is_some() && self.open.is_none() {
             self.look();
         }
-        self.send(action)
+        let sent = self.send(action);
+        PanelStep::Act(sent.into_iter().chain(kept.map(Action::AskPanel)).collect())
     }
 
     /// Looks at the server that is marked.
@@ -103,16 +112,16 @@ impl McpPanel {
         (self.tabs, self.log, self.scroll) = (Tabs::new(TITLES), None, Scroll::default());
     }
 
-    fn send(&mut self, action: McpAction) -> PanelStep {
+    fn send(&mut self, action: McpAction) -> Vec<Action> {
         (self.problem, self.page) = (Some("Working on it…".to_owned()), None);
-        PanelStep::Act(vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })])
+        vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })]
     }
 
     /// Takes the address that a login ended at, where the browser could not bring it here itself.
     fn take_pasted(&mut self, pasted: &str) -> PanelStep {
         let address = pasted.trim().to_owned();
         match self.login.clone().filter(|_| !address.is_empty()) {
-            Some(server) => self.send(McpAction::LoginAnswer { server, address }),
+            Some(server) => PanelStep::Act(self.send(McpAction::LoginAnswer { server, address })),
             None => PanelStep::Stay,
         }
     }
@@ -409,7 +418,9 @@ mod tests {
             shown.action(KeyAction::SelectNext);
             let toggle = McpAction::Toggle { server: "日本".into(), is_on: true };
             let send = Action::Send(Command::Mcp { request: "panel".into(), action: toggle });
-            assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![send]));
+            let keep =
+                Action::AskPanel(PanelRequest::KeepServerToggle { server: "日本".into(), is_on: true });
+            assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![send, keep]));
             assert_eq!(shown.receive(PanelData::ServersChanged(Ok(None))), [ask_snapshot()]);
             let login = McpAction::Authenticate { server: "日本".into(), redirect_uri: None };
             let send = Action::Send(Command::Mcp { request: "panel".into(), action: login });

@@ -17,6 +17,7 @@ use loci_app::commands::sandbox::{self, SandboxChange, SandboxReport};
 use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::login::{forget_key, keep_key};
+use loci_app::mcp_toggles::keep_server_toggle;
 use loci_app::session_command::{
     self, CommandContext, ContextPoint, PastAgent, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
 };
@@ -180,6 +181,13 @@ pub enum PanelRequest {
         /// How.
         visibility: SkillOverride,
     },
+    /// Keep for later sessions whether a server is used in the project.
+    KeepServerToggle {
+        /// Which.
+        server: String,
+        /// Whether it is.
+        is_on: bool,
+    },
     /// List the hooks.
     Hooks {
         /// How the session stands.
@@ -326,6 +334,8 @@ pub enum PanelData {
     Skills(Vec<SkillRow>),
     /// How a skill may be used was written down, or why not.
     SkillChanged(Result<String, String>),
+    /// Whether a server is used was written down.
+    ServerToggleKept,
     /// The hooks.
     Hooks(Vec<HookRow>),
     /// The MCP servers.
@@ -495,6 +505,9 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let changed = skills::set_visibility(&ctx.settings(), &name, visibility);
             Ok(PanelData::SkillChanged(changed.map_err(|error| error.to_string())))
         }
+        PanelRequest::KeepServerToggle { server, is_on } => {
+            keep_server_toggle(&ctx.env, &ctx.home, &server, is_on).map(|()| PanelData::ServerToggleKept)
+        }
         PanelRequest::Hooks { snapshot } => {
             Ok(PanelData::Hooks(hooks::rows(&SessionCommands::from(ctx), &snapshot)))
         }
@@ -598,6 +611,7 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::ForgetKey
         | PanelRequest::Skills { .. }
         | PanelRequest::SetSkillVisibility { .. }
+        | PanelRequest::KeepServerToggle { .. }
         | PanelRequest::Hooks { .. }
         | PanelRequest::Servers { .. }
         | PanelRequest::ServerLog { .. }
