@@ -39,11 +39,20 @@ pub(crate) struct StatusLine {
 impl StatusLine {
     /// Takes what settings say, and runs the command at once; without one nothing is shown any more.
     pub(crate) fn configure(&mut self, config: Option<StatusLineConfig>, now: Duration) {
-        if config.is_none() {
-            *self = Self::default();
-            return;
+        self.set_config(config);
+        self.due = self.config.as_ref().map(|_| now);
+    }
+
+    /// What another command printed is not what this one says, and its failure is news.
+    fn set_config(&mut self, config: Option<StatusLineConfig>) {
+        let command = |config: &Option<StatusLineConfig>| config.as_ref().map(|it| it.command.clone());
+        if command(&config) != command(&self.config) {
+            self.rows.clear();
+            self.has_complained = false;
         }
-        self.due = Some(now);
+        if config.is_none() {
+            (self.due, self.refresh_at) = (None, None);
+        }
         self.config = config;
     }
 
@@ -77,14 +86,9 @@ impl StatusLine {
 
     /// Runs the command, as settings have it by now.
     pub(crate) fn run(&mut self, snapshot: Arc<SessionSnapshot>) -> Option<Action> {
-        self.config = StatusLineConfig::from_settings(&snapshot.settings);
-        match &self.config {
-            Some(config) => Some(Action::RunStatusLine { command: config.command.clone(), snapshot }),
-            None => {
-                *self = Self::default();
-                None
-            }
-        }
+        self.set_config(StatusLineConfig::from_settings(&snapshot.settings));
+        let command = self.config.as_ref()?.command.clone();
+        Some(Action::RunStatusLine { command, snapshot })
     }
 
     /// Takes what it printed; returns what is wrong, once.
@@ -177,6 +181,11 @@ mod tests {
         snapshot.settings = json!({"statusLine": {"type": "command", "command": "y"}});
         let action = line.run(Arc::new(snapshot.clone()));
         assert!(matches!(action, Some(Action::RunStatusLine { command, .. }) if command.line == "y"));
+        assert_eq!(line.rows(40).count(), 0, "another command printed it");
+        assert!(line.printed(Err("gone".to_owned())).is_some(), "the failure of another command is news");
+        line.printed(Ok("three".to_owned()));
+        line.run(Arc::new(snapshot.clone()));
+        assert_eq!(line.rows(40).count(), 1, "the same command");
         snapshot.settings = json!({});
         assert!(line.run(Arc::new(snapshot)).is_none() && line.rows(40).count() == 0);
     }
