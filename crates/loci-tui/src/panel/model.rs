@@ -14,7 +14,7 @@ use super::{FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest
 use crate::app::Action;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{code, faint, line, paragraph, warning};
+use crate::layout::{cells, code, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
@@ -233,7 +233,11 @@ impl Panel for ModelPanel {
         }
         let room = view.room(size);
         let models = self.models.as_deref().unwrap_or_default();
-        view.body = self.list.rows(room, |place| models.get(place).map_or_else(Row::default, model_row));
+        let widths = models.iter().map(title).map(|(name, state)| cells(&name) + cells(state));
+        let column = widths.filter(|width| *width <= size.width / 3).max().map_or(0, usize::from);
+        view.body = self
+            .list
+            .rows(room, |place| models.get(place).map_or_else(Row::default, |row| model_row(row, column)));
         if self.models.is_none() && self.problem.is_none() {
             view.body = vec![line("Reading…", faint())];
         }
@@ -253,16 +257,23 @@ impl Panel for ModelPanel {
     }
 }
 
-fn model_row(row: &ModelRow) -> Row {
+/// What a model is called, and how it stands.
+fn title(row: &ModelRow) -> (String, &'static str) {
     let state = match (row.is_current, row.is_available) {
         (true, _) => " (now)",
         (false, true) => "",
         (false, false) => " (not available)",
     };
+    (sanitize_line(&row.name), state)
+}
+
+fn model_row(row: &ModelRow, width: usize) -> Row {
+    let (name, state) = title(row);
+    let n_blanks = width.saturating_sub(usize::from(cells(&name) + cells(state)));
     let id = if row.id == row.name { String::new() } else { format!("  {}", sanitize_line(&row.id)) };
     Row::new(vec![
-        Span::styled(sanitize_line(&row.name), code()),
-        Span::plain(state),
+        Span::styled(name, code()),
+        Span::plain(format!("{state}{}", " ".repeat(n_blanks))),
         Span::plain(id),
         Span::styled(format!("  {}", row.facts()), faint()),
     ])

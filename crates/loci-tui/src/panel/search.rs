@@ -114,7 +114,11 @@ impl SearchPanel {
                 self.preview = Some(Preview { found, blocks: None, scroll: Scroll::default() });
                 return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]);
             }
-            InputEvent::Key(key) => self.field.handle(*key),
+            InputEvent::Key(key) => {
+                let before = self.field.text().to_owned();
+                // A key that moves the caret finds nothing else.
+                self.field.handle(*key) && self.field.text() != before
+            }
             _ => false,
         };
         if !is_changed {
@@ -310,6 +314,9 @@ mod tests {
             shown.assert_clean();
             assert!(shown.text().contains("❯ 2026-01-01"), "{}", shown.text());
             shown.action(KeyAction::SelectNext);
+            for caret in [KeyCode::Home, KeyCode::Right, KeyCode::End] {
+                assert_eq!(shown.key(caret, None), PanelStep::Stay, "the caret moves, the mark stays");
+            }
             let step = shown.action(KeyAction::SelectAccept);
             let PanelStep::CloseWith(actions) = step else { panic!("chosen") };
             assert!(
