@@ -132,9 +132,11 @@ impl Panel for DiffPanel {
             view.body = self.scroll.rows(rows, room);
             return view;
         }
-        let hint = match self.turns.is_empty() {
-            true => "Enter look · r read again · Esc close",
-            false => "Enter look · ←→ by turn · r read again · Esc close",
+        let hint = match (self.visible_files().is_empty(), self.turns.is_empty()) {
+            (true, true) => "r read again · Esc close",
+            (true, false) => "←→ by turn · r read again · Esc close",
+            (false, true) => "Enter look · r read again · Esc close",
+            (false, false) => "Enter look · ←→ by turn · r read again · Esc close",
         };
         let mut view = PanelView::new(&self.title(), hint);
         let room = view.room(size);

@@ -110,7 +110,9 @@ impl Panel for FewerPromptsPanel {
     }
 
     fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
-        let mut view = PanelView::new("Fewer questions", "Space choose · s save what is chosen · Esc close");
+        let has_rules = self.learned.as_ref().is_some_and(|learned| !learned.rules.is_empty());
+        let hint = if has_rules { "Space choose · s save what is chosen · Esc close" } else { "Esc close" };
+        let mut view = PanelView::new("Fewer questions", hint);
         let Some(learned) = &self.learned else {
             view.body = vec![line(self.problem.as_deref().unwrap_or("Reading…"), faint())];
             return view;

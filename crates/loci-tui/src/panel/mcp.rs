@@ -273,10 +273,11 @@ impl Panel for McpPanel {
         if let Some(server) = self.server().filter(|_| self.open.is_some()) {
             return self.server_view(server, size);
         }
-        let mut view = PanelView::new(
-            "MCP servers",
-            "Enter look · r reconnect · e on or off · l log in · o log out · Esc close",
-        );
+        let hint = match self.servers.as_ref().is_some_and(|servers| !servers.is_empty()) {
+            true => "Enter look · r reconnect · e on or off · l log in · o log out · Esc close",
+            false => "Esc close",
+        };
+        let mut view = PanelView::new("MCP servers", hint);
         view.head.extend(self.problem_rows(size));
         let room = view.room(size);
         let servers = self.servers.as_deref().unwrap_or_default();

@@ -185,6 +185,7 @@ impl Panel for TasksPanel {
         let marked = self.tasks.get(self.mark.at).and_then(|task| self.running(&task.id));
         let hint = match marked {
             Some(_) => "Enter look · f to the front · x stop · Esc close",
+            None if self.tasks.is_empty() => "Esc close",
             None => "Enter look · Esc close",
         };
         let mut view = PanelView::new("Background tasks", hint);
@@ -193,7 +194,8 @@ impl Panel for TasksPanel {
             mark_row(self.tasks.get(idx).map_or_else(Row::default, task_row), is_marked)
         });
         if self.tasks.is_empty() {
-            view.body = vec![line("Nothing runs in the background", faint())];
+            let text = "Nothing runs in the background. Ctrl+B moves what the conversation waits for there";
+            view.body = paragraph("", text, faint(), size.width);
         }
         view
     }

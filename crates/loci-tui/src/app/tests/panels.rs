@@ -50,6 +50,25 @@ fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
 }
 
 #[test]
+fn empty_panels_name_no_keys_that_do_nothing() {
+    let nothing = [
+        ("/tasks", None, "Ctrl+B moves"),
+        ("/mcp", Some(PanelData::Servers(Vec::new())), "`loci mcp add`"),
+        ("/diff", Some(PanelData::Diff(Ok(Vec::new()))), "Nothing has changed"),
+        ("/fewer-permission-prompts", None, "Reading…"),
+    ];
+    for (command, data, told) in nothing {
+        let mut it = Playing::new(90, 24);
+        it.event(Event::News(News::Started(Box::new(facts()))));
+        it.text(command).key(KeyCode::Enter);
+        data.into_iter().for_each(|data| _ = it.event(Event::News(News::PanelData(data))));
+        let (seen, keys) = (it.seen(), it.seen().lines().last().unwrap_or_default().to_owned());
+        assert!(seen.contains(told), "{command}: {seen}");
+        assert!(keys.contains("Esc close") && !keys.contains("Enter") && !keys.contains("Space"), "{seen}");
+    }
+}
+
+#[test]
 fn context_opens_at_what_was_typed() {
     for (typed, is_open) in
         [("/context", true), ("/context all", true), ("/context time", true), ("/context x", false)]

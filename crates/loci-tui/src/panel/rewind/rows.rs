@@ -13,7 +13,7 @@ const MOST_PATHS: usize = 30;
 
 impl RewindPanel {
     pub(super) fn list_view(&self, size: Size) -> PanelView {
-        let hint = "Enter choose what goes back · Esc close";
+        let hint = if self.n_rows() > 0 { "Enter choose what goes back · Esc close" } else { "Esc close" };
         let mut view = PanelView::new("Rewind: go back to before a prompt", hint);
         let marked = self.key_of(self.mark.at);
         let about = match self.point(self.mark.at).is_some_and(|point| point.leaf.is_some()) {
