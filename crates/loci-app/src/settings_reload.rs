@@ -119,6 +119,8 @@ fn poll(
     let mut waiting = None;
     let mut removed = RemovedDirectories { in_force: last.dirs.clone(), removed: Vec::new() };
     let mut hook_settings = (hook_keys(&start.settings), start.is_trusted);
+    // For which plugins it was told that they stay: once is enough until they are read anew.
+    let mut told_to_stay: Option<Arc<RunPlugins>> = None;
     Box::new(move |current, moment| {
         let changed = lock_watch(&watch).poll();
         removed.follow(&current.dirs);
@@ -160,7 +162,10 @@ fn poll(
             warnings.push("Settings changed: the hooks are now those of the files".to_owned());
         }
         warnings.extend(settings_warnings(&loaded));
-        if PLUGIN_KEYS.iter().any(|key| now.get(key) != shown.get(key)) {
+        let plugins = start.plugins.get();
+        let is_told = told_to_stay.as_ref().is_some_and(|told| Arc::ptr_eq(told, &plugins));
+        if !is_told && PLUGIN_KEYS.iter().any(|key| now.get(key) != shown.get(key)) {
+            told_to_stay = Some(plugins);
             let text =
                 "Settings changed: plugins stay as they are until the next session or `/reload-plugins`";
             warnings.push(text.to_owned());

@@ -267,6 +267,28 @@ async fn key_of_the_environment_is_asked_about_once() {
 }
 
 #[tokio::test]
+async fn plugins_that_stay_as_they_are_are_told_once_until_they_are_read_anew() {
+    let answers = ["Zero.", "One.", "Two.", "Three."];
+    let world = World::new(answers.map(Step::text)).await;
+    let mut screen = world.start_interface([], (100, 60));
+    screen.wait_for("for shortcuts");
+    let told = |contents: &str| contents.matches("plugins stay as they are").count();
+    ask(&mut screen, "prompt 0", answers[0]);
+    for (idx, answer) in answers.into_iter().enumerate().skip(1) {
+        if idx == 3 {
+            screen.type_text("/reload-plugins\r");
+            screen.wait_for("0 plugins, 0 skills");
+        }
+        let settings = json!({"enabledPlugins": {format!("p{idx}@market"): false}});
+        world.home.write_config("settings.json", settings.to_string());
+        ask(&mut screen, &format!("prompt {idx}"), answer);
+        let contents = screen.contents();
+        assert_eq!(told(&contents), if idx < 3 { 1 } else { 2 }, "{contents}");
+    }
+    leave(screen);
+}
+
+#[tokio::test]
 async fn settings_of_the_interface_count_at_once_and_changes_are_told_on_the_screen() {
     let world = World::new([Step::text("One."), Step::text("Two.")]).await;
     let mut screen = world.start_interface([], SIZE);
