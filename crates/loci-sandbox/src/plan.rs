@@ -210,20 +210,19 @@ impl Plan {
 
     /// Leaves out what lies in something hidden: there is nothing left there to mount on.
     fn without_hidden(mut self) -> Self {
-        let covers: Vec<(PathBuf, Vec<PathBuf>)> = self
-            .mounts
-            .iter()
-            .filter_map(|step| match step {
-                MountStep::HideDir(dir) => Some((dir.clone(), Vec::new())),
-                MountStep::Reduce(dir, kept) => Some((dir.clone(), kept.clone())),
-                _ => None,
-            })
-            .collect();
-        let is_hidden = |path: &Path| {
-            let is_covered = |(dir, kept): &(PathBuf, Vec<PathBuf>)| {
-                path != dir && path.starts_with(dir) && !kept.iter().any(|it| path.starts_with(it))
+        let mut covers: HashMap<PathBuf, Vec<Vec<PathBuf>>> = HashMap::new();
+        for step in &self.mounts {
+            let kept = match step {
+                MountStep::HideDir(_) => Vec::new(),
+                MountStep::Reduce(_, kept) => kept.clone(),
+                _ => continue,
             };
-            covers.iter().any(is_covered)
+            covers.entry(step.path().to_owned()).or_default().push(kept);
+        }
+        let is_hidden = |path: &Path| {
+            let is_left_out = |kept: &Vec<PathBuf>| !kept.iter().any(|it| path.starts_with(it));
+            let mut around = path.ancestors().skip(1).filter_map(|dir| covers.get(dir));
+            around.any(|all| all.iter().any(is_left_out))
         };
         self.mounts.retain(|step| !is_hidden(step.path()));
         self.placeholders.retain(|it| !is_hidden(&it.path));

@@ -21,6 +21,8 @@ use crate::rules::anchor;
 /// How many names are looked at for patterns, and how deep.
 const MOST_NAMES: usize = 50_000;
 const DEEPEST: usize = 12;
+/// How many of them are hidden, or shut, one by one: each is a mount, which every command waits for.
+const MOST_FOUND: usize = 1_000;
 
 /// Returns what settings and rules say of paths, and what the user should know.
 pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSettings, Vec<String>) {
@@ -140,13 +142,14 @@ impl PathRules<'_> {
                 all.push(path);
             }
         }
-        all.extend(self.look_up(&patterns, MOST_NAMES));
+        all.extend(self.look_up(&patterns, MOST_NAMES, MOST_FOUND));
         all.dedup();
         all
     }
 
-    /// Looks patterns up in the session's directories and where they begin, among so many names at most.
-    fn look_up(&mut self, patterns: &[Forbidden], most_names: usize) -> Vec<PathBuf> {
+    /// Looks patterns up in the session's directories and where they begin, among so many names at most; returns so many of
+    /// what they match at most.
+    fn look_up(&mut self, patterns: &[Forbidden], most_names: usize, most_found: usize) -> Vec<PathBuf> {
         if patterns.is_empty() {
             return Vec::new();
         }
@@ -172,6 +175,14 @@ impl PathRules<'_> {
         }
         let texts: Vec<&str> = patterns.iter().map(|it| it.source.as_str()).collect();
         let text = texts.join(" or ");
+        if walk.found.len() > most_found {
+            self.warnings.push(format!(
+                "Sandbox: {} names match {text}; only {most_found} of them, near the top, are kept from commands: name the \
+                 directories that they lie in",
+                walk.found.len()
+            ));
+            walk.found.truncate(most_found);
+        }
         self.sources
             .extend(walk.found.iter().map(|path| PathSource { path: path.clone(), text: text.clone() }));
         walk.found
@@ -258,10 +269,17 @@ mod tests {
         };
         let mut found = PathRules { world: &world, warnings: Vec::new(), sources: Vec::new() };
         let pattern = Forbidden { path: project.join("**/.env"), source: "s".to_owned() };
-        assert_eq!(found.look_up(std::slice::from_ref(&pattern), 1000).len(), 60);
+        assert_eq!(found.look_up(std::slice::from_ref(&pattern), 1000, 1000).len(), 60);
         assert!(found.warnings.is_empty());
-        assert!(found.look_up(&[pattern], 50).len() < 50);
+        assert!(found.look_up(std::slice::from_ref(&pattern), 50, 1000).len() < 50);
         assert!(found.warnings[0].contains("the first 50 names only"), "{:?}", found.warnings);
+        // Each is a mount before every command.
+        assert_eq!(found.look_up(&[pattern], 1000, 59).len(), 59);
+        assert_eq!(
+            found.warnings[1],
+            "Sandbox: 60 names match s; only 59 of them, near the top, are kept from commands: name the directories that they \
+             lie in"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Landlock cannot take away below what it gave. What may not be read is therefore left out by naming everything beside
 //! it; what is shut inside a root stays writable here, and only mounts keep it shut.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -150,28 +151,33 @@ pub(super) fn grants(files: &FileRules, disk: &dyn Disk) -> Vec<(PathBuf, Grant)
         let both = paths.iter().flat_map(|path| [Some(path.clone()), resolve(disk, path).map(|it| it.0)]);
         both.flatten().filter(|it| disk.kind(it) != PathKind::Missing).collect()
     };
-    let hidden = HiddenPaths { all: resolved(&files.unreadable), mixed: resolved(&files.mixed) };
+    let (all, mixed) = (resolved(&files.unreadable), resolved(&files.mixed));
+    let hidden = HiddenPaths {
+        on_the_way: all.iter().flat_map(|path| path.ancestors()).collect(),
+        all: all.iter().map(PathBuf::as_path).collect(),
+        mixed: mixed.iter().map(PathBuf::as_path).collect(),
+    };
     readable_below(Path::new("/"), &hidden, disk, &mut grants);
     grants.extend(files.readable.iter().cloned().map(|path| (path, Grant::Read)));
     grants.extend(files.roots.iter().cloned().map(|path| (path, Grant::Write)));
     grants
 }
 
-/// What may not be read, and of which of it only what is private.
-struct HiddenPaths {
-    all: Vec<PathBuf>,
-    mixed: Vec<PathBuf>,
+/// What may not be read, and of which of it only what is private. There may be thousands, so that each path is looked up.
+struct HiddenPaths<'a> {
+    all: HashSet<&'a Path>,
+    mixed: HashSet<&'a Path>,
+    /// All of it, and every directory that some of it lies in.
+    on_the_way: HashSet<&'a Path>,
 }
 
 /// Gives reading of a directory as a whole, or of everything in it but what is hidden.
-fn readable_below(dir: &Path, hidden: &HiddenPaths, disk: &dyn Disk, grants: &mut Vec<(PathBuf, Grant)>) {
-    let inside = |paths: &[PathBuf]| paths.iter().filter(|it| it.starts_with(dir)).cloned().collect();
-    let below = HiddenPaths { all: inside(&hidden.all), mixed: inside(&hidden.mixed) };
-    if below.all.is_empty() {
+fn readable_below(dir: &Path, hidden: &HiddenPaths<'_>, disk: &dyn Disk, grants: &mut Vec<(PathBuf, Grant)>) {
+    if !hidden.on_the_way.contains(dir) {
         return grants.push((dir.to_owned(), Grant::Read));
     }
-    if below.all.iter().any(|it| it == dir) {
-        if below.mixed.iter().any(|it| it == dir) {
+    if hidden.all.contains(dir) {
+        if hidden.mixed.contains(dir) {
             let public = disk.names(dir).into_iter().filter(|name| name.to_str().is_some_and(is_public));
             grants.extend(public.map(|name| (dir.join(name), Grant::Read)));
         }
@@ -181,11 +187,10 @@ fn readable_below(dir: &Path, hidden: &HiddenPaths, disk: &dyn Disk, grants: &mu
     names.sort();
     for name in names {
         let path = dir.join(&name);
-        let is_on_the_way = below.all.iter().any(|it| it.starts_with(&path));
-        match is_on_the_way {
+        match hidden.on_the_way.contains(path.as_path()) {
             // A symlink, once opened, gives nothing: what it leads to is given, or not, by its own name.
             false => grants.push((path, Grant::Read)),
-            true if disk.kind(&path) == PathKind::Dir => readable_below(&path, &below, disk, grants),
+            true if disk.kind(&path) == PathKind::Dir => readable_below(&path, hidden, disk, grants),
             true => {}
         }
     }

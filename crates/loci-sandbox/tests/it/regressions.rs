@@ -319,3 +319,23 @@ fn denied_directories_are_hidden_whole_and_stop_no_command() {
         assert_eq!(readable(&world), expected, "{deny:?} but {allow:?}");
     }
 }
+
+/// A pattern may match many: what is hidden one by one stops no command, and what lies beside is read.
+#[test]
+fn thousand_hidden_names_stop_no_command_and_are_all_hidden() {
+    if !has_full() {
+        return;
+    }
+    let mut world = World::new();
+    let names = |n: usize| [format!("home/p/many/{n}.env"), format!("home/p/deep/{n}/kept")];
+    for n in 0..500 {
+        for name in names(n) {
+            world.write(&name, "text");
+        }
+        world.write(&format!("home/p/deep/{n}/modules/file"), "text");
+    }
+    let hidden = (0..500).flat_map(|n| [names(n)[0].clone(), format!("home/p/deep/{n}/modules")]);
+    world.settings.deny_read = hidden.map(|name| world.path(&name)).collect();
+    let count = "cat many/*.env deep/*/modules/file 2>/dev/null | wc -c; cat deep/*/kept | wc -c";
+    assert_eq!(shell(&world, count), "0\n2000\n");
+}
