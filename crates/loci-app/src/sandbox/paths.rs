@@ -50,6 +50,8 @@ pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSett
         deny_read: found.matched(deny_read),
         sources: std::mem::take(&mut found.sources),
     };
+    // What reading and writing have in common is said once.
+    found.warnings.dedup();
     (paths, found.warnings)
 }
 
@@ -328,6 +330,23 @@ mod tests {
         ] {
             assert_eq!(denied(&[], &[rule]).last(), Some(expected), "{rule}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_reading_and_writing_alike_is_said_once() {
+        let home = loci_testkit::TestHome::new();
+        let project = home.project().canonicalize().unwrap();
+        let env = Env::for_test(home.home(), &project);
+        let world =
+            SandboxWorld { env: &env, config_home: "/cfg".into(), scratch: "/t".into(), dirs: vec![project] };
+        let everywhere = || sourced(Scope::User, &["/**/.token"]);
+        let sandbox = SandboxSettings {
+            deny_read: everywhere(),
+            deny_write: everywhere(),
+            ..SandboxSettings::default()
+        };
+        let (_, warnings) = path_settings(&world, &Settings { sandbox, ..Settings::default() });
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
     }
 
     #[test]
