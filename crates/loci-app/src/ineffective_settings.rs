@@ -98,8 +98,11 @@ impl Row {
     }
 }
 
+/// Tells whether the whole of a value counts.
+type Counts = fn(&Value) -> bool;
+
 /// Keys that are objects, which of them count, and what they have to be.
-const SHAPES: &[(&str, fn(&Value) -> bool, &str)] = &[
+const SHAPES: &[(&str, Counts, &str)] = &[
     ("fileSuggestion", has_command, COMMAND),
     ("spinnerTipsOverride", |it| it.get("tips").is_some_and(Value::is_array), "an object with a list `tips`"),
     ("spinnerVerbs", |it| it.get("verbs").is_some_and(Value::is_array), "an object with a list `verbs`"),
