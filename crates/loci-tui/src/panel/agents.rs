@@ -13,6 +13,7 @@ use loci_app::commands::{format_duration, short_tokens};
 use loci_engine::Command;
 use loci_stdx::counted;
 
+use super::items::padded;
 use super::report::report_rows;
 use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
@@ -22,7 +23,7 @@ use crate::app::{Action, AgentLog, AgentLogs};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{faint, line, paragraph, warning};
+use crate::layout::{cells, faint, line, paragraph, warning};
 use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::text::{Row, Span, sanitize_line};
@@ -294,7 +295,10 @@ impl AgentsPanel {
         view.head.push(self.tabs.row(size.width));
         self.push_note(&mut view);
         let room = view.room(size);
-        let row = |idx: usize| ids.get(idx).and_then(|id| logs.find(id)).map_or_else(Row::default, agent_row);
+        let agent = |idx: usize| ids.get(idx).and_then(|id| logs.find(id));
+        let widths = (0..ids.len()).filter_map(agent).map(|agent| cells(&sanitize_line(&state(agent))));
+        let column = widths.filter(|width| *width <= size.width / 3).max().map_or(0, usize::from);
+        let row = |idx: usize| agent(idx).map_or_else(Row::default, |agent| agent_row(agent, column));
         self.mark.see(ids.len(), room);
         view.body = list_rows(ids.len(), marked, room, |idx, is_marked| mark_row(row(idx), is_marked));
         if ids.is_empty() {
@@ -407,11 +411,12 @@ fn is_waited_for(agent: &AgentLog) -> bool {
     agent.is_running() && agent.task.as_ref().is_some_and(|task| !task.is_background)
 }
 
-fn agent_row(agent: &AgentLog) -> Row {
+/// How an agent is doing comes first: it is what a narrow window must not cut away.
+fn agent_row(agent: &AgentLog, state_width: usize) -> Row {
     let state_style = if agent.is_asking() { warning() } else { faint() };
     let mut spans = vec![
+        Span::styled(format!("{}  ", padded(&state(agent), state_width)), state_style),
         Span::plain(sanitize_line(&format!("{}: {}", agent.kind, agent.description))),
-        Span::styled(format!("  {}", sanitize_line(&state(agent))), state_style),
     ];
     if agent.is_running() && !agent.activity.is_empty() {
         spans.push(Span::styled(format!("  {}", sanitize_line(&agent.activity)), faint()));
@@ -490,7 +495,8 @@ mod tests {
             let logs = logs();
             let mut shown = Shown::new(AgentsPanel::new(Rc::clone(&logs)), width, 10);
             shown.assert_clean();
-            assert!(shown.text().contains("❯ Explore: find"), "{}", shown.text());
+            assert!(shown.text().contains("❯ running, waited"), "{}", shown.text());
+            assert!(width < 50 || shown.text().contains("  Explore: find"), "{}", shown.text());
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
             say(&logs, delta("I look at"));
             assert!(shown.text().contains("I look at"), "{width}: {}", shown.text());
@@ -568,8 +574,8 @@ mod tests {
         };
         shown.receive(PanelData::PastAgents(vec![past("p1", true), past("new", true), past("p2", false)]));
         let text = shown.text();
-        assert!(text.contains("plan p1  done, in an earlier run"), "{text}");
-        assert!(text.contains("plan p2  cut off in an earlier run"), "{text}");
+        assert!(text.contains("  done, in an earlier run    Plan: plan p1"), "{text}");
+        assert!(text.contains("  cut off in an earlier run  Plan: plan p2"), "{text}");
         assert!(!text.contains("plan new"), "{text}");
         shown.action(KeyAction::SelectPrevious);
         let asked = shown.action(KeyAction::SelectAccept);
