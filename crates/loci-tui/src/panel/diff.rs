@@ -86,7 +86,7 @@ impl Panel for DiffPanel {
             (true, Some(KeyAction::DiffPreviousSource)) => self.go(false),
             (true, Some(KeyAction::DiffNextSource)) => self.go(true),
             (true, Some(KeyAction::DiffNextFile)) => {
-                _ = self.scroll.handle_action(Some(KeyAction::ScrollLineDown))
+                self.scroll.handle_action(Some(KeyAction::ScrollLineDown));
             }
             (true, Some(KeyAction::DiffPreviousFile)) => {
                 self.scroll.handle_action(Some(KeyAction::ScrollLineUp));
