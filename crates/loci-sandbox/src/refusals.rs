@@ -49,6 +49,9 @@ const NOT_EMPTY: &[&str] = &["not an empty directory", "is not empty", "director
 /// How many refusals are told.
 const MOST: usize = 5;
 
+/// How many lines above an error that stands alone may name its path: cargo and others put the cause below.
+const LINES_ABOVE: usize = 4;
+
 /// What a command printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Printed<'a> {
@@ -121,13 +124,14 @@ pub(crate) fn refused_paths(
 ) -> Vec<String> {
     let Printed { output, cwd, has_failed, .. } = printed;
     let held = Held { home, files, settings, disk };
-    let lines = output.lines().filter_map(|line| Some((line, sign(line, has_failed)?)));
+    let lines: Vec<&str> = output.lines().collect();
+    let with_signs = lines.iter().enumerate().filter_map(|(idx, line)| Some((idx, sign(line, has_failed)?)));
     let mut told: Vec<PathBuf> = Vec::new();
     let full = has_failed.then(|| full_directory(output, cwd, files, disk)).flatten();
     let mut words: Vec<String> = full.into_iter().collect();
-    for (line, sign) in lines {
+    for (idx, sign) in with_signs {
         // Of what is copied, moved or linked the last is what was to be made.
-        let paths = paths_in(line).into_iter().rev().map(|path| normalise(cwd, &path));
+        let paths = paths_at(&lines, idx).into_iter().rev().map(|path| normalise(cwd, &path));
         let refused = paths.into_iter().find_map(|path| {
             // What is not there outside either is hidden from nobody.
             let may_be_hidden = sign != Sign::Reading || disk.kind(&path) != PathKind::Missing;
@@ -285,6 +289,16 @@ fn held_name(path: &Path, files: &FileRules, disk: &dyn Disk) -> Option<PathBuf>
     on_the_way.into_iter().find(|missing| path.starts_with(missing)).map(Path::to_owned)
 }
 
+/// Returns what looks like a path in a line, or in the one above that has any where the line is an error of a mount alone.
+fn paths_at(lines: &[&str], idx: usize) -> Vec<PathBuf> {
+    let (above, line) = (&lines[idx.saturating_sub(LINES_ABOVE)..idx], lines[idx]);
+    let own = paths_in(line);
+    if !own.is_empty() || !is_mount_error(line) {
+        return own;
+    }
+    above.iter().rev().map(|line| paths_in(line)).find(|paths| !paths.is_empty()).unwrap_or_default()
+}
+
 /// Returns what looks like a path in a line: words with a slash, words in quotes, and what stands before the error, as shells
 /// write it (`bash: line 1: notes.txt: Read-only file system`, `cannot create notes.txt: …`).
 fn paths_in(line: &str) -> Vec<PathBuf> {
@@ -368,6 +382,11 @@ mod tests {
             ("Error: EROFS: read-only file system, open '/opt/y'", "/opt/y"),
             ("OSError: [Errno 30] Read-only file system: '/opt/z'", "/opt/z"),
             ("cannot make `/opt/r`: Read-only file system (os error 30)", "/opt/r"),
+            (
+                "error: failed to create directory `/opt/c/registry`\n\nCaused by:\n  Read-only file system (os error 30)",
+                "/opt/c/registry",
+            ),
+            ("/opt/x\n1\n2\n3\n4\nRead-only file system (os error 30)", ""),
             // What is read or searched may have such words in it, and what is hidden is often met on the way.
             ("notes.md: a read-only file system is at /opt/x", ""),
             ("cat: /h/.netrc: Permission denied", ""),
@@ -384,7 +403,7 @@ mod tests {
                 "{line}: {found}"
             );
             assert!(!expected.is_empty() || found.is_empty(), "{line}: {found}");
-            assert_eq!(printed.may_tell_of_paths(), is_mount_error(line), "{line}");
+            assert_eq!(printed.may_tell_of_paths(), line.lines().any(is_mount_error), "{line}");
         }
     }
 
