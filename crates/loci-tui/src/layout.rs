@@ -105,6 +105,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_of_a_list_are_known_by_what_stands_before_them() {
+        for (text, rest, is_unmarked) in [
+            ("❯ one", Some("one"), false),
+            ("  one", Some("one"), true),
+            ("↑ one", Some("one"), true),
+            ("↓ one", Some("one"), true),
+            ("  ", None, false),
+            ("", None, false),
+            ("↑↓ scroll · Esc close", None, false),
+            ("Search: one", None, false),
+        ] {
+            assert_eq!((without_mark(text), is_unmarked_row(text)), (rest, is_unmarked), "{text}");
+        }
+    }
+
+    #[test]
     fn word_longer_than_the_row_is_broken_and_shown_whole() {
         let word = format!("https://example.com/{}日本;rm", "x".repeat(60));
         for width in [5, 20, 50] {

@@ -59,6 +59,12 @@ fn click_chooses_from_a_panel_and_from_what_is_offered() {
     let (row, column) = it.place("/export");
     it.click(column, row);
     assert!(it.app.panel.is_none() && it.app.prompt.marked_text().starts_with("/export"), "{}", it.seen());
+    it.ctrl('u').text("/help").key(KeyCode::Enter);
+    let (row, column) = it.place("↓ ");
+    let name = it.seen().lines().nth(usize::from(row)).unwrap().trim_start_matches("↓ ").to_owned();
+    it.click(column, row);
+    let chosen = it.app.prompt.marked_text().replace('|', "");
+    assert!(it.app.panel.is_none() && name.starts_with(chosen.trim()), "{name}: {}", it.seen());
     it.ctrl('u').text("/re");
     let (row, column) = it.place("/rewind");
     it.click(column, row);
