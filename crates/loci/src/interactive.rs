@@ -23,9 +23,10 @@ use crate::worktree_end;
 
 /// Runs the terminal interface and returns the exit code.
 pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserError> {
-    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(UserError::new("The interface needs a terminal: standard input or output is none")
-            .hint("Use `loci -p \"your prompt\"` to run without one."));
+    if !std::io::stdin().is_terminal() {
+        return Err(UserError::new("The interface needs a terminal: standard input is none").hint(
+            "Use `loci -p \"your prompt\"` to run without one; standard input goes with the prompt then.",
+        ));
     }
     args.check().map_err(UserError::new)?;
     args.foreign.tell_notices();

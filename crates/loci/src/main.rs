@@ -37,7 +37,7 @@ mod skills;
 mod stats;
 mod worktree_end;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use loci_app::{COMPATIBLE_VERSION, UserError};
@@ -99,6 +99,8 @@ fn run(
 ) -> Result<u8, UserError> {
     let Early { started, skills } = early;
     args.client.safe_mode |= env.vars.is_truthy("CLAUDE_CODE_SAFE_MODE");
+    // What goes into a file or a pipe is read by a program: `loci "why?" > answer.txt` is a run as with `-p`.
+    args.print |= !std::io::stdout().is_terminal();
     match &subcommand {
         Some(Subcommand::Acp(acp)) => acp::run(env, acp),
         Some(Subcommand::Agents(agents)) => agents::run(&env, agents),

@@ -21,6 +21,18 @@ async fn spent_budget_is_an_error_result_and_code_one() {
     );
 }
 
+/// A person types `loci hi > answer.txt`.
+#[tokio::test]
+async fn output_that_goes_into_a_pipe_is_the_answer_alone() {
+    let world = World::new([Step::text("An answer.")]).await;
+    let output = world.start_at_terminal(&loci().args(["--model", MODEL, "hi"])).finish();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "An answer.\n"), "{output:?}");
+    let output = world.start_at_terminal(&loci().args(["--model", MODEL])).finish();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output:?}");
+    assert!(output.stderr.contains("prompt"), "{}", output.stderr);
+    assert_eq!(world.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn bad_schema_is_refused_before_the_run() {
     let world = World::new([Step::text("never")]).await;
