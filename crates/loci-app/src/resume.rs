@@ -119,7 +119,11 @@ pub fn holder(env: &Env, home: &ConfigHome, options: &RunOptions) -> Option<Stri
     }
     let place = source(env, home, options).ok()??;
     match Lease::acquire(home, place.id(), env) {
-        Err(error @ LeaseError::Held { .. }) => Some(error.to_string()),
+        Err(LeaseError::Held { owner: Some(owner), .. }) => {
+            let since = crate::display::written(Some(&owner.since));
+            Some(format!("Process {} on {} writes it, since {since}", owner.pid, owner.host))
+        }
+        Err(LeaseError::Held { owner: None, .. }) => Some("Another process writes it".to_owned()),
         Ok(_) | Err(LeaseError::Lock { .. }) => None,
     }
 }

@@ -1,10 +1,10 @@
 //! The terminal interface, end to end: a real terminal, a real session, a scripted model.
 
-use loci_testkit::{Gate, Screen, ScreenEnd, Step};
+use loci_testkit::{Binary, Gate, Screen, ScreenEnd, Step};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{World, loci};
+use crate::support::{MODEL, World, loci};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -238,11 +238,25 @@ async fn termination_gives_the_terminal_back_and_keeps_the_session() {
 }
 
 #[tokio::test]
-async fn without_a_terminal_the_way_out_is_told() {
+async fn without_a_terminal_a_prompt_is_answered_and_its_want_is_told() {
     let world = World::new(Step::text("x")).await;
-    let output = world.run(&loci().arg("hi"));
-    assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("needs a terminal") && output.stderr.contains("loci -p"), "{output:?}");
+    let output = world.run(&loci().args(["--model", MODEL, "hi"]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "x\n"), "{output:?}");
+    let output = world.run(&loci().args(["--model", MODEL]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output:?}");
+    assert!(output.stderr.contains("prompt"), "{output:?}");
+}
+
+#[tokio::test]
+async fn pipe_instead_of_the_keyboard_is_told_at_a_terminal() {
+    let world = World::new(Step::text("x")).await;
+    let loci = loci().command_line().join(" ");
+    let script = world.home.write("start.sh", &format!("#!/bin/sh\n{loci} </dev/null\n"));
+    let shell = Binary::new("/bin/sh").args([script.display().to_string()]);
+    let output = shell.start_screen(&world.home, world.model.base_url(), SIZE).finish().output;
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let shown = output.stderr + &output.stdout;
+    assert!(shown.contains("needs a terminal") && shown.contains("loci -p"), "{shown}");
 }
 
 #[tokio::test]
