@@ -198,8 +198,12 @@ impl AgentService {
             .dir()
             .ok_or("Nothing of this session is saved, so no agent can go on after it has answered")?;
         let unknown = || {
+            let registry = self.registry.get();
+            // What works beside a conversation by itself is nobody's to be sent on.
+            let is_agents = |kind: &str| kind == FORK || registry.find(kind).is_some();
             let known: Vec<String> = list_agent_files(&dir)
                 .iter()
+                .filter(|file| is_agents(&file.meta.agent_type))
                 .map(|file| format!("{} ({})", file.id, file.meta.agent_type))
                 .collect();
             match known.is_empty() {

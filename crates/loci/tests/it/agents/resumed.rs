@@ -96,8 +96,13 @@ async fn looking_agents_and_unknown_ones_do_not_go_on() {
     assert_fine(&world.run(&watched(["go"])));
     let told = results(world.requests().iter().rfind(|it| !is_agents(it)).unwrap());
     assert!(told.contains("One.") && !told.contains("agentId"), "{told}");
-    let file = side_files(&world)[0].file_stem().unwrap().to_string_lossy().into_owned();
+    let path = side_files(&world).remove(0);
+    let file = path.file_stem().unwrap().to_string_lossy().into_owned();
     let explore = file.trim_start_matches("agent-").to_owned();
+    // What takes memories out of a conversation keeps a transcript there, too.
+    std::fs::copy(&path, path.with_file_name("agent-memories.jsonl")).unwrap();
+    let meta = r#"{"agentType": "memory-extraction"}"#;
+    std::fs::write(path.with_file_name("agent-memories.meta.json"), meta).unwrap();
     let mut world = world;
     for (id, expected) in
         [(explore.as_str(), "cannot go on after it has answered"), ("a0", "There is no agent `a0`")]
@@ -106,7 +111,7 @@ async fn looking_agents_and_unknown_ones_do_not_go_on() {
         world = world.then([send, Step::text("ok")]).await;
         assert_fine(&world.run(&watched(["-c", "on"])));
         let told = results(world.requests().iter().rfind(|it| !is_agents(it)).unwrap());
-        assert!(told.contains(expected), "{told}");
+        assert!(told.contains(expected) && !told.contains("memory-extraction"), "{told}");
     }
 }
 
