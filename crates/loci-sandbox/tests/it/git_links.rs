@@ -16,16 +16,8 @@ fn repository() -> World {
     );
     let script = "rm file; git init -q ../o && cd ../o && echo x > x && git add x && git commit -qm one && cd ../p && git clone -q ../o . \
         && git checkout -qb side && echo s > s && git add s && git commit -qm side && git checkout -q main && echo m > m && git add m && git commit -qm two";
-    outside(&world, script);
+    world.script_outside(script);
     world
-}
-
-/// Runs a script outside; it must work.
-fn outside(world: &World, script: &str) -> String {
-    let output = world.outside("sh", &["-ec", script]);
-    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{script}: {printed}");
-    printed
 }
 
 /// Runs a script inside; it must work.
@@ -120,8 +112,7 @@ fn symlinks_that_were_there_and_those_of_git_stay() {
         return;
     }
     let world = repository();
-    outside(
-        &world,
+    world.script_outside(
         "cd .git && mv logs ../../logs && ln -s ../../logs logs && git symbolic-ref HEAD >/dev/null && rm HEAD && ln -s refs/heads/main HEAD",
     );
     let script = "git commit --allow-empty -qm x; ln -sfn refs/heads/side .git/HEAD; ln -s refs/heads/main .git/refs/heads/link";
@@ -160,7 +151,7 @@ fn linked_worktree_is_not_led_to_another_configuration() {
     }
     let world = repository();
     let ran = world.text("outside/ran");
-    outside(&world, "git config extensions.worktreeConfig true; git worktree add -q ../w side");
+    world.script_outside("git config extensions.worktreeConfig true; git worktree add -q ../w side");
     let sparse = "[core]\n\tsparseCheckout = false\n";
     world.write("home/p/.git/worktrees/w/config.worktree", sparse);
     let monitor = format!("git config -f config.worktree core.fsmonitor 'touch {ran}; false'");
@@ -213,7 +204,7 @@ fn remote_is_not_named_by_a_file() {
     }
     for (name, prefix) in [("remotes/origin", "URL: "), ("branches/origin", "")] {
         let world = repository();
-        outside(&world, "git remote remove origin");
+        world.script_outside("git remote remove origin");
         let hook = format!("printf '#!/bin/sh\\ntouch {}\\n'", world.text("outside/ran"));
         let plant = format!(
             "git init -q --bare evil; {hook} > evil/hooks/post-receive; chmod +x evil/hooks/post-receive; \
@@ -274,7 +265,7 @@ fn directory_of_git_outside_the_session_s_own_is_looked_through() {
         [("home/p/sub", ".git/logs"), ("home/w", ".git/worktrees/w/logs"), ("home/b", "../b/logs")]
     {
         let world = repository();
-        outside(&world, "mkdir sub; git worktree add -q ../w side; git clone -q --bare . ../b");
+        world.script_outside("mkdir sub; git worktree add -q ../w side; git clone -q --bare . ../b");
         let mut places = world.places();
         places.dirs = vec![world.path(dir)];
         places.git_dirs = loci_sandbox::git_dirs(&world.path(dir));
@@ -295,7 +286,7 @@ fn directory_of_git_outside_the_session_s_own_is_looked_through() {
     }
     // Beside a repository without a `.git` a symlink is somebody's own.
     let world = World::new();
-    outside(&world, "git init -q --bare .");
+    world.script_outside("git init -q --bare .");
     let report = inside(&world, &world.policy(Layers::FULL), "ln -s x current; ln -s x COMMIT_EDITMSG");
     assert!(report.removed[0].contains("`COMMIT_EDITMSG`") && !report.removed[0].contains("current"));
     symlink("y", world.path("home/p/mine")).unwrap();

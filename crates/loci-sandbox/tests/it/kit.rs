@@ -193,6 +193,14 @@ impl World {
         command.output().unwrap()
     }
 
+    /// Runs a script outside; it must work.
+    pub(crate) fn script_outside(&self, script: &str) -> String {
+        let output = self.outside("sh", &["-ec", script]);
+        let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{script}: {printed}");
+        printed
+    }
+
     pub(crate) fn env(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap_or_default();
         vec![

@@ -15,15 +15,8 @@ fn repository() -> World {
     let script = "rm file; git init -q ../o && cd ../o && echo x > x && git add x && git commit -qm one && cd ../p && git init -q . \
         && git submodule --quiet add ../o sub && git init -q own && cd own && echo y > y && git add y && git commit -qm own \
         && git config core.pager 'less -F' && cd .. && git add own 2>/dev/null && git commit -qm all";
-    outside(&world, script);
+    world.script_outside(script);
     world
-}
-
-fn outside(world: &World, script: &str) -> String {
-    let output = world.outside("sh", &["-ec", script]);
-    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{script}: {printed}");
-    printed
 }
 
 /// What commands try, one after the other, so that git outside leaves `home/ran`, and what is said of the last.
@@ -102,7 +95,7 @@ fn status_outside_runs_nothing_that_a_command_leaves_in_a_repository_inside() {
     for (scripts, expected) in TRIED {
         let unheld = repository();
         let ran = unheld.path("home/ran");
-        scripts.iter().for_each(|script| drop(outside(&unheld, &leaving(script, &ran))));
+        scripts.iter().for_each(|script| drop(unheld.script_outside(&leaving(script, &ran))));
         unheld.outside("git", &["status"]);
         assert!(ran.exists(), "{scripts:?}: git does not run it anyway");
         let world = repository();
@@ -143,7 +136,7 @@ fn repositories_inside_work_as_ever_and_keep_what_is_their_own() {
         &["-c", "cd own && git commit -q --allow-empty -m x; git status"],
     );
     assert_eq!(report.removed, Vec::<String>::new(), "what nobody changed is somebody's own");
-    assert!(outside(&world, "git -C own config core.pager").contains("less"));
+    assert!(world.script_outside("git -C own config core.pager").contains("less"));
 }
 
 /// A repository that the command itself makes is looked through in the same way once it has its place.
