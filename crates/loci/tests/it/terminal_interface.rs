@@ -251,7 +251,7 @@ async fn without_a_terminal_a_prompt_is_answered_and_its_want_is_told() {
 async fn pipe_instead_of_the_keyboard_is_told_at_a_terminal() {
     let world = World::new(Step::text("x")).await;
     let loci = loci().command_line().join(" ");
-    let script = world.home.write("start.sh", &format!("#!/bin/sh\n{loci} </dev/null\n"));
+    let script = world.home.write("start.sh", format!("#!/bin/sh\n{loci} </dev/null\n"));
     let shell = Binary::new("/bin/sh").args([script.display().to_string()]);
     let output = shell.start_screen(&world.home, world.model.base_url(), SIZE).finish().output;
     assert_eq!(output.code, Some(1), "{output:?}");

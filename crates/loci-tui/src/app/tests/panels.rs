@@ -497,7 +497,7 @@ fn question_before_leaving_follows_the_work_and_leaves_when_nothing_runs_any_mor
     let build = command_beside(BackgroundStatus::Running);
     let mut tests = build.clone();
     (tests.about.id, tests.about.description) = ("b2".into(), "tests".into());
-    for task in [build.clone(), tests.clone()] {
+    for task in [build, tests.clone()] {
         it.news(EngineEvent::Task(TaskNews::Started(task)));
     }
     it.text("/exit").key(KeyCode::Enter);
