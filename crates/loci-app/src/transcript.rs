@@ -71,8 +71,8 @@ pub struct CallResult {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
-    /// What it did to a file, where it changed one: the structured result of the tool.
-    pub change: Option<Value>,
+    /// The structured result of a tool that changed a file, or had a plan approved.
+    pub structured: Option<Value>,
 }
 
 /// Tells what happened, in order.
@@ -84,9 +84,9 @@ pub fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
     builder.parts
 }
 
-/// Returns the structured result of a tool that changed a file.
-fn file_change(entry: &Entry) -> Option<Value> {
-    if !entry.line().contains("\"structuredPatch\"") {
+/// Returns the structured result of a tool that changed a file, or had a plan approved.
+fn structured_result(entry: &Entry) -> Option<Value> {
+    if !["\"structuredPatch\"", "\"isAgent\""].iter().any(|key| entry.line().contains(key)) {
         return None;
     }
     serde_json::from_str(entry.message_parts().tool_use_result?.get()).ok()
@@ -183,7 +183,7 @@ impl PartBuilder {
         let said = CallResult {
             text: result_text(&result.content),
             is_error: result.is_error == Some(true),
-            change: file_change(entry),
+            structured: structured_result(entry),
         };
         match self.calls.get(result.tool_use_id.as_str()).and_then(|idx| self.parts.get_mut(*idx)) {
             Some(Part { kind: PartKind::Call(call), .. }) => call.result = Some(said),
@@ -377,10 +377,10 @@ mod tests {
         else {
             panic!("{what:?}")
         };
-        assert_eq!(first.result, Some(CallResult { text: "yes".into(), is_error: false, change: None }));
+        assert_eq!(first.result, Some(CallResult { text: "yes".into(), is_error: false, structured: None }));
         assert_eq!(
             second.result,
-            Some(CallResult { text: "no\n[image]".into(), is_error: true, change: None })
+            Some(CallResult { text: "no\n[image]".into(), is_error: true, structured: None })
         );
     }
 

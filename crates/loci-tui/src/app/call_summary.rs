@@ -54,9 +54,9 @@ fn first_line(plan: &str) -> Option<String> {
     lines.into_iter().find(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// Returns the plan that a person approved, as the result of the call has it: they may have changed it.
-pub(crate) fn approved_plan(tool: &str, output: &str) -> Option<String> {
-    let plan = output.split_once("\n\nThe plan:\n").filter(|_| tool == EXIT_PLAN)?.1.trim();
+/// Returns the plan that a person approved, as the structured result of the call has it: they may have changed it.
+pub(crate) fn approved_plan(tool: &str, structured: &Value) -> Option<String> {
+    let plan = structured.get("plan").filter(|_| tool == EXIT_PLAN)?.as_str()?.trim();
     (!plan.is_empty()).then(|| plan.to_owned())
 }
 
@@ -146,6 +146,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn approved_plan_is_that_of_the_structured_result() {
+        for (tool, structured, expected) in [
+            (EXIT_PLAN, json!({"plan": "# P\n\n1. Build\n", "isAgent": false}), Some("# P\n\n1. Build")),
+            (EXIT_PLAN, json!({"plan": " ", "isAgent": false}), None),
+            (EXIT_PLAN, json!("User rejected tool use"), None),
+            ("Other", json!({"plan": "x"}), None),
+        ] {
+            assert_eq!(approved_plan(tool, &structured).as_deref(), expected, "{structured}");
+        }
+    }
 
     #[test]
     fn summary_is_the_argument_that_says_most() {

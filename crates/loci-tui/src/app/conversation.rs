@@ -404,7 +404,8 @@ impl Conversation {
         block.output = untagged(result_text(&result["content"]));
         let done = structured.and_then(|structured| done_diff(structured, &cwd));
         block.diff = if block.state == CallState::Done { done } else { None };
-        block.plan = approved_plan(&block.tool, &block.output).filter(|_| block.state == CallState::Done);
+        let plan = structured.and_then(|structured| approved_plan(&block.tool, structured));
+        block.plan = plan.filter(|_| block.state == CallState::Done);
         self.has_pushed |= block.state == CallState::Done && may_push(&block.summary);
         self.items[idx] = Item::Final(Block::Call(block));
     }

@@ -102,15 +102,15 @@ fn block(part: Part, cwd: &Path) -> Option<Block> {
 }
 
 fn call_block(call: Call, cwd: &Path) -> CallBlock {
-    let (state, output, change) = match call.result {
+    let (state, output, structured) = match call.result {
         Some(result) if result.is_error => (CallState::Failed, untagged(result.text), None),
-        Some(result) => (CallState::Done, result.text, result.change),
+        Some(result) => (CallState::Done, result.text, result.structured),
         None => (CallState::Refused, String::new(), None),
     };
     // What was done has the lines around it and their numbers; files of others may say only what was asked for.
-    let done = change.and_then(|change| done_diff(&change, cwd));
+    let done = structured.as_ref().and_then(|structured| done_diff(structured, cwd));
     let diff = done.or_else(|| asked_diff(&call.name, &call.input, cwd));
-    let plan = approved_plan(&call.name, &output);
+    let plan = structured.as_ref().and_then(|structured| approved_plan(&call.name, structured));
     CallBlock {
         summary: call_summary(&call.name, &call.input, cwd),
         diff: diff.filter(|_| state == CallState::Done),
