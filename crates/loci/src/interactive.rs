@@ -104,7 +104,8 @@ pub(crate) fn show(
     prompt: Option<String>,
     options: &ShowOptions,
 ) -> Result<RunEnd, UserError> {
-    let env = &with_variables_of_settings(env);
+    let early = EarlySettings::read(env);
+    let env = &early.with_variables(env);
     let app = AppOptions {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: env.cwd.clone(),
@@ -119,7 +120,7 @@ pub(crate) fn show(
             Background::Dark,
         ),
         fullscreen: FullscreenOptions {
-            is_wanted: early_setting(env, "tui").is_some_and(|tui| tui == "fullscreen"),
+            is_wanted: early.value("tui").is_some_and(|tui| tui == "fullscreen"),
             ..FullscreenOptions::from_vars(&env.vars)
         },
         ..AppOptions::default()
@@ -139,43 +140,52 @@ pub(crate) fn show(
 /// Says whether everything is plain lines, and why. Settings of the person count before the first line is painted, so their
 /// file is looked at here.
 pub(crate) fn plain_mode(env: &Env, is_asked: bool) -> Option<PlainMode> {
-    let env = &with_variables_of_settings(env);
+    let early = EarlySettings::read(env);
+    let env = &early.with_variables(env);
     let source = if is_asked {
         Some("--ax-screen-reader")
     } else if env.vars.non_empty("CLAUDE_AX_SCREEN_READER").is_some() {
         // A variable that says no wins over the setting.
         env.vars.is_truthy("CLAUDE_AX_SCREEN_READER").then_some("CLAUDE_AX_SCREEN_READER")
     } else {
-        let is_set = early_setting(env, "axScreenReader") == Some(Value::Bool(true));
+        let is_set = early.value("axScreenReader") == Some(&Value::Bool(true));
         is_set.then_some("the setting axScreenReader")
     };
     let is_dumb = matches!(env.vars.get("TERM"), None | Some("" | "dumb"));
     source.map(|source| PlainMode::ScreenReader(source.to_owned())).or(is_dumb.then_some(PlainMode::Dumb))
 }
 
-/// Returns the environment with what the person's settings say under `env` of the interface, which counts before anything is
-/// painted. What else they say there, and what other settings do, is in force once the session is composed. What the terminal
-/// is, and whether it has colours, is not theirs to say: such variables reach children alone.
-fn with_variables_of_settings(env: &Env) -> Env {
-    let set = early_setting(env, "env");
-    let set = set.as_ref().and_then(Value::as_object).into_iter().flatten();
-    // The file itself was found by CLAUDE_CONFIG_DIR.
-    let is_ours = |name: &str| {
-        (name.starts_with("CLAUDE_") && name != "CLAUDE_CONFIG_DIR")
-            || ["EDITOR", "VISUAL", "FORCE_HYPERLINK"].contains(&name)
-    };
-    let ours =
-        set.filter_map(|(name, value)| Some((name, value.as_str()?))).filter(|(name, _)| is_ours(name));
-    let vars = ours.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
-    Env { vars, ..env.clone() }
-}
+/// Settings of the person's own that count before anything is painted.
+struct EarlySettings(Option<Value>);
 
-/// Reads a setting of the person's own that counts before anything is painted.
-fn early_setting(env: &Env, key: &str) -> Option<Value> {
-    let file = ConfigHome::from_env(env).root().join("settings.json");
-    let text = loci_stdx::read_regular_to_string(file).ok()?;
-    let settings = text.contains(key).then(|| serde_json::from_str::<Value>(&text).ok()).flatten()?;
-    settings.get(key).cloned()
+impl EarlySettings {
+    /// Reads them, if any is there.
+    fn read(env: &Env) -> Self {
+        let file = ConfigHome::from_env(env).root().join("settings.json");
+        let text = loci_stdx::read_regular_to_string(file).unwrap_or_default();
+        let is_any_there = ["env", "tui", "axScreenReader"].iter().any(|key| text.contains(key));
+        Self(is_any_there.then(|| serde_json::from_str(&text).ok()).flatten())
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.0.as_ref()?.get(key)
+    }
+
+    /// Returns the environment with what they say under `env` of the interface. What else they say there, and what other
+    /// settings do, is in force once the session is composed. What the terminal is, and whether it has colours, is not theirs to
+    /// say: such variables reach children alone.
+    fn with_variables(&self, env: &Env) -> Env {
+        let set = self.value("env").and_then(Value::as_object).into_iter().flatten();
+        // The file itself was found by CLAUDE_CONFIG_DIR.
+        let is_ours = |name: &str| {
+            (name.starts_with("CLAUDE_") && name != "CLAUDE_CONFIG_DIR")
+                || ["EDITOR", "VISUAL", "FORCE_HYPERLINK"].contains(&name)
+        };
+        let ours =
+            set.filter_map(|(name, value)| Some((name, value.as_str()?))).filter(|(name, _)| is_ours(name));
+        let vars = ours.fold(env.vars.clone(), |vars, (name, value)| vars.with(name, value));
+        Env { vars, ..env.clone() }
+    }
 }
 
 /// Returns a directory as people write it.
