@@ -56,6 +56,9 @@ impl App {
     /// Has the question before leaving say what still runs. Once nothing does, nothing would end, so that whoever wanted
     /// to leave does.
     pub(super) fn work_changed(&mut self) -> Vec<Action> {
+        if self.dialogs.is_empty() {
+            return Vec::new();
+        }
         let running = self.running_work();
         match self.dialogs.work_changed(&running) {
             true => self.exit(ExitReason::Asked),
