@@ -6,7 +6,7 @@
 //! then in those that the patterns begin with, within bounds that are told when they are met; patterns that allow are left
 //! out, and said.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
 
 use loci_core::path::normalise;
@@ -51,7 +51,8 @@ pub fn path_settings(world: &SandboxWorld<'_>, settings: &Settings) -> (PathSett
         sources: std::mem::take(&mut found.sources),
     };
     // What reading and writing have in common is said once.
-    found.warnings.dedup();
+    let mut said = HashSet::new();
+    found.warnings.retain(|warning| said.insert(warning.clone()));
     (paths, found.warnings)
 }
 
