@@ -12,6 +12,7 @@
 //! 2. What it says reaches another conversation as data (`loci_core::agent::sanitize_result`).
 //! 3. Every agent that began ends once in the table, whatever stops it, and its end is told once.
 
+pub(crate) mod background;
 mod conversation;
 mod fork_origin;
 mod host;
@@ -39,13 +40,13 @@ use loci_stdx::Store;
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::{TaskStore, Toolbox};
 
-use crate::background::BackgroundDeps;
-use crate::client_request::ClientRequests;
-use crate::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
+use crate::agents::background::BackgroundDeps;
 use crate::conversation::ForkPoint;
 use crate::conversation::host::lock;
-use crate::file_history::FileHistoryRecorder;
-use crate::skills::use_skill::TurnGrants;
+use crate::extensions::skills::use_skill::TurnGrants;
+use crate::session::client_request::ClientRequests;
+use crate::session::config::{AgentsConfig, CompactionConfig, ModelConfig, TurnLimits};
+use crate::session::file_history::FileHistoryRecorder;
 
 pub(crate) use conversation::{fork_messages, forked_results};
 pub(crate) use fork_origin::open_calls;

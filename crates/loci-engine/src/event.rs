@@ -26,11 +26,11 @@ pub use hook_run::{HookRunEnded, HookRunProgress, HookRunStarted};
 pub use question::{Question, QuestionKind, ToolServer};
 
 use crate::command::QueuedPrompt;
-use crate::goal::{Goal, GoalVerdict};
-use crate::local_command::LocalCommandOutput;
-use crate::lost_tasks::LostTask;
-use crate::mcp::{McpServerError, McpServerState};
-use crate::slash_command::CommandRegistry;
+use crate::extensions::local_command::LocalCommandOutput;
+use crate::extensions::mcp::{McpServerError, McpServerState};
+use crate::extensions::slash_command::CommandRegistry;
+use crate::session::goal::{Goal, GoalVerdict};
+use crate::session::lost_tasks::LostTask;
 use crate::snapshot::SessionSnapshot;
 use crate::turn::Outcome;
 

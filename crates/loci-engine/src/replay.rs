@@ -43,17 +43,17 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-use crate::client_request::ClientRequests;
 use crate::command::Command;
-use crate::config::{
+use crate::conversation::host::lock;
+use crate::event::EngineEvent;
+use crate::extensions::skills::SessionSkills;
+use crate::extensions::slash_command::CommandRegistry;
+use crate::session::client_request::ClientRequests;
+use crate::session::config::{
     AgentsConfig, BackgroundConfig, CompactionConfig, Grants, LoadedHistory, ModelConfig, SessionConfig,
     TurnLimits,
 };
-use crate::conversation::host::lock;
-use crate::event::EngineEvent;
 use crate::session::{Session, SessionEnd, SessionHandle};
-use crate::skills::SessionSkills;
-use crate::slash_command::CommandRegistry;
 use recorded_tools::{ReplayState, recorded_tools};
 use report::ReplayReport as Report;
 use sandbox::SandboxRunner;
@@ -242,9 +242,9 @@ impl Player {
             restore_sources: Vec::new(),
             skills: Arc::new(SessionSkills::none()),
             memory: None,
-            plans: crate::plan::PlanConfig::default(),
+            plans: crate::session::plan::PlanConfig::default(),
             worktree: loci_storage::worktree::WorktreeOptions::default(),
-            current_worktree: crate::worktrees::CurrentWorktree::default(),
+            current_worktree: crate::tools::worktrees::CurrentWorktree::default(),
             agents: AgentsConfig::default(),
             background: BackgroundConfig { drain: Duration::ZERO, ..BackgroundConfig::default() },
             prompt: PromptParts { replacement: Some(String::new()), ..PromptParts::default() },

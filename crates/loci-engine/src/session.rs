@@ -4,12 +4,28 @@
 //! [`Conversation`] holds everything about the conversation itself; agents that work beside it are conversations, too.
 
 mod assembly;
+pub(crate) mod client_request;
 mod commands;
+pub(crate) mod config;
+pub(crate) mod earlier_totals;
+pub(crate) mod file_history;
+pub(crate) mod goal;
+pub(crate) mod initialize;
+pub(crate) mod instructions;
 mod local_commands;
+pub(crate) mod lost_tasks;
+pub(crate) mod memory;
 mod memory_watch;
+pub(crate) mod plan;
+pub(crate) mod renewal;
+pub(crate) mod restore;
 mod rewind;
+pub(crate) mod schedule;
 mod servers;
 mod side_question;
+pub(crate) mod state;
+pub(crate) mod state_effects;
+pub(crate) mod timeline;
 mod tool_service;
 
 use std::collections::VecDeque;
@@ -31,13 +47,13 @@ use memory_watch::memory_short;
 
 use crate::command::{Command, Prompt};
 use crate::conversation::{Conversation, TurnInput};
-use crate::earlier_totals::EarlierTotals;
 use crate::event::{EngineEvent, TurnReport};
-use crate::extension::{FeatureHooks, SessionBegin};
-use crate::goal::is_lasting;
-use crate::mcp::{McpLink, servers_changed};
-use crate::schedule::{LoopEnd, ScheduleService};
-use crate::slash_command::{CommandAction, CommandRegistry};
+use crate::extensions::mcp::{McpLink, servers_changed};
+use crate::extensions::slash_command::{CommandAction, CommandRegistry};
+use crate::extensions::{FeatureHooks, SessionBegin};
+use crate::session::earlier_totals::EarlierTotals;
+use crate::session::goal::is_lasting;
+use crate::session::schedule::{LoopEnd, ScheduleService};
 use crate::turn::Outcome;
 use side_question::SideQuestions;
 pub use tool_service::ToolService;

@@ -21,9 +21,9 @@ use loci_tools::BackgroundTask;
 use serde_json::Value;
 
 use crate::agents::AgentAtWork;
-use crate::goal::Goal;
-use crate::mcp::McpServerError;
-use crate::timeline::TurnTimeline;
+use crate::extensions::mcp::McpServerError;
+use crate::session::goal::Goal;
+use crate::session::timeline::TurnTimeline;
 
 /// How a session stands.
 #[derive(Debug, Clone)]

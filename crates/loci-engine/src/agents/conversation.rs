@@ -20,14 +20,14 @@ use super::memory::{agent_memory, memory_dir};
 use super::plan::{AgentPlan, Beginning};
 use super::servers::server_prefixes;
 use super::{AgentService, AgentWork};
-use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
 use crate::conversation::host::{ConversationHost, HostParts, Spill, lock};
+use crate::conversation::recorder::Recorder;
+use crate::conversation::request_base::RequestBase;
 use crate::conversation::{AgentLimits, Conversation, ConversationParts, Helpers, InstructionState, Prelude};
 use crate::event::EventSink;
-use crate::file_history::Checkpoints;
-use crate::plan::agent_reminder;
-use crate::recorder::Recorder;
-use crate::request::RequestBase;
+use crate::session::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
+use crate::session::file_history::Checkpoints;
+use crate::session::plan::agent_reminder;
 
 /// What stands before an agent's own entries, and what it is asked with.
 struct Basis {

@@ -15,11 +15,11 @@ use loci_tools::{AgentRequest, DISABLE_BACKGROUND, Workspace, requested_type};
 
 use super::listing::is_offered;
 use super::{AgentService, ForkStart, SpawnContext};
-use crate::config::ModelConfig;
 use crate::event::AgentRef;
-use crate::model_name::{available_model, capped_at_opus, is_model_available, resolve_model};
-use crate::skills::use_skill::TurnGrants;
-use crate::worktrees::WorktreeService;
+use crate::extensions::skills::use_skill::TurnGrants;
+use crate::models::model_name::{available_model, capped_at_opus, is_model_available, resolve_model};
+use crate::session::config::ModelConfig;
+use crate::tools::worktrees::WorktreeService;
 
 /// What the ids of calls begin with that a person makes.
 pub(crate) const PERSON_CALL: &str = "person_";

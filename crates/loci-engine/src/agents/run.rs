@@ -21,7 +21,7 @@ use super::worktree::AgentWorktree;
 use super::{AgentService, AgentWork, LiveAgent};
 use crate::conversation::{Conversation, TurnInput};
 use crate::event::TurnReport;
-use crate::extension::{FeatureHooks as _, ScopedHooks, ScopedHooksGuard};
+use crate::extensions::{FeatureHooks as _, ScopedHooks, ScopedHooksGuard};
 use crate::turn::Outcome;
 
 /// An agent that is about to work.

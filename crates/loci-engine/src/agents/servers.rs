@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AgentService;
 use super::plan::AgentPlan;
-use crate::mcp::{answer_for_session, server_tools};
+use crate::extensions::mcp::{answer_for_session, server_tools};
 
 /// Makes the servers that a definition has of its own, for an agent that works in a directory.
 pub type AgentServersMaker = Arc<dyn Fn(&AgentDefinition, &Path) -> MadeServers + Send + Sync>;

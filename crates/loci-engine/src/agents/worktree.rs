@@ -18,7 +18,7 @@ use loci_tools::{KeptWorktree, Workspace};
 use super::plan::AgentPlan;
 use super::{AgentService, LiveAgent};
 use crate::conversation::host::lock;
-use crate::extension::{HookMoment, TurnHooks as _};
+use crate::extensions::{HookMoment, TurnHooks as _};
 
 /// A worktree that an agent works in.
 pub(super) struct AgentWorktree {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Conversation;
 use crate::agents::{ForkStart, PERSON_CALL, SpawnContext, forked_results, open_calls};
 use crate::event::EngineEvent;
-use crate::lost_tasks::{GOES_ON, WORKS_ON_IT};
+use crate::session::lost_tasks::{GOES_ON, WORKS_ON_IT};
 
 /// The most letters of a task that name its agent.
 const MOST_LETTERS: usize = 60;

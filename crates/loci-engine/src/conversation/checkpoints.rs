@@ -5,7 +5,7 @@ use loci_core::ids::EntryId;
 
 use super::Conversation;
 use crate::event::EngineEvent;
-use crate::file_history::SnapshotUpdate;
+use crate::session::file_history::SnapshotUpdate;
 
 impl Conversation {
     /// Records which version of each tracked file a prompt found.

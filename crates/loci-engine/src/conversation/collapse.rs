@@ -13,7 +13,7 @@ use loci_core::ids::EntryId;
 
 use super::ForkPoint;
 use super::{Conversation, InboxMessage};
-use crate::background::{CollapsedStretch, Collapser};
+use crate::agents::background::{CollapsedStretch, Collapser};
 use crate::turn::{CompactionOutcome, CompactionRequest, RequestPlan};
 
 /// How long the conversation waits for a fold before it is compacted instead.

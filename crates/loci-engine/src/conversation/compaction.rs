@@ -21,11 +21,11 @@ use serde_json::json;
 
 use super::summary_request::SummaryRequest;
 use super::{Conversation, Prelude};
+use crate::conversation::recorder::Shortened;
 use crate::event::EngineEvent;
-use crate::extension::AfterCompaction;
-use crate::instructions::Opening;
-use crate::recorder::Shortened;
-use crate::state::change_identity;
+use crate::extensions::AfterCompaction;
+use crate::session::instructions::Opening;
+use crate::session::state::change_identity;
 use crate::turn::{CompactionOutcome, CompactionRequest, OutputLimit, RequestPlan};
 
 const SWITCHED_OFF: &str = "Compaction is switched off; unset DISABLE_COMPACT to use it";

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage};
 use crate::event::EngineEvent;
-use crate::extension::{BeforeCompaction, CompactionGate, SessionAdditions, SessionBegin};
+use crate::extensions::{BeforeCompaction, CompactionGate, SessionAdditions, SessionBegin};
 use crate::turn::{CompactionOutcome, CompactionRequest};
 
 impl Conversation {

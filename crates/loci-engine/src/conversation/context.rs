@@ -25,29 +25,29 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::InboxMessage;
 use super::host::lock;
-use crate::background::BackgroundBudget;
+use crate::agents::background::BackgroundBudget;
 use crate::command::Answer;
-use crate::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsGate, SettingsPoller};
-use crate::earlier_totals::EarlierTotals;
 use crate::event::EngineEvent;
-use crate::extension::{
+use crate::extensions::hooks::HookService;
+use crate::extensions::local_command::LocalCommands;
+use crate::extensions::mcp::McpConfig;
+use crate::extensions::skills::SessionSkills;
+use crate::extensions::slash_command::{CommandRegistry, split_command};
+use crate::extensions::{
     Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
 };
-use crate::goal::GoalKeeper;
-use crate::hooks::HookService;
-use crate::local_command::LocalCommands;
-use crate::mcp::McpConfig;
-use crate::memory::MemoryService;
-use crate::plan::PlanService;
-use crate::sandbox_hosts::QUESTION_PREFIX;
-use crate::schedule::ScheduleService;
-use crate::skills::SessionSkills;
-use crate::slash_command::{CommandRegistry, split_command};
-use crate::small_model::SmallModel;
-use crate::state::change;
-use crate::timeline::TimelineRecorder;
-use crate::web::WebService;
-use crate::worktrees::WorktreeService;
+use crate::models::small_model::SmallModel;
+use crate::session::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsGate, SettingsPoller};
+use crate::session::earlier_totals::EarlierTotals;
+use crate::session::goal::GoalKeeper;
+use crate::session::memory::MemoryService;
+use crate::session::plan::PlanService;
+use crate::session::schedule::ScheduleService;
+use crate::session::state::change;
+use crate::session::timeline::TimelineRecorder;
+use crate::tools::sandbox_hosts::QUESTION_PREFIX;
+use crate::tools::web::WebService;
+use crate::tools::worktrees::WorktreeService;
 
 /// What the conversations of a session share.
 pub(crate) struct SessionContext {

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::host::lock;
 use super::{Conversation, Prelude};
-use crate::instructions::render_instructions;
-use crate::mcp::McpConfig;
+use crate::extensions::mcp::McpConfig;
+use crate::session::instructions::render_instructions;
 use crate::snapshot::SessionSnapshot;
 
 /// How long the provider keeps what it read; longer, where that was asked for.
@@ -102,7 +102,7 @@ impl Conversation {
             ContextItem::new(ContextCategory::McpTools, name, "an MCP server", prose_tokens(&it.text))
         }));
         let named: u64 = items.iter().map(|item| item.tokens).sum();
-        let whole = opening.as_ref().map_or(0, crate::instructions::Opening::tokens);
+        let whole = opening.as_ref().map_or(0, crate::session::instructions::Opening::tokens);
         let frame = whole.saturating_sub(named);
         items.push(ContextItem::new(ContextCategory::SystemPrompt, "date and headings", "built in", frame));
         items

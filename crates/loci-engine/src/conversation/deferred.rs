@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::Conversation;
 use super::turn_start::NoTurn;
-use crate::config::DEFERRED_CALL;
 use crate::event::EngineEvent;
-use crate::prepared_call::PreparedCall;
+use crate::session::config::DEFERRED_CALL;
+use crate::tools::prepared_call::PreparedCall;
 use crate::turn::{Event, Outcome, TurnEnd};
 
 impl Conversation {

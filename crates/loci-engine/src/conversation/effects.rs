@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::mentions::{asks_for_deep_thought, attached_names};
 use super::{Conversation, ForkPoint, InboxMessage, Prelude, RunningCall};
 use crate::agents::{ForkStart, SpawnContext, fork_messages, forked_results};
-use crate::calls::{CallLayer, Next};
 use crate::command::Prompt;
-use crate::config::ModelConfig;
 use crate::event::{AssistantBlock, EngineEvent, UserMessage};
-use crate::extension::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
-use crate::goal::{Goal, check_goal};
-use crate::hooks::TaskHookLayer;
-use crate::prepared_call::{PreparedCall, prepare_all};
+use crate::extensions::hooks::TaskHookLayer;
+use crate::extensions::{AfterCall, BatchResults, BeforeEnd, BeforePrompt, HookCall, PromptGate, TurnHooks};
+use crate::session::config::ModelConfig;
+use crate::session::goal::{Goal, check_goal};
+use crate::tools::calls::{CallLayer, Next};
+use crate::tools::prepared_call::{PreparedCall, prepare_all};
 use crate::turn::{Effect, Event, Interruption, Record, TurnEnd};
 
 impl Conversation {

@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 
 use super::forked_skill::ForkedSkill;
 use super::{Conversation, InboxMessage, Prelude};
-use crate::calls::CallLayer;
 use crate::command::{Prompt, ToolChanges};
 use crate::event::EngineEvent;
-use crate::extension::{ExpansionGate, FeatureHooks, PromptExpansion};
-use crate::prepared_call::PreparedCall;
-use crate::skills::announced_skills;
-use crate::skills::layer::{SkillLayer, UsedSkill};
-use crate::skills::use_skill::{SkillPlace, SkillUse, TurnGrants};
-use crate::skills::used::has_skill_text;
-use crate::slash_command::{CommandAction, CommandCall, split_command};
+use crate::extensions::skills::announced_skills;
+use crate::extensions::skills::layer::{SkillLayer, UsedSkill};
+use crate::extensions::skills::use_skill::{SkillPlace, SkillUse, TurnGrants};
+use crate::extensions::skills::used::has_skill_text;
+use crate::extensions::slash_command::{CommandAction, CommandCall, split_command};
+use crate::extensions::{ExpansionGate, FeatureHooks, PromptExpansion};
+use crate::tools::calls::CallLayer;
+use crate::tools::prepared_call::PreparedCall;
 use crate::turn::Event;
 
 /// How many skills may stand at the beginning of one prompt.

@@ -19,13 +19,13 @@ use serde_json::json;
 
 use super::host::{ConversationHost, HostParts, Spill, lock};
 use super::{Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext};
+use crate::agents::background::{BackgroundDeps, Policy};
 use crate::agents::new_agent_id;
-use crate::background::{BackgroundDeps, Policy};
-use crate::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
+use crate::conversation::recorder::Recorder;
+use crate::conversation::request_base::RequestBase;
 use crate::event::{AgentRef, EventSink};
-use crate::file_history::Checkpoints;
-use crate::recorder::Recorder;
-use crate::request::RequestBase;
+use crate::session::config::{CompactionConfig, LoadedHistory, ModelConfig, TurnLimits};
+use crate::session::file_history::Checkpoints;
 
 /// How a conversation stands when an agent is forked from it.
 #[derive(Clone)]

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Conversation, InboxMessage};
 use crate::agents::{SkillSpawn, SpawnContext};
 use crate::event::EngineEvent;
-use crate::local_command::LocalCommandOutput;
-use crate::skills::layer::{agent_request, task_description};
-use crate::skills::use_skill::TurnGrants;
+use crate::extensions::local_command::LocalCommandOutput;
+use crate::extensions::skills::layer::{agent_request, task_description};
+use crate::extensions::skills::use_skill::TurnGrants;
 use crate::turn::Event;
 
 /// A typed skill whose text is ready for an agent.

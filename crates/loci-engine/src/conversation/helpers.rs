@@ -12,10 +12,10 @@ use loci_tools::Host;
 
 use super::host::lock;
 use super::{Conversation, ForkPoint};
-use crate::background::{
+use crate::agents::background::{
     BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, Reservation, SummaryPrefetch,
 };
-use crate::config::{BackgroundConfig, ModelConfig};
+use crate::session::config::{BackgroundConfig, ModelConfig};
 
 /// The helpers of a conversation. An agent's own conversation has none.
 #[derive(Default)]

@@ -13,8 +13,8 @@ use loci_tools::Host;
 
 use super::{Conversation, InboxMessage};
 use crate::event::EngineEvent;
-use crate::extension::{ClassifierNote, FeatureHooks, HookMoment, ShownBatch, TurnHooks};
-use crate::hooks::HOOK_AGENT;
+use crate::extensions::hooks::HOOK_AGENT;
+use crate::extensions::{ClassifierNote, FeatureHooks, HookMoment, ShownBatch, TurnHooks};
 use crate::turn::Event;
 
 /// How long a question is open before hooks are told that somebody is waited for.

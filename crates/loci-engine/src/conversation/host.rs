@@ -26,15 +26,15 @@ use loci_tools::{
 use serde_json::Value;
 
 use crate::agents::{AgentAtWork, AgentService, SpawnContext, agent_changes};
-use crate::config::{AgentPoller, Ambient};
 use crate::event::{AgentLimit, AgentRef, EngineEvent, EventSink};
-use crate::extension::HookMoment;
-use crate::file_history::FileHistoryRecorder;
-use crate::mcp::McpConfig;
-use crate::plan::PlanService;
-use crate::schedule::ScheduleService;
-use crate::web::WebService;
-use crate::worktrees::WorktreeService;
+use crate::extensions::HookMoment;
+use crate::extensions::mcp::McpConfig;
+use crate::session::config::{AgentPoller, Ambient};
+use crate::session::file_history::FileHistoryRecorder;
+use crate::session::plan::PlanService;
+use crate::session::schedule::ScheduleService;
+use crate::tools::web::WebService;
+use crate::tools::worktrees::WorktreeService;
 
 /// What the calls of a conversation share.
 pub(crate) struct ConversationHost {

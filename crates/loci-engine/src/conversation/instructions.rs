@@ -14,10 +14,10 @@ use serde_json::json;
 
 use super::Conversation;
 use super::host::lock;
-use crate::config::ReadInstructions;
 use crate::event::EngineEvent;
-use crate::instructions::{Opening, note, remember, render_instructions, resume};
-use crate::restore::{file_states, last_todos};
+use crate::session::config::ReadInstructions;
+use crate::session::instructions::{Opening, note, remember, render_instructions, resume};
+use crate::session::restore::{file_states, last_todos};
 
 /// The instruction files of a conversation.
 #[derive(Default)]

@@ -11,13 +11,13 @@ use loci_tools::Host as _;
 use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::command::DirectorySource;
-use crate::config::CompactionConfig;
 use crate::event::{EngineEvent, ModelChoice, TurnReport};
-use crate::local_command::LocalCommandOutput;
-use crate::model_name::{
+use crate::extensions::local_command::LocalCommandOutput;
+use crate::models::model_name::{
     available_model, is_model_available, is_recognized_model, planning_model, resolve_model,
 };
-use crate::state::{change, change_identity};
+use crate::session::config::CompactionConfig;
+use crate::session::state::{change, change_identity};
 use crate::turn::{Interruption, Outcome, TurnEnd};
 
 impl Conversation {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Conversation, InboxMessage};
 use crate::command::QueuedPrompt;
 use crate::event::EngineEvent;
-use crate::local_command::LocalCommands;
+use crate::extensions::local_command::LocalCommands;
 
 /// How many mentions of one prompt are read.
 const MOST_MENTIONS: usize = 50;

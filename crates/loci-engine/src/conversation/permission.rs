@@ -15,13 +15,13 @@ use serde_json::Value;
 use super::host::lock;
 use super::{Conversation, InboxMessage};
 use crate::agents::admit_memory;
-use crate::background::admit;
+use crate::agents::background::admit;
 use crate::command::Answer;
-use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, Question, QuestionKind};
-use crate::extension::{CallGate, ClassifierCall, PermissionQuestion};
-use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
-use crate::state::{change, remember_mode};
+use crate::extensions::{CallGate, ClassifierCall, PermissionQuestion};
+use crate::session::config::ReloadPoint;
+use crate::session::state::{change, remember_mode};
+use crate::tools::prepared_call::{PermissionCheck, PreparedCall, check_permission, prepare};
 use crate::turn::{CallPermission, Event};
 
 /// So many questions and answers are remembered.

@@ -5,7 +5,7 @@ use loci_tools::Host;
 
 use super::Conversation;
 use crate::event::EngineEvent;
-use crate::plan::plan_attachment;
+use crate::session::plan::plan_attachment;
 
 impl Conversation {
     /// Tells the model, beside a prompt, that a plan is being made, or no longer.

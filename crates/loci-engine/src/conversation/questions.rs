@@ -6,7 +6,7 @@ use super::Conversation;
 use super::host::lock;
 use crate::command::Answer;
 use crate::event::{EngineEvent, Question};
-use crate::prepared_call::PreparedCall;
+use crate::tools::prepared_call::PreparedCall;
 
 impl Conversation {
     /// Puts a question; the answer comes by way of the inbox.

@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::host::lock;
 use super::{Conversation, InboxMessage, RequestEvent};
 use crate::agents::take_news;
-use crate::config::ModelConfig;
+use crate::conversation::recorder::assistant_message;
 use crate::event::{AssistantBlock, EngineEvent};
-use crate::model_name::resolve_model;
-use crate::recorder::assistant_message;
-use crate::state::change_identity;
+use crate::models::model_name::resolve_model;
+use crate::session::config::ModelConfig;
+use crate::session::state::change_identity;
 use crate::turn::{Event, Notice, RequestPlan};
 
 /// Below so many tokens an estimate is too rough to say that a prompt was cut.

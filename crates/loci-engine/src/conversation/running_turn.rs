@@ -22,10 +22,10 @@ use super::mentions::Mentioned;
 use super::shell_command::RunningShell;
 use super::tally::Tally;
 use crate::command::{Answer, Prompt, ShellCommand};
-use crate::extension::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
-use crate::prepared_call::PreparedCall;
-use crate::skills::layer::UsedSkill;
-use crate::slash_command::CommandCall;
+use crate::extensions::skills::layer::UsedSkill;
+use crate::extensions::slash_command::CommandCall;
+use crate::extensions::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
+use crate::tools::prepared_call::PreparedCall;
 use crate::turn::{CompactionOutcome, CompactionRequest, Event, Limits, RetryRules, Turn};
 
 /// What a turn has under way. Between turns it is that of the last one, which is over.

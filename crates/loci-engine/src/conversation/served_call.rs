@@ -10,9 +10,9 @@ use loci_tools::{Host as _, Tool};
 
 use super::Conversation;
 use super::host::ConversationHost;
-use crate::calls::CallLayer;
-use crate::extension::{CallGate, HookCall, TurnHooks};
-use crate::prepared_call::{PermissionCheck, PreparedCall, check_permission, from_model, prepare};
+use crate::extensions::{CallGate, HookCall, TurnHooks};
+use crate::tools::calls::CallLayer;
+use crate::tools::prepared_call::{PermissionCheck, PreparedCall, check_permission, from_model, prepare};
 
 /// Hooks, and what they are told.
 type Listeners = Option<(Arc<dyn TurnHooks>, HookCall)>;

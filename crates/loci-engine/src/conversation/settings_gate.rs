@@ -9,7 +9,7 @@ use loci_core::ids::ToolUseId;
 
 use super::host::lock;
 use super::{Conversation, InboxMessage, SessionContext};
-use crate::config::ReloadPoint;
+use crate::session::config::ReloadPoint;
 
 impl Conversation {
     /// Asks hooks about settings files that changed, before a call is looked at or, without one, before a prompt is taken;

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage};
-use crate::calls::Next;
 use crate::command::ShellCommand;
 use crate::event::{EngineEvent, ShellOutput};
-use crate::prepared_call::prepare;
+use crate::tools::calls::Next;
+use crate::tools::prepared_call::prepare;
 use crate::turn::Event;
 
 /// What a person may do whose command the sandbox refused something, who makes no calls.

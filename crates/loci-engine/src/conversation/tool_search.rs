@@ -14,8 +14,8 @@ use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
 use serde_json::{Value, json};
 
 use super::Conversation;
-use crate::config::ToolSearchMode;
-use crate::mcp::McpConfig;
+use crate::extensions::mcp::McpConfig;
+use crate::session::config::ToolSearchMode;
 
 const DELTA: &str = "deferred_tools_delta";
 

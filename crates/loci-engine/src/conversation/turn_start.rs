@@ -12,11 +12,11 @@ use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::agents::take_news;
 use crate::command::{Prompt, ShellCommand};
-use crate::config::ReloadPoint;
 use crate::event::{EngineEvent, TurnReport, TurnStart};
-use crate::mcp::McpConfig;
-use crate::slash_command::{CommandAction, CommandCall};
-use crate::state::change;
+use crate::extensions::mcp::McpConfig;
+use crate::extensions::slash_command::{CommandAction, CommandCall};
+use crate::session::config::ReloadPoint;
+use crate::session::state::change;
 use crate::turn::{Event, Limits, Outcome, RetryRules, TurnEnd};
 use loci_tools::Host as _;
 

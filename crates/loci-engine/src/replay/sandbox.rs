@@ -28,9 +28,9 @@ use serde_json::Value;
 use super::paths::Paths;
 use super::report::CallOutcome;
 use super::shorten::{outcome_lines, shorten};
-use crate::calls::spill;
 use crate::conversation::host::{file_name, lock};
-use crate::prepared_call::{PreparedCall, check_permission, check_permission_at, prepare};
+use crate::tools::calls::spill;
+use crate::tools::prepared_call::{PreparedCall, check_permission, check_permission_at, prepare};
 
 /// What running calls for real needs.
 pub struct ReplaySandbox {

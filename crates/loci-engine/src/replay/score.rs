@@ -18,7 +18,7 @@ use super::check::Checker;
 use super::recorded::{Answer, Opening, Part, RecordedResult, in_our_order};
 use super::report::{ReplayReport, RequestCheck, TakenOver};
 use crate::command::Command;
-use crate::config::LoadedHistory;
+use crate::session::config::LoadedHistory;
 
 /// A stretch of a recording that is being played.
 #[derive(Default)]

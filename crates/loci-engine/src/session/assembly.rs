@@ -18,32 +18,32 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::side_question::SideQuestions;
 use super::{Session, SessionHandle, TaskWait};
+use crate::agents::background::{BackgroundBudget, BackgroundDeps};
 use crate::agents::{AgentBase, AgentService};
-use crate::background::{BackgroundBudget, BackgroundDeps};
-use crate::config::{Ambient, SessionConfig};
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
+use crate::conversation::recorder::Recorder;
+use crate::conversation::request_base::RequestBase;
 use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
 };
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
-use crate::extension::RestoreSource;
-use crate::file_history::Checkpoints;
-use crate::goal::{GoalKeeper, refusal};
-use crate::hooks::{HookAgents, HookService, HookWorld};
-use crate::mcp::{McpConfig, McpLink};
-use crate::memory::MemoryService;
-use crate::plan::PlanService;
-use crate::recorder::Recorder;
-use crate::request::RequestBase;
-use crate::sandbox_hosts::connect_sandbox;
-use crate::schedule::ScheduleService;
-use crate::small_model::SmallModel;
-use crate::state::connect;
-use crate::state_effects::SessionStateEffects;
-use crate::task_list::task_store;
-use crate::timeline::TimelineRecorder;
-use crate::web::{WebService, WebWorld};
-use crate::worktrees::WorktreeService;
+use crate::extensions::RestoreSource;
+use crate::extensions::hooks::{HookAgents, HookService, HookWorld};
+use crate::extensions::mcp::{McpConfig, McpLink};
+use crate::models::small_model::SmallModel;
+use crate::session::config::{Ambient, SessionConfig};
+use crate::session::file_history::Checkpoints;
+use crate::session::goal::{GoalKeeper, refusal};
+use crate::session::memory::MemoryService;
+use crate::session::plan::PlanService;
+use crate::session::schedule::ScheduleService;
+use crate::session::state::connect;
+use crate::session::state_effects::SessionStateEffects;
+use crate::session::timeline::TimelineRecorder;
+use crate::tools::sandbox_hosts::connect_sandbox;
+use crate::tools::task_list::task_store;
+use crate::tools::web::{WebService, WebWorld};
+use crate::tools::worktrees::WorktreeService;
 
 /// The attachment that has the system prompt.
 const PROMPT_SNAPSHOT: &str = "prompt_snapshot";

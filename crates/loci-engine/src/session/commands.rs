@@ -9,7 +9,7 @@ use super::Session;
 use crate::command::{Command, Prompt};
 use crate::conversation::TurnInput;
 use crate::event::{EngineEvent, TurnReport};
-use crate::state::set_mode;
+use crate::session::state::set_mode;
 
 /// Puts the first words of the agent that a new conversation runs as before its first prompt. A front end may say them by
 /// themselves; commands are left alone.

@@ -7,9 +7,9 @@ use loci_core::hooks::HookConfig;
 use super::Session;
 use crate::command::{Command, DirectorySource, Prompt};
 use crate::conversation::TurnInput;
-use crate::goal::{CLEAR_WORDS, goal_prompt, refusal};
-use crate::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
-use crate::slash_command::{CommandAction, CommandCall, split_command};
+use crate::extensions::local_command::{LocalCommandOutput, LocalEffect, LocalOutcome};
+use crate::extensions::slash_command::{CommandAction, CommandCall, split_command};
+use crate::session::goal::{CLEAR_WORDS, goal_prompt, refusal};
 
 /// What is said where somebody did not want to wait.
 const INTERRUPTED: &str = "Interrupted";

@@ -8,9 +8,9 @@ use super::Session;
 use crate::command::{Command, Prompt};
 use crate::conversation::TurnInput;
 use crate::event::EngineEvent;
-use crate::extension::{ExpansionGate, FeatureHooks, PromptExpansion};
-use crate::mcp::{Mention, PromptCall, mentions};
-use crate::slash_command::{CommandAction, CommandSource};
+use crate::extensions::mcp::{Mention, PromptCall, mentions};
+use crate::extensions::slash_command::{CommandAction, CommandSource};
+use crate::extensions::{ExpansionGate, FeatureHooks, PromptExpansion};
 
 /// The most characters of a mentioned resource.
 const MENTION_CHARS: usize = 100_000;

@@ -7,7 +7,7 @@ use loci_tools::FileStates;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Session;
-use crate::background::{self, AgentEnd, AgentReport, AgentTask, BackgroundDeps, Policy};
+use crate::agents::background::{self, AgentEnd, AgentReport, AgentTask, BackgroundDeps, Policy};
 use crate::command::{SideExchange, SideTask};
 use crate::conversation::AgentSetup;
 use crate::event::EngineEvent;

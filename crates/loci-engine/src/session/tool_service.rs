@@ -43,7 +43,7 @@ impl ToolService {
         let outcome = tokio::select! {
             outcome = self.judged_call(call, cancel.clone()) => outcome,
             // Hooks that still think about it are not waited for; a tool that runs sees the same token.
-            () = cancelled_for_long(&cancel) => Ok(crate::calls::interrupted()),
+            () = cancelled_for_long(&cancel) => Ok(crate::tools::calls::interrupted()),
         };
         outcome.unwrap_or_else(|refusal| *refusal)
     }
@@ -66,7 +66,7 @@ impl ToolService {
         };
         let began = tokio::time::Instant::now();
         let to_background = CancellationToken::new();
-        let next = crate::calls::Next { layers: &layers, tool, host: &host, cancel, to_background };
+        let next = crate::tools::calls::Next { layers: &layers, tool, host: &host, cancel, to_background };
         let outcome = next.run(call).await;
         let Some((hooks, mut told)) = hooks else { return Ok(outcome) };
         told.moment.cwd = host.workspace().cwd;

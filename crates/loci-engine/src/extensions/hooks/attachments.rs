@@ -1,0 +1,131 @@
+//! What the transcript keeps of handlers' runs, as other programs have come to know it.
+//!
+//! The reminder that each becomes is made by `loci_context` from the entry alone, so a resumed session sends the same.
+
+use std::sync::Arc;
+
+use loci_core::entry::Entry;
+use loci_core::hooks::{BlockEffect, HandlerEnd, HookEvent};
+use loci_core::ids::ToolUseId;
+use serde_json::{Value, json};
+
+use super::run::HookRun;
+use crate::extensions::ClassifierNote;
+
+/// The most characters of an output that the transcript keeps.
+const OUTPUT_LIMIT: usize = 10_000;
+
+/// Returns the attachments of an event, in the order of its handlers. `call` is the call it is about, or a fresh id.
+pub(super) fn attachments(event: HookEvent, name: &str, call: &str, runs: &[HookRun]) -> Vec<Value> {
+    runs.iter().flat_map(|run| of_run(event, name, call, run)).collect()
+}
+
+/// Returns what is told of a run that ended when nobody waited for it any more.
+pub(super) fn late(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value> {
+    let block = run.answer.block.clone().or_else(|| run.answer.permission.clone().map(|(_, why)| why));
+    let said = run.answer.context.clone().or(block);
+    said.map(|text| context(event, name, call, &text)).into_iter().collect()
+}
+
+/// Returns what a command in the background wakes the model with, if it blocked.
+pub(super) fn wake_text(name: &str, run: &HookRun) -> Option<String> {
+    let HandlerEnd::Exited { code: 2, stdout, stderr } = &run.end else { return None };
+    let said = if stderr.trim().is_empty() { stdout } else { stderr };
+    let (command, said) = (run.entry.label(), cut(said.trim()));
+    Some(format!(
+        "<system-reminder>\n{name} hook in the background (`{command}`): {said}\n</system-reminder>"
+    ))
+}
+
+fn of_run(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value> {
+    let mut out = Vec::new();
+    let HandlerEnd::Exited { code, stdout, stderr } = &run.end else {
+        out.extend(run.answer.context.as_deref().map(|text| context(event, name, call, text)));
+        return out;
+    };
+    let command = run.entry.label();
+    let is_told = event.facts().block == BlockEffect::ToldModel;
+    match (&run.answer.block, &run.answer.error) {
+        (Some(why), _) if is_told => out.push(json!({
+            "type": "hook_blocking_error",
+            "hookName": name,
+            "toolUseID": call,
+            "hookEvent": event.name(),
+            "blockingError": {"blockingError": why, "command": command},
+        })),
+        (Some(_), _) => {}
+        (None, Some(_)) => out.push(json!({
+            "type": "hook_non_blocking_error",
+            "hookName": name,
+            "toolUseID": call,
+            "hookEvent": event.name(),
+            "stderr": cut(stderr),
+            "stdout": cut(stdout),
+            "exitCode": code,
+            "command": command,
+            "durationMs": run.taken.as_millis() as u64,
+        })),
+        (None, None) if is_kept(event) => out.push(json!({
+            "type": "hook_success",
+            "hookName": name,
+            "toolUseID": call,
+            "hookEvent": event.name(),
+            "content": run.answer.plain.clone().unwrap_or_default(),
+            "stdout": cut(stdout),
+            "stderr": cut(stderr),
+            "exitCode": code,
+            "command": command,
+            "durationMs": run.taken.as_millis() as u64,
+        })),
+        (None, None) => {}
+    }
+    out.extend(run.answer.context.as_deref().map(|text| context(event, name, call, text)));
+    out
+}
+
+/// Returns words of a hook, for the model.
+pub(super) fn context(event: HookEvent, name: &str, call: &str, text: &str) -> Value {
+    json!({
+        "type": "hook_additional_context",
+        "content": [text],
+        "hookName": name,
+        "toolUseID": call,
+        "hookEvent": event.name(),
+    })
+}
+
+/// The kind of attachment that keeps what a hook said of a result for the classifier of later calls.
+const CLASSIFIER_NOTE: &str = "hook_classifier_context";
+
+/// Returns what a hook said of a result for the classifier. The model is never told.
+pub(super) fn classifier_note_attachment(tool: &str, call: &str, text: &str) -> Value {
+    json!({
+        "type": CLASSIFIER_NOTE,
+        "content": text,
+        "toolName": tool,
+        "toolUseID": call,
+        "hookEvent": HookEvent::PostToolUse.name(),
+    })
+}
+
+/// Returns the notes for the classifier that a transcript holds, in their order.
+pub(crate) fn classifier_notes_in(path: &[Arc<Entry>]) -> Vec<ClassifierNote> {
+    let kept = path.iter().filter_map(|entry| entry.attachment_of_kind(CLASSIFIER_NOTE));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    kept.map(|it| ClassifierNote {
+        call: ToolUseId::new(text(&it["toolUseID"])),
+        tool: text(&it["toolName"]),
+        text: text(&it["content"]),
+    })
+    .collect()
+}
+
+/// Handlers of these events leave a line when all went well; others would only fill the file.
+fn is_kept(event: HookEvent) -> bool {
+    use HookEvent::{PostToolUse, SessionStart, UserPromptExpansion, UserPromptSubmit};
+    matches!(event, SessionStart | UserPromptSubmit | UserPromptExpansion | PostToolUse)
+}
+
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(OUTPUT_LIMIT).map_or(text, |(at, _)| &text[..at])
+}
