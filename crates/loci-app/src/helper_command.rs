@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use loci_core::sandbox_profile::SandboxProfile;
 use loci_mcp::SandboxMaker;
-use loci_sandbox::{Sandbox, SandboxReport, Supervisor};
+use loci_sandbox::{HelperHandle, Sandbox, SandboxReport};
 use loci_stdx::{Signal, kill_group, own_group};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -89,9 +89,9 @@ impl HelperSandboxes {
                 let sandbox = self.sandbox(profile, cwd)?;
                 // Its profile says what it may write; no directory is writable for being the session's.
                 let made = sandbox.command(&[], OsStr::new("sh"), args);
-                let (command, supervisor) =
+                let (command, helper_handle) =
                     made.map_err(|error| format!("its sandbox could not be made: {error}"))?;
-                (command, sandbox.child_env(vars.to_vec()), Some((sandbox, supervisor)))
+                (command, sandbox.child_env(vars.to_vec()), Some((sandbox, helper_handle)))
             }
         };
         command.current_dir(cwd).env_clear().envs(vars);
@@ -117,7 +117,7 @@ impl HelperSandboxes {
 /// A shell about to run a command; its streams are the caller's to set.
 pub(crate) struct HelperShell {
     pub(crate) command: Command,
-    supervised: Option<(Arc<Sandbox>, Supervisor)>,
+    supervised: Option<(Arc<Sandbox>, HelperHandle)>,
 }
 
 impl HelperShell {
@@ -128,7 +128,7 @@ impl HelperShell {
         let child = command.spawn()?;
         // It holds the helper's end of the sandbox's socket.
         drop(command);
-        let Some((sandbox, supervisor)) = supervised else {
+        let Some((sandbox, helper_handle)) = supervised else {
             return Ok(StartedHelper { stop: HelperStop::Group(child.id()), child, watch: None });
         };
         let is_over = Arc::new(Notify::new());
@@ -136,16 +136,16 @@ impl HelperShell {
         // Where there is no thread the socket is closed with it, and everything inside ends.
         let watch = std::thread::Builder::new()
             .name("helper's sandbox".to_owned())
-            .spawn(move || follow(&sandbox, supervisor, &is_over))?;
+            .spawn(move || follow(&sandbox, helper_handle, &is_over))?;
         Ok(StartedHelper { stop, child, watch: Some(watch) })
     }
 }
 
 /// Carries its connections until it has ended, or somebody has had enough of it; returns what its sandbox told.
-fn follow(sandbox: &Sandbox, supervisor: Supervisor, is_over: &Notify) -> io::Result<SandboxReport> {
+fn follow(sandbox: &Sandbox, helper_handle: HelperHandle, is_over: &Notify) -> io::Result<SandboxReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let running = sandbox.watch(supervisor)?;
+        let running = sandbox.watch(helper_handle)?;
         tokio::select! {
             report = running.report() => Ok(report),
             () = is_over.notified() => Ok(SandboxReport { is_ready: true, ..SandboxReport::default() }),

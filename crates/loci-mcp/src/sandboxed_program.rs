@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::sandbox_profile::SandboxProfile;
-use loci_sandbox::{Sandbox, SandboxRun, Supervisor};
+use loci_sandbox::{HelperHandle, Sandbox, SandboxRun};
 use tokio::process::Command;
 
 use crate::transport::TransportError;
@@ -17,7 +17,7 @@ pub type SandboxMaker = Arc<dyn Fn(&SandboxProfile, &Path) -> Result<Arc<Sandbox
 pub(crate) struct Confined {
     pub(crate) command: Command,
     pub(crate) env: Vec<(String, String)>,
-    supervised: Option<(Arc<Sandbox>, Supervisor)>,
+    supervised: Option<(Arc<Sandbox>, HelperHandle)>,
 }
 
 impl Confined {
@@ -34,16 +34,17 @@ impl Confined {
             return Ok(Self { command, env, supervised: None });
         };
         // Its profile says what it may write; no directory is writable for being the session's.
-        let (command, supervisor) = sandbox
+        let (command, helper_handle) = sandbox
             .command(&[], OsStr::new(program), args)
             .map_err(|error| TransportError::Failed(format!("its sandbox could not be made: {error}")))?;
         let env = sandbox.child_env(env);
-        Ok(Self { command: command.into(), env, supervised: Some((Arc::clone(sandbox), supervisor)) })
+        Ok(Self { command: command.into(), env, supervised: Some((Arc::clone(sandbox), helper_handle)) })
     }
 
     /// Follows the program once it was started. When that fails everything in the sandbox ends.
     pub(crate) fn follow(self) -> Result<Option<SandboxRun>, TransportError> {
-        let followed = self.supervised.map(|(sandbox, supervisor)| sandbox.watch(supervisor)).transpose();
+        let followed =
+            self.supervised.map(|(sandbox, helper_handle)| sandbox.watch(helper_handle)).transpose();
         followed
             .map_err(|error| TransportError::Failed(format!("its sandbox could not be followed: {error}")))
     }

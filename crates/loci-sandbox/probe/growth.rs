@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 
 use loci_sandbox::policy::{FileRules, Layers, Network, PathSettings, Preparation, SessionPlaces};
-use loci_sandbox::{Policy, ProgramStart, Supervisor, launch, waiting_helper};
+use loci_sandbox::{HelperHandle, Policy, ProgramStart, launch, waiting_helper};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -64,8 +64,8 @@ fn grow_in(dir: &std::path::Path, n_commands: usize) -> Outcome<String> {
 fn command(dir: &std::path::Path, policy: &Policy) -> Outcome<()> {
     let own = std::env::current_exe()?;
     let nothing: [&OsStr; 0] = [];
-    let (mut command, supervisor) = launch(&own, policy, OsStr::new("/bin/true"), nothing)?;
-    ended(quiet(command.current_dir(dir)).spawn()?, command, supervisor)?;
+    let (mut command, helper_handle) = launch(&own, policy, OsStr::new("/bin/true"), nothing)?;
+    ended(quiet(command.current_dir(dir)).spawn()?, command, helper_handle)?;
     let (mut command, helper) = waiting_helper(&own, &Preparation::of(policy))?;
     let child = quiet(&mut command).spawn()?;
     let start = ProgramStart { words: vec!["/bin/true".into()], cwd: dir.to_owned(), env: Vec::new() };
@@ -76,11 +76,11 @@ fn quiet(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }
 
-fn ended(mut child: Child, command: Command, supervisor: Supervisor) -> Outcome<()> {
+fn ended(mut child: Child, command: Command, helper_handle: HelperHandle) -> Outcome<()> {
     // It holds the helper's end of the socket.
     drop(command);
     let status = child.wait()?;
-    match (supervisor.wait()?.why_not_run(), status.success()) {
+    match (helper_handle.wait()?.why_not_run(), status.success()) {
         (None, true) => Ok(()),
         (why, _) => Err(why.unwrap_or_else(|| format!("it failed: {status}")).into()),
     }

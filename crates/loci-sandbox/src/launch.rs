@@ -93,7 +93,7 @@ impl SandboxReport {
 
 /// Our end of the helper's socket. Everything in the sandbox ends when it is dropped.
 #[derive(Debug)]
-pub struct Supervisor {
+pub struct HelperHandle {
     socket: OwnedFd,
     command: Option<Arc<str>>,
 }
@@ -105,13 +105,13 @@ pub fn launch<S: AsRef<OsStr>>(
     policy: &Policy,
     program: &OsStr,
     args: impl IntoIterator<Item = S>,
-) -> io::Result<(Command, Supervisor)> {
+) -> io::Result<(Command, HelperHandle)> {
     let text = serde_json::to_vec(policy).map_err(io::Error::other)?;
     let (mut command, socket, mut file) = helper_command(helper, HelperOrder::Run, None)?;
     file.write_all(&text)?;
     file.rewind()?;
     command.arg(program).args(args);
-    Ok((command, Supervisor::new(socket)))
+    Ok((command, HelperHandle::new(socket)))
 }
 
 /// What the helper is told by its first word.
@@ -169,7 +169,7 @@ fn in_memory() -> io::Result<File> {
 #[cfg(not(target_os = "linux"))]
 fn keep_open(_command: &mut Command, _fds: Vec<OwnedFd>) {}
 
-impl Supervisor {
+impl HelperHandle {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Self { socket, command: None }
     }

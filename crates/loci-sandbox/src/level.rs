@@ -136,13 +136,14 @@ fn attempt(helper: &Path, layers: Layers) -> Result<(), String> {
     };
     let failed = |error: std::io::Error| error.to_string();
     let nothing: [&OsStr; 0] = [];
-    let (mut command, supervisor) = launch(helper, &policy, OsStr::new("true"), nothing).map_err(failed)?;
+    let (mut command, helper_handle) =
+        launch(helper, &policy, OsStr::new("true"), nothing).map_err(failed)?;
     command.env_clear().env("PATH", "/usr/bin:/bin").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(failed)?;
     // It holds the helper's end of the socket.
     drop(command);
-    let report = supervisor.wait().map_err(failed)?;
+    let report = helper_handle.wait().map_err(failed)?;
     child.wait().map_err(failed)?;
     match (report.is_ready, report.why_not_run()) {
         (true, _) => Ok(()),

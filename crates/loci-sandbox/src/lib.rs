@@ -27,7 +27,9 @@ mod standby;
 
 pub use connect::connect_through_proxy;
 pub use control::ProxyPort;
-pub use launch::{Connections, ProxyConnection, RefusedHosts, SandboxReport, SandboxRun, Supervisor, launch};
+pub use launch::{
+    Connections, HelperHandle, ProxyConnection, RefusedHosts, SandboxReport, SandboxRun, launch,
+};
 pub use level::{LayerReport, Level, LevelCheck, check};
 pub use plan::{Disk, MountStep, PathKind, Placeholder, PlaceholderKind, Plan, RealDisk};
 pub use policy::Policy;

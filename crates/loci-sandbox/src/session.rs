@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::control::ProxyPort;
 use crate::egress::Egress;
-use crate::launch::{Connections, SandboxRun, Supervisor, launch};
+use crate::launch::{Connections, HelperHandle, SandboxRun, launch};
 use crate::level::Level;
 use crate::plan::{RealDisk, is_placeholder};
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
@@ -153,14 +153,14 @@ impl Sandbox {
         dirs: &[PathBuf],
         program: &OsStr,
         args: impl IntoIterator<Item = S>,
-    ) -> io::Result<(Command, Supervisor)> {
+    ) -> io::Result<(Command, HelperHandle)> {
         self.make_scratch()?;
         launch(&self.helper, &self.policy(dirs), program, args)
     }
 
     /// Starts a program inside by the helper that waits, where one does; the scratch directory exists then. Its input is
     /// empty, its output goes to pipes, and it has a session of its own.
-    pub fn start(&self, dirs: &[PathBuf], start: &ProgramStart) -> io::Result<(Child, Supervisor)> {
+    pub fn start(&self, dirs: &[PathBuf], start: &ProgramStart) -> io::Result<(Child, HelperHandle)> {
         self.make_scratch()?;
         self.standby.start(&self.helper, &self.policy(dirs), start)
     }
@@ -199,8 +199,8 @@ impl Sandbox {
     }
 
     /// Follows a program that was started inside.
-    pub fn watch(&self, supervisor: Supervisor) -> io::Result<SandboxRun> {
-        supervisor.watch(self.connections.clone())
+    pub fn watch(&self, helper_handle: HelperHandle) -> io::Result<SandboxRun> {
+        helper_handle.watch(self.connections.clone())
     }
 }
 

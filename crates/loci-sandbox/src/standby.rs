@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::process::Child;
 
 use crate::control;
-use crate::launch::{HelperOrder, Supervisor, helper_command};
+use crate::launch::{HelperHandle, HelperOrder, helper_command};
 use crate::policy::{Policy, Preparation};
 use crate::program_start::ProgramStart;
 
@@ -43,16 +43,16 @@ pub fn waiting_helper(helper: &Path, ahead: &Preparation) -> io::Result<(Command
 
 impl WaitingHelper {
     /// Hands a program over. The error is that nobody waits any more: nothing has been started then.
-    pub fn hand_over(self, policy: &Policy, start: &ProgramStart) -> io::Result<Supervisor> {
+    pub fn hand_over(self, policy: &Policy, start: &ProgramStart) -> io::Result<HelperHandle> {
         self.send(&start.to_bytes(policy)?)
     }
 
-    fn send(mut self, bytes: &[u8]) -> io::Result<Supervisor> {
+    fn send(mut self, bytes: &[u8]) -> io::Result<HelperHandle> {
         self.program.write_all(bytes)?;
         // Both processes have one place in it.
         self.program.rewind()?;
         control::send_go(self.go.as_fd())?;
-        Ok(Supervisor::new(self.socket))
+        Ok(HelperHandle::new(self.socket))
     }
 }
 
@@ -77,14 +77,14 @@ impl Standby {
         helper: &Path,
         policy: &Policy,
         start: &ProgramStart,
-    ) -> io::Result<(Child, Supervisor)> {
+    ) -> io::Result<(Child, HelperHandle)> {
         let bytes = start.to_bytes(policy)?;
         // What one that was killed has started may keep its socket for a moment.
         let is_alive = |it: &mut Started| matches!(it.child.try_wait(), Ok(None));
         let waiting = self.lock().take().and_then(|mut it| is_alive(&mut it).then_some(it));
         if let Some(Started { child, helper }) = waiting {
             match helper.send(&bytes) {
-                Ok(supervisor) => return Ok((child, supervisor)),
+                Ok(helper_handle) => return Ok((child, helper_handle)),
                 Err(error) => {
                     tracing::debug!(target: "loci::sandbox", %error, "the helper that waited is gone");
                 }

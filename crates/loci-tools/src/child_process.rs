@@ -127,7 +127,7 @@ struct RunningChild {
 impl RunningChild {
     fn start(spec: ChildSpec, limit: usize) -> io::Result<Self> {
         let args = spec.args.iter().map(OsStr::new);
-        let Confined { mut command, env, supervisor } =
+        let Confined { mut command, env, helper_handle } =
             confine(spec.sandbox.as_ref(), OsStr::new(&spec.program), args, spec.env)?;
         command.current_dir(&spec.cwd).env_clear().envs(env).env(MARK_VARIABLE, &spec.mark);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -136,7 +136,7 @@ impl RunningChild {
         let mut child = command.spawn()?;
         // It holds the helper's end of the socket.
         drop(command);
-        let sandboxed = follow(spec.sandbox.as_ref(), supervisor)?;
+        let sandboxed = follow(spec.sandbox.as_ref(), helper_handle)?;
         tracing::debug!(target: "loci::process", pid = child.id(), program = spec.program, "child started");
         let tree = ProcessTree::new(child.id(), spec.mark).watched(watched);
         Ok(Self {

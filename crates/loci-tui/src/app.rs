@@ -86,7 +86,7 @@ use crate::render::RenderContext;
 use crate::screen::Size;
 use crate::status::{AgentRows, OptionalModes, SPINNER_STEP, StatusLine, Work};
 use crate::text::Row;
-use crate::theme::{Background, ColorDepth, Theme};
+use crate::theme::{Backdrop, ColorDepth, Theme};
 use away::AwayClock;
 use block_log::BlockLog;
 use completion::Completion;
@@ -161,7 +161,7 @@ impl Default for AppOptions {
             follows_mark: false,
             hides_cwd: false,
             is_plain_code: false,
-            theme: Theme::new(ColorDepth::Ansi, Background::Dark),
+            theme: Theme::new(ColorDepth::Ansi, Backdrop::Dark),
             fullscreen: FullscreenOptions::default(),
         }
     }

@@ -63,7 +63,7 @@ impl RenderContext {
 
     /// Makes the context of a screen reader: no colours, no wrapping.
     pub fn screen_reader() -> Self {
-        let theme = Theme::new(crate::theme::ColorDepth::None, crate::theme::Background::Dark);
+        let theme = Theme::new(crate::theme::ColorDepth::None, crate::theme::Backdrop::Dark);
         Self {
             is_screen_reader: true,
             has_hyperlinks: false,

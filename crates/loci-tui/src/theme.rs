@@ -20,7 +20,7 @@ pub use palette::{Palette, Preset, ThemeToken};
 
 /// What is behind the letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Background {
+pub enum Backdrop {
     /// Dark, or not known.
     #[default]
     Dark,
@@ -28,7 +28,7 @@ pub enum Background {
     Light,
 }
 
-impl Background {
+impl Backdrop {
     /// Returns what a background colour is, as the terminal told it (OSC 11).
     pub fn from_rgb((r, g, b): (u8, u8, u8)) -> Self {
         let brightness = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
@@ -93,34 +93,34 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     depth: ColorDepth,
-    background: Background,
+    backdrop: Backdrop,
     palette: Palette,
 }
 
 impl Theme {
     /// Makes the theme of the terminal's own colours.
-    pub fn new(depth: ColorDepth, background: Background) -> Self {
-        Self { depth, background, palette: Palette::TERMINAL }
+    pub fn new(depth: ColorDepth, backdrop: Backdrop) -> Self {
+        Self { depth, backdrop, palette: Palette::TERMINAL }
     }
 
     /// Makes a theme that comes with loci.
     pub fn from_preset(depth: ColorDepth, preset: Preset) -> Self {
-        Self { depth, background: preset.background(), palette: preset.palette(depth) }
+        Self { depth, backdrop: preset.backdrop(), palette: preset.palette(depth) }
     }
 
-    /// Makes the theme that a setting names; `background` is the terminal's, `files` are themes of one's own. Where there
+    /// Makes the theme that a setting names; `backdrop` is the terminal's, `files` are themes of one's own. Where there
     /// is no such theme, the error says so.
     pub fn from_setting(
         name: Option<&str>,
         files: &[ThemeFile],
         depth: ColorDepth,
-        background: Background,
+        backdrop: Backdrop,
     ) -> Result<Self, String> {
-        let Some(name) = name else { return Ok(Self::new(depth, background)) };
+        let Some(name) = name else { return Ok(Self::new(depth, backdrop)) };
         if name == "auto" {
-            let preset = match background {
-                Background::Dark => Preset::Dark,
-                Background::Light => Preset::Light,
+            let preset = match backdrop {
+                Backdrop::Dark => Preset::Dark,
+                Backdrop::Light => Preset::Light,
             };
             return Ok(Self::from_preset(depth, preset));
         }
@@ -205,9 +205,9 @@ impl Theme {
         if self.palette.get(background) != Color::Default {
             return Style { bg: Color::Themed(background), is_bold: true, ..Style::default() };
         }
-        let (indexed, (r, g, b)) = match self.background {
-            Background::Dark => dark,
-            Background::Light => light,
+        let (indexed, (r, g, b)) = match self.backdrop {
+            Backdrop::Dark => dark,
+            Backdrop::Light => light,
         };
         match self.depth {
             ColorDepth::None | ColorDepth::Ansi => {
@@ -252,7 +252,7 @@ mod tests {
             (ColorDepth::True, Color::Rgb(255, 10, 10), Color::Indexed(21)),
         ];
         for (depth, fg, bg) in cases {
-            let style = Theme::new(depth, Background::Dark).adapt(red);
+            let style = Theme::new(depth, Backdrop::Dark).adapt(red);
             assert_eq!((style.fg, style.bg), (fg, bg), "{depth:?}");
         }
     }
@@ -261,16 +261,16 @@ mod tests {
     fn changed_words_have_a_background_that_fits_the_terminal() {
         let style = |depth, background, role| Theme::new(depth, background).style(role);
         let cases = [
-            (ColorDepth::Indexed, Background::Dark, Color::Indexed(28), Color::Indexed(88)),
-            (ColorDepth::Indexed, Background::Light, Color::Indexed(157), Color::Indexed(217)),
-            (ColorDepth::True, Background::Dark, Color::Rgb(0, 80, 30), Color::Rgb(110, 20, 25)),
-            (ColorDepth::True, Background::Light, Color::Rgb(172, 242, 189), Color::Rgb(255, 190, 190)),
+            (ColorDepth::Indexed, Backdrop::Dark, Color::Indexed(28), Color::Indexed(88)),
+            (ColorDepth::Indexed, Backdrop::Light, Color::Indexed(157), Color::Indexed(217)),
+            (ColorDepth::True, Backdrop::Dark, Color::Rgb(0, 80, 30), Color::Rgb(110, 20, 25)),
+            (ColorDepth::True, Backdrop::Light, Color::Rgb(172, 242, 189), Color::Rgb(255, 190, 190)),
         ];
         for (depth, background, added, removed) in cases {
             assert_eq!(style(depth, background, Role::AddedWord).bg, added, "{depth:?} {background:?}");
             assert_eq!(style(depth, background, Role::RemovedWord).bg, removed, "{depth:?} {background:?}");
         }
-        for background in [Background::Dark, Background::Light] {
+        for background in [Backdrop::Dark, Backdrop::Light] {
             let word = style(ColorDepth::Ansi, background, Role::AddedWord);
             assert_eq!((word.fg, word.bg, word.is_underlined), (Color::Ansi(2), Color::Default, true));
             assert_eq!(style(ColorDepth::Ansi, background, Role::Removed).fg, Color::Ansi(1));
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn theme_without_colours_has_none() {
-        let theme = Theme::new(ColorDepth::None, Background::Light);
+        let theme = Theme::new(ColorDepth::None, Backdrop::Light);
         for role in [Role::Error, Role::AddedWord, Role::Link, Role::Keyword, Role::Selected] {
             let style = theme.style(role);
             assert_eq!((style.fg, style.bg), (Color::Default, Color::Default), "{role:?}");
@@ -297,7 +297,7 @@ mod tests {
         let file = ThemeFile::parse("night", r##"{"base": "light", "overrides": {"error": "#102030"}}"##);
         let files = [file];
         let theme = |name, background| Theme::from_setting(name, &files, ColorDepth::True, background);
-        let (dark, light) = (Background::Dark, Background::Light);
+        let (dark, light) = (Backdrop::Dark, Backdrop::Light);
         assert_eq!(theme(None, dark), Ok(Theme::new(ColorDepth::True, dark)));
         assert_eq!(theme(Some("auto"), dark), theme(Some("dark"), light));
         assert_eq!(theme(Some("auto"), light), theme(Some("light"), dark));

@@ -7,9 +7,9 @@ use loci_app::{
     TraceOptions, TraceTarget, UserError, start_trace,
 };
 use loci_core::permission::Mode;
-use loci_serve::Acp;
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
+use loci_wire::Acp;
 
 use crate::{login, runtime};
 

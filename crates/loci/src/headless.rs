@@ -21,10 +21,10 @@ use loci_core::user_question::answer_timeout;
 use loci_engine::{
     ClientMessage, ClientRequests, InitializeRequest, LoadedHistory, Prompt, Session, resume_prompt,
 };
-use loci_serve::{ClientInput, Headless, InputFormat, OutputFormat};
 use loci_stdx::{Env, Timestamp};
 use loci_storage::config::SkillsPrefetch;
 use loci_storage::layout::ConfigHome;
+use loci_wire::{ClientInput, Headless, InputFormat, OutputFormat};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};

@@ -11,13 +11,13 @@ use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTar
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_tui::app::{AppOptions, Elsewhere, FullscreenOptions, InterfaceOptions, PlainMode, RunEnd};
-use loci_tui::theme::{Background, ColorDepth, Theme};
+use loci_tui::theme::{Backdrop, ColorDepth, Theme};
 
 use serde_json::Value;
 
 use crate::args::{Args, DemoArgs};
-use crate::background;
 use crate::demo;
+use crate::detached_session;
 use crate::headless::trace_options;
 use crate::worktree_end;
 
@@ -58,7 +58,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
         end = show(&env, start, None, &looks)?;
     }
     if let Some(run) = &end.background {
-        let told = background::start(&env, run)?;
+        let told = detached_session::start(&env, run)?;
         // Nobody is left to tell when stderr is gone.
         drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(&told)));
     }
@@ -115,10 +115,7 @@ pub(crate) fn show(
         plain: options.plain.clone(),
         is_verbose: options.is_verbose,
         is_still: false,
-        theme: Theme::new(
-            ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)),
-            Background::Dark,
-        ),
+        theme: Theme::new(ColorDepth::from_env(|name| env.vars.get(name).map(str::to_owned)), Backdrop::Dark),
         fullscreen: FullscreenOptions {
             is_wanted: early.value("tui").is_some_and(|tui| tui == "fullscreen"),
             ..FullscreenOptions::from_vars(&env.vars)

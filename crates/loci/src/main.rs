@@ -7,13 +7,13 @@ mod acp;
 mod agents;
 mod args;
 mod auth;
-mod background;
 mod blame;
 mod build_info;
 mod completions;
 mod config;
 mod context;
 mod demo;
+mod detached_session;
 mod doctor;
 mod headless;
 mod hooks;
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     if let Some(said) = args.go_on_in_background.take()
-        && let Err(error) = background::enter(&mut args, &said)
+        && let Err(error) = detached_session::enter(&mut args, &said)
     {
         return fail(&error);
     }

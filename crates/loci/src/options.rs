@@ -6,8 +6,8 @@ use loci_app::{
 };
 use loci_core::permission::Mode;
 use loci_engine::ClientRequests;
-use loci_serve::PermissionPrompter;
 use loci_storage::config::SettingsSources;
+use loci_wire::PermissionPrompter;
 
 use crate::args::{Args, Input, ThinkingMode};
 use crate::permission_prompter::permission_prompter;

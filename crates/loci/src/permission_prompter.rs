@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use loci_serve::PermissionPrompter;
+use loci_wire::PermissionPrompter;
 
 use crate::args::{Args, Input, PermissionPrompts};
 

@@ -140,14 +140,14 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
     let failed = |error: std::io::Error| UserError::new(format!("The command was not run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let done = runtime.block_on(async {
-        let (mut command, supervisor) = sandbox.command(&dirs, program, rest).map_err(failed)?;
+        let (mut command, helper_handle) = sandbox.command(&dirs, program, rest).map_err(failed)?;
         let inherited = loci_app::child_env::child_env(&ctx.env);
         command.env_clear().envs(sandbox.child_env(inherited)).current_dir(&ctx.env.cwd);
         let mut command = tokio::process::Command::from(command);
         let mut child = command.spawn().map_err(failed)?;
         // It holds the helper's end of the socket, whose end is waited for.
         drop(command);
-        let running = sandbox.watch(supervisor).map_err(failed)?;
+        let running = sandbox.watch(helper_handle).map_err(failed)?;
         let status = child.wait().await.map_err(failed)?;
         let report = running.report().await;
         for text in report.removed.iter().chain(&report.refused_hosts) {

@@ -61,7 +61,7 @@ const TABLE: &[(&str, May)] = &[
         ]),
     ),
     ("loci-tui", May::Use(&["loci-core", "loci-stdx", "loci-storage", "loci-engine", "loci-app"])),
-    ("loci-serve", May::Use(&["loci-core", "loci-stdx", "loci-storage", "loci-engine", "loci-app"])),
+    ("loci-wire", May::Use(&["loci-core", "loci-stdx", "loci-storage", "loci-engine", "loci-app"])),
     ("loci", May::UseAny),
     ("loci-testkit", May::UseAny),
     ("xtask", May::Use(&[])),
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn dependency_on_a_lower_layer_is_allowed() {
         check_one("loci-context", "[dependencies]\nloci-core.workspace = true\nserde.workspace = true", &[]);
-        check_one("loci", "[dependencies]\nloci-serve.workspace = true", &[]);
+        check_one("loci", "[dependencies]\nloci-wire.workspace = true", &[]);
         check_one("loci-core", "[dev-dependencies]\nloci-testkit.workspace = true", &[]);
     }
 

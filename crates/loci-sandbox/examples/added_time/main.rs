@@ -191,12 +191,12 @@ impl Way {
             }
             Self::Sandbox(helper, layers) => {
                 let nothing: [&OsStr; 0] = [];
-                let (mut command, supervisor) =
+                let (mut command, helper_handle) =
                     launch(helper, &policy(dir, *layers), OsStr::new("true"), nothing)?;
                 quiet(&mut command);
                 let mut child = command.spawn()?;
                 drop(command);
-                let report = supervisor.wait()?;
+                let report = helper_handle.wait()?;
                 if let Some(why) = report.why_not_run() {
                     return Err(why.into());
                 }
@@ -214,8 +214,8 @@ fn run_ahead(dir: &Path, ahead: Option<Ahead>) -> Outcome<Child> {
     let (child, helper) = ahead.ok_or("no helper waits")?;
     let start =
         ProgramStart { words: vec!["true".into()], cwd: dir.join("p"), env: std::env::vars_os().collect() };
-    let supervisor = helper.hand_over(&policy(dir, Layers::FULL), &start)?;
-    let report = supervisor.wait()?;
+    let helper_handle = helper.hand_over(&policy(dir, Layers::FULL), &start)?;
+    let report = helper_handle.wait()?;
     match (report.why_not_run(), report.exit_code) {
         (Some(why), _) => Err(why.into()),
         (None, Some(0)) => Ok(child),

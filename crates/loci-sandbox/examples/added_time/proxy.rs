@@ -114,15 +114,15 @@ async fn run_client(dir: &Path, port: u16, route: Route, load: Load) -> Outcome<
     let own = std::env::current_exe()?;
     let words = [CLIENT.to_owned(), format!("{load:?}"), format!("{route:?}"), port.to_string()];
     let before = cpu_time()?;
-    let (mut command, supervisor) = match route {
+    let (mut command, helper_handle) = match route {
         Route::Straight => {
             let mut command = Command::new(&own);
             command.args(words);
             (command, None)
         }
         Route::Proxied | Route::Spliced => {
-            let (command, supervisor) = launch(&own, &policy(dir, Layers::FULL), own.as_os_str(), words)?;
-            (command, Some(supervisor))
+            let (command, helper_handle) = launch(&own, &policy(dir, Layers::FULL), own.as_os_str(), words)?;
+            (command, Some(helper_handle))
         }
     };
     command.current_dir(dir.join("p")).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -130,7 +130,7 @@ async fn run_client(dir: &Path, port: u16, route: Route, load: Load) -> Outcome<
     let child = command.spawn()?;
     drop(command);
     let take = if route == Route::Spliced { bare_relay(port) } else { connections(Arc::new(egress()?)) };
-    let running = supervisor.map(|it| it.watch(Some(take))).transpose()?;
+    let running = helper_handle.map(|it| it.watch(Some(take))).transpose()?;
     let output = child.wait_with_output().await?;
     if let Some(why) = report_of(running).await.and_then(|report| report.why_not_run()) {
         return Err(why.into());

@@ -128,7 +128,8 @@ impl World {
 
     /// Runs a program under a policy.
     pub(crate) fn run(&self, policy: &Policy, program: &str, args: &[&str]) -> (Output, SandboxReport) {
-        let (mut command, supervisor) = launch(Path::new(PROBE), policy, OsStr::new(program), args).unwrap();
+        let (mut command, helper_handle) =
+            launch(Path::new(PROBE), policy, OsStr::new(program), args).unwrap();
         command.current_dir(self.path("home/p")).env_clear().envs(self.env());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(user) = self.user {
@@ -136,7 +137,7 @@ impl World {
         }
         let child = command.spawn().unwrap();
         drop(command);
-        let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
+        let waiting = std::thread::spawn(move || helper_handle.wait().unwrap());
         let output = child.wait_with_output().unwrap();
         (output, waiting.join().unwrap())
     }
@@ -166,10 +167,10 @@ impl World {
             env: env.collect(),
         };
         // One that has died while it prepared takes no program.
-        let Ok(supervisor) = helper.hand_over(policy, &start) else {
+        let Ok(helper_handle) = helper.hand_over(policy, &start) else {
             return (child.wait_with_output().unwrap(), SandboxReport::default());
         };
-        let waiting = std::thread::spawn(move || supervisor.wait().unwrap());
+        let waiting = std::thread::spawn(move || helper_handle.wait().unwrap());
         (child.wait_with_output().unwrap(), waiting.join().unwrap())
     }
 

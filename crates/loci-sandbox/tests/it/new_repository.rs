@@ -309,7 +309,7 @@ fn repository_of_a_killed_helper_is_looked_at_behind_the_next_command() {
     let world = World::new();
     let policy = world.policy(Layers::FULL);
     let script = format!("{INIT}; git config core.fsmonitor x; touch ready; {WAIT}");
-    let (mut command, supervisor) =
+    let (mut command, helper_handle) =
         launch(Path::new(PROBE), &policy, "sh".as_ref(), ["-c", &script]).unwrap();
     command.current_dir(world.path("home/p")).env_clear().envs(world.env()).process_group(0);
     let mut child = command.spawn().unwrap();
@@ -318,7 +318,7 @@ fn repository_of_a_killed_helper_is_looked_at_behind_the_next_command() {
     // Only the process outside: it can look at nothing any more.
     child.kill().unwrap();
     child.wait().unwrap();
-    drop(supervisor);
+    drop(helper_handle);
     assert!(git(&world, &["status"]).contains("not a git repository"));
     let (_, report) = shell(&world, "git rev-parse --git-dir");
     assert!(report.removed.iter().any(|it| it.contains("core.fsmonitor")), "{report:?}");

@@ -160,7 +160,7 @@ fn everything_ends_with_the_program_and_with_whoever_started_it() {
     assert!(!std::path::Path::new(&alive).exists(), "what it left has ended");
     // The other end of the lifeline is closed, as it is when the session is killed.
     let policy = world.policy(loci_sandbox::policy::Layers::FULL);
-    let (mut command, supervisor) = loci_sandbox::launch(
+    let (mut command, helper_handle) = loci_sandbox::launch(
         std::path::Path::new(super::kit::PROBE),
         &policy,
         "sh".as_ref(),
@@ -169,6 +169,6 @@ fn everything_ends_with_the_program_and_with_whoever_started_it() {
     .unwrap();
     let mut child = command.current_dir(world.path("home/p")).spawn().unwrap();
     drop(command);
-    drop(supervisor);
+    drop(helper_handle);
     assert!(!child.wait().unwrap().success());
 }

@@ -18,13 +18,13 @@ use super::kit::{ORDINARY_USER, PROBE, World, has_full, is_root};
 async fn probe(world: &World, egress: &Arc<Egress>, probes: &[String]) -> Vec<String> {
     let policy = Policy { network: Network::Proxy, ..world.policy(Layers::FULL) };
     let args = std::iter::once("all".to_owned()).chain(probes.iter().map(|it| it.replace(' ', "\t")));
-    let (mut command, supervisor) = launch(PROBE.as_ref(), &policy, PROBE.as_ref(), args).unwrap();
+    let (mut command, helper_handle) = launch(PROBE.as_ref(), &policy, PROBE.as_ref(), args).unwrap();
     command.current_dir(world.path("home/p")).env_clear().envs(world.env()).envs(proxy_env());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut command = tokio::process::Command::from(command);
     let child = command.spawn().unwrap();
     drop(command);
-    let running = supervisor.of_command("the probe").watch(Some(connections(Arc::clone(egress)))).unwrap();
+    let running = helper_handle.of_command("the probe").watch(Some(connections(Arc::clone(egress)))).unwrap();
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(running.report().await.why_not_run(), None);
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()

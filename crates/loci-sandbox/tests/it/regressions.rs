@@ -131,7 +131,7 @@ fn working_directory_that_is_gone_runs_nothing_and_says_so() {
     // The shell removes its directory and starts the helper there.
     std::fs::create_dir(world.path("home/p/gone")).unwrap();
     let policy = world.policy(Layers::FULL);
-    let (mut command, supervisor) =
+    let (mut command, helper_handle) =
         loci_sandbox::launch(PROBE.as_ref(), &policy, "echo".as_ref(), ["ran"]).unwrap();
     let gone = world.path("home/p/gone");
     command.current_dir(&gone).env_clear().envs(world.env());
@@ -144,7 +144,7 @@ fn working_directory_that_is_gone_runs_nothing_and_says_so() {
             drop(command);
             let output = child.wait_with_output().unwrap();
             assert!(output.stdout.is_empty() && !output.status.success());
-            assert!(supervisor.wait().unwrap().why_not_run().is_some());
+            assert!(helper_handle.wait().unwrap().why_not_run().is_some());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use loci_sandbox::policy::{Layers, Network, PathSettings, Preparation};
 use loci_sandbox::{
-    Level, Policy, ProgramStart, Sandbox, SandboxReport, Standby, Supervisor, WaitingHelper, waiting_helper,
+    HelperHandle, Level, Policy, ProgramStart, Sandbox, SandboxReport, Standby, WaitingHelper, waiting_helper,
 };
 
 use super::kit::{PROBE, World, first_process, has_full, is_root, wait_until_prepared};
@@ -35,8 +35,8 @@ fn script(world: &World, text: &str) -> ProgramStart {
     }
 }
 
-fn finished(mut child: Child, supervisor: Supervisor) -> (String, SandboxReport) {
-    let report = supervisor.wait().unwrap();
+fn finished(mut child: Child, helper_handle: HelperHandle) -> (String, SandboxReport) {
+    let report = helper_handle.wait().unwrap();
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     child.wait().unwrap();
@@ -127,9 +127,9 @@ fn sandbox(world: &World) -> Sandbox {
 /// Runs a command of a session; returns its process and what it printed.
 async fn run(sandbox: &Sandbox, world: &World, text: &str) -> (u32, String) {
     let dirs = [world.path("home/p")];
-    let (child, supervisor) = sandbox.start(&dirs, &script(world, text)).unwrap();
+    let (child, helper_handle) = sandbox.start(&dirs, &script(world, text)).unwrap();
     let pid = child.id().unwrap();
-    let running = sandbox.watch(supervisor).unwrap();
+    let running = sandbox.watch(helper_handle).unwrap();
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(running.report().await.why_not_run(), None);
     (pid, String::from_utf8(output.stdout).unwrap())

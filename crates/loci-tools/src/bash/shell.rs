@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use loci_sandbox::{ProgramStart, Sandbox, SandboxRun, Supervisor};
+use loci_sandbox::{HelperHandle, ProgramStart, Sandbox, SandboxRun};
 use loci_stdx::prefixed_program;
 
 use tempfile::TempPath;
@@ -81,14 +81,14 @@ pub(crate) fn launch(launch: Launch<'_>) -> io::Result<Running> {
     let own_env = [(MARK_VARIABLE, mark.as_str()), ("CLAUDECODE", "1"), ("GIT_EDITOR", "true")];
     let start = BashStart { bash: &bash, args, cwd: launch.cwd, env: launch.env, own_env };
     let watched = launch.death_watch.watch(&mark);
-    let (child, supervisor) = match launch.sandbox {
-        Some(place) => start.inside(place).map(|(child, supervisor)| (child, Some(supervisor)))?,
+    let (child, helper_handle) = match launch.sandbox {
+        Some(place) => start.inside(place).map(|(child, helper_handle)| (child, Some(helper_handle)))?,
         None => (start.outside()?, None),
     };
     tracing::debug!(target: "loci::process", pid = child.id(), n_bytes = launch.command.len(), "bash started");
     let tree = ProcessTree::new(child.id(), mark).watched(watched);
-    let supervisor = supervisor.map(|it| it.of_command(launch.command));
-    let sandboxed = follow(launch.sandbox, supervisor)?;
+    let helper_handle = helper_handle.map(|it| it.of_command(launch.command));
+    let sandboxed = follow(launch.sandbox, helper_handle)?;
     Ok(Running::new(child, tree, launch.cwd_file).sandboxed(sandboxed))
 }
 
@@ -104,7 +104,7 @@ struct BashStart<'a> {
 
 impl BashStart<'_> {
     /// Starts it in a sandbox, by the helper that was started ahead, where one was.
-    fn inside(self, place: &SandboxPlace) -> io::Result<(Child, Supervisor)> {
+    fn inside(self, place: &SandboxPlace) -> io::Result<(Child, HelperHandle)> {
         let SandboxPlace { sandbox, dirs } = place;
         let env = sandbox.child_env(self.env).into_iter().map(|(name, value)| (name.into(), value.into()));
         let own_env = self.own_env.into_iter().map(|(name, value)| (name.into(), value.into()));
@@ -130,7 +130,7 @@ impl BashStart<'_> {
 pub(crate) struct Confined {
     pub(crate) command: Command,
     pub(crate) env: Vec<(String, String)>,
-    pub(crate) supervisor: Option<Supervisor>,
+    pub(crate) helper_handle: Option<HelperHandle>,
 }
 
 /// Makes the command that runs a program, inside where there is a sandbox.
@@ -143,18 +143,18 @@ pub(crate) fn confine<'a>(
     let Some(SandboxPlace { sandbox, dirs }) = place else {
         let mut command = Command::new(program);
         command.args(args);
-        return Ok(Confined { command, env, supervisor: None });
+        return Ok(Confined { command, env, helper_handle: None });
     };
-    let (command, supervisor) = sandbox.command(dirs, program, args)?;
-    Ok(Confined { command: command.into(), env: sandbox.child_env(env), supervisor: Some(supervisor) })
+    let (command, helper_handle) = sandbox.command(dirs, program, args)?;
+    Ok(Confined { command: command.into(), env: sandbox.child_env(env), helper_handle: Some(helper_handle) })
 }
 
 /// Follows a program that was started inside. When that fails everything in the sandbox ends.
 pub(crate) fn follow(
     place: Option<&SandboxPlace>,
-    supervisor: Option<Supervisor>,
+    helper_handle: Option<HelperHandle>,
 ) -> io::Result<Option<SandboxRun>> {
-    place.zip(supervisor).map(|(place, supervisor)| place.sandbox.watch(supervisor)).transpose()
+    place.zip(helper_handle).map(|(place, helper_handle)| place.sandbox.watch(helper_handle)).transpose()
 }
 
 /// Takes the child out of our session: no terminal to ask on or to draw over, and a group of its own.

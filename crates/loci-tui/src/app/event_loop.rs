@@ -35,7 +35,7 @@ use crate::notification::TerminalFacts;
 use crate::screen::{Frame, FullScreen, PlainWriter, Size, Surface, Writer, WriterOptions};
 use crate::session::{SessionThread, ToSession};
 use crate::terminal::{Terminal, TerminalError, TerminalOptions};
-use crate::theme::Background;
+use crate::theme::Backdrop;
 
 /// The least time between two frames that nobody typed for.
 const FRAME_TIME: Duration = Duration::from_millis(16);
@@ -347,9 +347,9 @@ impl EventLoop {
                     screen.set_options(self.writer.options());
                 }
             }
-            Reply::Color { osc: 11, rgb } => self.app.set_background(Background::from_rgb(*rgb)),
+            Reply::Color { osc: 11, rgb } => self.app.set_backdrop(Backdrop::from_rgb(*rgb)),
             Reply::ColorScheme { is_dark } => {
-                self.app.set_background(if *is_dark { Background::Dark } else { Background::Light });
+                self.app.set_backdrop(if *is_dark { Backdrop::Dark } else { Backdrop::Light });
             }
             Reply::TextArea { first, second } => self.take_size_answer(*first, *second),
             Reply::CursorPosition { row, column }

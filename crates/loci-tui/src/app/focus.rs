@@ -211,7 +211,7 @@ pub(super) fn last_rows(entry: &BlockRows, most: usize) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::block::FileDiff;
-    use crate::theme::{Background, ColorDepth, Theme};
+    use crate::theme::{Backdrop, ColorDepth, Theme};
 
     #[test]
     fn calls_of_a_turn_are_one_line_with_what_changed() {
@@ -231,7 +231,7 @@ mod tests {
             plan: None,
         };
         let mut tally = CallTally::default();
-        let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Background::Dark));
+        let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Backdrop::Dark));
         assert!(tally.rows(&ctx).is_empty());
         for (tool, state, path) in [
             ("Read", CallState::Done, None),

@@ -6,7 +6,7 @@ use super::{Action, App};
 use crate::block::NoticeLevel;
 use crate::panel::{PanelData, PanelRequest, ThemePanel};
 use crate::text::Row;
-use crate::theme::{Background, Theme, ThemeFile};
+use crate::theme::{Backdrop, Theme, ThemeFile};
 
 /// Themes of the person's own, and what the terminal stands on.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Theming {
     /// Those of plugins, and the same as their files have them.
     of_plugins: Vec<ThemeFile>,
     plugin_files: Vec<PluginTheme>,
-    background: Background,
+    backdrop: Backdrop,
     /// The theme that is only looked at.
     preview: Option<Option<String>>,
     /// The theme that was told to be missing.
@@ -31,9 +31,9 @@ impl Theming {
 }
 
 impl App {
-    /// Takes what the terminal says of its background.
-    pub fn set_background(&mut self, background: Background) {
-        self.theming.background = background;
+    /// Takes what the terminal says of its backdrop.
+    pub fn set_backdrop(&mut self, backdrop: Backdrop) {
+        self.theming.backdrop = backdrop;
         self.apply_theme();
     }
 
@@ -67,11 +67,11 @@ impl App {
         };
         let depth = self.options.theme.depth();
         let files = self.theming.all();
-        match Theme::from_setting(name, &files, depth, self.theming.background) {
+        match Theme::from_setting(name, &files, depth, self.theming.backdrop) {
             Ok(theme) => self.options.theme = theme,
             Err(why) => {
                 let name = name.map(str::to_owned);
-                self.options.theme = Theme::new(depth, self.theming.background);
+                self.options.theme = Theme::new(depth, self.theming.backdrop);
                 let is_sure = self.theming.files.is_some() && self.session.is_started;
                 if is_sure && self.theming.missing != name {
                     self.theming.missing = name;
@@ -106,7 +106,7 @@ impl App {
             // One may have been written since the window had the focus, which not every terminal tells.
             return vec![Action::ReadOwnFiles];
         };
-        match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.background) {
+        match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.backdrop) {
             Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],
             Err(why) => {
                 self.notice(NoticeLevel::Warning, why);

@@ -358,7 +358,7 @@ impl Dialog for ElicitationDialog {
 mod tests {
     use super::*;
     use crate::dialog::testing::press;
-    use crate::theme::{Background, ColorDepth, Theme};
+    use crate::theme::{Backdrop, ColorDepth, Theme};
 
     /// Types keys: `v` is down, `^` up, `>` right, `\r` Enter, `\x1b` Escape, other characters are themselves; returns what
     /// comes of it.
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(answered(&payload, "2"), json!({"action": "accept"}));
         assert_eq!(answered(&payload, "3"), json!({"action": "decline"}));
         assert_eq!(answered(&payload, "\x1b"), json!({"action": "cancel"}));
-        let ctx = RenderContext::new(60, Theme::new(ColorDepth::Ansi, Background::Dark));
+        let ctx = RenderContext::new(60, Theme::new(ColorDepth::Ansi, Backdrop::Dark));
         let view = ElicitationDialog::new("q", &payload).view(&ctx);
         let text: Vec<String> = view.head.iter().chain(&view.body).map(Row::text).collect();
         assert!(text.iter().any(|row| row.contains(url)) && text[0].contains("`s`"), "{text:?}");

@@ -161,7 +161,7 @@ fn server_rows(server: &UnapprovedServer, width: u16) -> Vec<Row> {
 mod tests {
     use super::super::testing::press;
     use super::*;
-    use crate::theme::{Background, ColorDepth, Theme};
+    use crate::theme::{Backdrop, ColorDepth, Theme};
 
     fn servers(names: &[&str]) -> Vec<UnapprovedServer> {
         let server = |name: &&str| UnapprovedServer {
@@ -208,7 +208,7 @@ mod tests {
     fn what_a_server_is_can_be_seen_whole() {
         let dialog = ServerApprovalDialog::new(servers(&["a", "b"]));
         for width in [20, 80] {
-            let ctx = RenderContext::new(width, Theme::new(ColorDepth::Ansi, Background::Dark));
+            let ctx = RenderContext::new(width, Theme::new(ColorDepth::Ansi, Backdrop::Dark));
             let (rows, _) = dialog.view(&ctx).fit(60);
             let text: String = rows.iter().map(|row| row.text() + "\n").collect();
             // Rows end between words, and within those that are longer than a row.

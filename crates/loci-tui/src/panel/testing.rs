@@ -12,7 +12,7 @@ use crate::keymap::Action as KeyAction;
 use crate::render::RenderContext;
 use crate::screen::{FullScreen, Size, WriterOptions};
 use crate::text::Row;
-use crate::theme::{Background, ColorDepth, Theme};
+use crate::theme::{Backdrop, ColorDepth, Theme};
 
 /// A session in which nothing was said.
 pub(crate) fn snapshot() -> Arc<SessionSnapshot> {
@@ -34,7 +34,7 @@ impl<P: Panel> Shown<P> {
     /// Returns what is seen, drawn through a terminal.
     pub(crate) fn text(&self) -> String {
         let ctx =
-            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Background::Dark));
+            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Backdrop::Dark));
         let (rows, caret) = self.panel.view(&ctx, self.size).fit(self.size);
         assert!(rows.len() <= usize::from(self.size.height), "{} rows", rows.len());
         let cells = |n| std::num::NonZero::new(n).unwrap();
@@ -66,7 +66,7 @@ impl<P: Panel> Shown<P> {
     /// Fails where a control character is in what is shown.
     pub(crate) fn assert_clean(&self) {
         let ctx =
-            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Background::Dark));
+            RenderContext::new(usize::from(self.size.width), Theme::new(ColorDepth::Ansi, Backdrop::Dark));
         let (rows, _) = self.panel.view(&ctx, self.size).fit(self.size);
         for row in rows {
             let text = row.text();

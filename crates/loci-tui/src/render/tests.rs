@@ -4,10 +4,10 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::block::{CallBlock, CallState, FileDiff};
-use crate::theme::{Background, ColorDepth};
+use crate::theme::{Backdrop, ColorDepth};
 
 fn ctx() -> RenderContext {
-    RenderContext::new(60, Theme::new(ColorDepth::Ansi, Background::Dark))
+    RenderContext::new(60, Theme::new(ColorDepth::Ansi, Backdrop::Dark))
 }
 
 fn call(tool: &str, summary: &str, state: CallState, output: &str) -> CallBlock {

@@ -1,6 +1,6 @@
 //! The colours that a theme consists of, and the themes that come with loci.
 
-use super::{Background, ColorDepth};
+use super::{Backdrop, ColorDepth};
 use crate::named::named;
 use crate::text::Color;
 
@@ -124,11 +124,11 @@ impl Palette {
 
 impl Preset {
     /// Returns what it is made to stand on.
-    pub fn background(self) -> Background {
+    pub fn backdrop(self) -> Backdrop {
         match self {
-            Self::Dark | Self::DarkDaltonized | Self::DarkAnsi | Self::DarkHighContrast => Background::Dark,
+            Self::Dark | Self::DarkDaltonized | Self::DarkAnsi | Self::DarkHighContrast => Backdrop::Dark,
             Self::Light | Self::LightDaltonized | Self::LightAnsi | Self::LightHighContrast => {
-                Background::Light
+                Backdrop::Light
             }
         }
     }
@@ -381,11 +381,11 @@ mod tests {
         });
         let letters: Vec<ThemeToken> = letters.copied().collect();
         for preset in Preset::ALL.iter().filter(|preset| !preset.name().ends_with("ansi")) {
-            let (behind, least) = match (preset.background(), preset.name().contains("contrast")) {
-                (Background::Dark, false) => (hex(0x1e1e1e), 4.5),
-                (Background::Dark, true) => (hex(0x1e1e1e), 7.0),
-                (Background::Light, false) => (hex(0xffffff), 4.5),
-                (Background::Light, true) => (hex(0xffffff), 7.0),
+            let (behind, least) = match (preset.backdrop(), preset.name().contains("contrast")) {
+                (Backdrop::Dark, false) => (hex(0x1e1e1e), 4.5),
+                (Backdrop::Dark, true) => (hex(0x1e1e1e), 7.0),
+                (Backdrop::Light, false) => (hex(0xffffff), 4.5),
+                (Backdrop::Light, true) => (hex(0xffffff), 7.0),
             };
             let palette = preset.palette(ColorDepth::True);
             for token in &letters {

@@ -8,7 +8,7 @@ use loci_tui::block::{Block, CallBlock, CallState, FileDiff, NoticeLevel};
 use loci_tui::render::{RenderContext, StreamingMarkdown, has_gap, render_block};
 use loci_tui::screen::{Frame, Size, Writer, WriterOptions, live_limit};
 use loci_tui::text::{Row, Span};
-use loci_tui::theme::{Background, ColorDepth, Role, Theme, spinner};
+use loci_tui::theme::{Backdrop, ColorDepth, Role, Theme, spinner};
 use proptest::prelude::*;
 
 use crate::virtual_terminal::VirtualTerminal;
@@ -40,7 +40,7 @@ pub(crate) struct ConversationScreen {
 
 impl ConversationScreen {
     pub(crate) fn new(size: Size, options: WriterOptions) -> Self {
-        let theme = Theme::new(ColorDepth::Ansi, Background::Dark);
+        let theme = Theme::new(ColorDepth::Ansi, Backdrop::Dark);
         Self {
             writer: Writer::new(size, options),
             size,

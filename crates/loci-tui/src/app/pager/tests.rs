@@ -6,7 +6,7 @@ use super::*;
 use crate::app::block_log::BlockLog;
 use crate::app::conversation::Conversation;
 use crate::block::Block;
-use crate::theme::{Background, ColorDepth, Theme};
+use crate::theme::{Backdrop, ColorDepth, Theme};
 
 /// A pager over blocks, on a screen.
 struct Paged {
@@ -32,7 +32,7 @@ impl Paged {
     }
 
     fn ctx(&self) -> RenderContext {
-        let theme = Theme::new(ColorDepth::Ansi, Background::Dark);
+        let theme = Theme::new(ColorDepth::Ansi, Backdrop::Dark);
         RenderContext { is_verbose: true, ..RenderContext::new(usize::from(self.size.width), theme) }
     }
 

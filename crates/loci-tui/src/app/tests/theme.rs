@@ -8,11 +8,11 @@ use super::Playing;
 use crate::app::{Action, App, AppOptions, Event, News, PanelRequest, SessionFacts};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::KeyCode;
-use crate::theme::{Background, ColorDepth, Theme, ThemeFile};
+use crate::theme::{Backdrop, ColorDepth, Theme, ThemeFile};
 
 fn playing() -> Playing {
     let mut it = Playing::new(100, 30);
-    let theme = Theme::new(ColorDepth::True, Background::Dark);
+    let theme = Theme::new(ColorDepth::True, Backdrop::Dark);
     it.app = App::new(AppOptions { theme, ..AppOptions::default() });
     it.event(Event::News(News::Started(Box::new(super::facts()))));
     it
@@ -70,9 +70,9 @@ fn auto_follows_the_background_of_the_terminal() {
     let mut it = playing();
     it.news(EngineEvent::SettingsChanged(json!({"theme": "auto"})));
     let dark = hint_color(&mut it);
-    it.app.set_background(Background::Light);
+    it.app.set_backdrop(Backdrop::Light);
     assert_ne!(hint_color(&mut it), dark);
-    it.app.set_background(Background::Dark);
+    it.app.set_backdrop(Backdrop::Dark);
     assert_eq!(hint_color(&mut it), dark);
 }
 
@@ -87,7 +87,7 @@ fn picker_shows_what_is_marked_and_keeps_what_is_chosen() {
     );
     let before = it.app.options.theme;
     it.key(KeyCode::Down).key(KeyCode::Down).key(KeyCode::Down);
-    let light = Theme::from_setting(Some("light"), &[], ColorDepth::True, Background::Dark).unwrap();
+    let light = Theme::from_setting(Some("light"), &[], ColorDepth::True, Backdrop::Dark).unwrap();
     assert_eq!(it.app.options.theme, light, "{}", it.seen());
     it.key(KeyCode::Esc);
     assert_eq!(it.app.options.theme, before);
@@ -107,7 +107,7 @@ fn picker_shows_what_is_marked_and_keeps_what_is_chosen() {
 #[test]
 fn no_colours_stay_none_whatever_the_theme() {
     let mut it = Playing::new(100, 30);
-    let theme = Theme::new(ColorDepth::None, Background::Dark);
+    let theme = Theme::new(ColorDepth::None, Backdrop::Dark);
     it.app = App::new(AppOptions { theme, ..AppOptions::default() });
     it.event(Event::News(News::Started(Box::new(super::facts()))));
     it.news(EngineEvent::SettingsChanged(json!({"theme": "dark-high-contrast"})));

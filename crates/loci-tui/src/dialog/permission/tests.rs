@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::dialog::testing::press;
 use crate::key::KeyCode;
-use crate::theme::{Background, ColorDepth, Theme};
+use crate::theme::{Backdrop, ColorDepth, Theme};
 
 fn question(tool: &str, input: Value) -> Question {
     let rule =
@@ -72,7 +72,7 @@ fn answer_text(action: &Action) -> String {
 }
 
 fn ctx(width: u16) -> RenderContext {
-    RenderContext::new(usize::from(width), Theme::new(ColorDepth::Ansi, Background::Dark))
+    RenderContext::new(usize::from(width), Theme::new(ColorDepth::Ansi, Backdrop::Dark))
 }
 
 fn screen_text(dialog: &PermissionDialog, width: u16, height: usize) -> String {
@@ -199,7 +199,7 @@ fn plan_is_edited_and_approved_as_it_is_then() {
     let edit = |text: &str| Action::EditText { name: "q".into(), text: text.into() };
     assert_eq!(press(&mut dialog, ctrl_g), DialogStep::Act(vec![edit("1. Build")]));
     dialog.edited("1. Build\n2. Test".into());
-    let ctx = RenderContext::new(60, Theme::new(ColorDepth::None, Background::Dark));
+    let ctx = RenderContext::new(60, Theme::new(ColorDepth::None, Backdrop::Dark));
     let text: Vec<String> = dialog.view(&ctx).body.iter().map(Row::text).collect();
     assert!(text.iter().any(|row| row.contains("2. Test")), "{text:?}");
     dialog.edited(" \n".into());

@@ -203,9 +203,9 @@ fn branches_of_a_session_can_be_chosen() {
 
 #[test]
 fn preview_of_a_branch_on_which_nothing_was_said_points_at_the_others() {
-    use crate::theme::{Background, ColorDepth, Theme};
+    use crate::theme::{Backdrop, ColorDepth, Theme};
     let one = SessionChoice { n_messages: 1, ..choice("a", "Title") };
-    let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Background::Dark));
+    let ctx = RenderContext::new(80, Theme::new(ColorDepth::Ansi, Backdrop::Dark));
     let size = Size { width: 80, height: 12 };
     let view = preview_view(&one, Some(&[]), &Scroll::default(), &ctx, size);
     let text: Vec<String> = view.head.iter().chain(&view.body).map(Row::text).collect();

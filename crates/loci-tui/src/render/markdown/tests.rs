@@ -4,10 +4,10 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::theme::{Background, ColorDepth, Theme};
+use crate::theme::{Backdrop, ColorDepth, Theme};
 
 fn ctx(width: usize) -> RenderContext {
-    RenderContext::new(width, Theme::new(ColorDepth::Ansi, Background::Dark))
+    RenderContext::new(width, Theme::new(ColorDepth::Ansi, Backdrop::Dark))
 }
 
 fn text_of(rows: &[Row]) -> String {

@@ -1,4 +1,4 @@
-//! What the client of a stream is shown of each event, in order.
+//! What the client of a stream is shown of each event, in order. How a frame looks is in `frame.rs`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Engine events as the lines of the headless protocol.
 //!
+//! The shape of a frame is here; which frames an event is shown as, and in which order, is in `headless/event_frames.rs`.
 //! One JSON object a line. Every frame has a `uuid` and the `session_id`; frames of entries carry the entry's id.
 
 use std::path::Path;
