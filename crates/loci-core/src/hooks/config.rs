@@ -409,9 +409,7 @@ impl HookConfig {
     pub fn answers_for(&self, tool: &str) -> bool {
         let answers = |event| matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
         let is_for = |entry: &&Arc<HookEntry>| {
-            answers(entry.event)
-                && !matches!(entry.matcher, Matcher::All)
-                && entry.matcher.matches(Some(tool))
+            answers(entry.event) && !matches!(entry.matcher, Matcher::All) && entry.matcher.matches_tool(tool)
         };
         self.entries.iter().any(|entry| is_for(&entry))
     }
@@ -434,7 +432,11 @@ impl HookConfig {
         let subject = input.matcher_subject();
         let mut found: Vec<Arc<HookEntry>> = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.event == event) {
-            let is_met = entry.matcher.matches(subject.as_deref())
+            let is_for = match &subject {
+                Some(tool) if event.is_about_a_tool() => entry.matcher.matches_tool(tool),
+                other => entry.matcher.matches(other.as_deref()),
+            };
+            let is_met = is_for
                 && match &entry.condition {
                     Condition::Always => true,
                     Condition::Never => false,

@@ -76,6 +76,27 @@ impl Matcher {
             Self::Unreadable { matches } => *matches,
         }
     }
+
+    /// Tells whether it matches a call of a tool, by either of its names where it has two.
+    pub fn matches_tool(&self, tool: &str) -> bool {
+        // One that leaves a name out (`^(?!Agent$)`) would be met by the other name.
+        let may_exclude = |text: &str| text.contains("(?!") || text.contains("(?<!");
+        self.matches(Some(tool))
+            || match (self, earlier_name(tool)) {
+                (Self::LookAround { pattern, .. }, Some(_)) if may_exclude(pattern.as_str()) => false,
+                (_, Some(other)) => self.matches(Some(other)),
+                (_, None) => false,
+            }
+    }
+}
+
+/// Returns the name that a tool had before, which most matchers still say.
+fn earlier_name(tool: &str) -> Option<&'static str> {
+    match tool {
+        "Agent" => Some("Task"),
+        "Task" => Some("Agent"),
+        _ => None,
+    }
 }
 
 /// Returns what is odd about a matcher that is compared with tools' names, and would match none of them for all its life.
@@ -172,6 +193,27 @@ mod tests {
             (UserPromptSubmit, "(", "x", true),
         ] {
             check(event, matcher, subject, expected);
+        }
+    }
+
+    #[test]
+    fn task_and_agent_are_one_tool_for_matchers() {
+        for (matcher, tool, expected) in [
+            ("Task", "Agent", true),
+            ("Agent", "Agent", true),
+            ("Agent", "Task", true),
+            ("Bash|Task", "Agent", true),
+            ("^Task$", "Agent", true),
+            ("Task.*", "Agent", true),
+            ("TaskCreate", "Agent", false),
+            ("Task", "TaskCreate", false),
+            ("Task", "Bash", false),
+            ("^(?!Agent$).*", "Agent", false),
+            ("^(?!Bash$).*", "Agent", true),
+            ("^(?=Task)", "Agent", true),
+        ] {
+            let (parsed, _) = Matcher::parse(HookEvent::PreToolUse, matcher);
+            assert_eq!(parsed.matches_tool(tool), expected, "{matcher} ~ {tool}");
         }
     }
 
