@@ -161,28 +161,16 @@ impl HookAnswer {
 }
 
 fn exited(event: HookEvent, hook: &str, label: &str, code: i32, stdout: &str, stderr: &str) -> HookAnswer {
+    // A worktree is made or it is not: every code but zero says that it is not. What was printed is not read then.
+    if code == 2 || (event == HookEvent::WorktreeCreate && code != 0) {
+        let stderr = if stderr.trim().is_empty() { "No stderr output" } else { stderr.trim_end() };
+        return blocked(event, named(event, hook, label, stderr));
+    }
     let object = stdout.trim_start().starts_with('{').then(|| serde_json::from_str::<Value>(stdout.trim()));
     let object = match object {
         Some(Ok(Value::Object(fields))) => Some(from_object(event, &fields)),
         _ => None,
     };
-    // A worktree is made or it is not: every code but zero says that it is not.
-    if code == 2 || (event == HookEvent::WorktreeCreate && code != 0) {
-        let own = object.and_then(Result::ok).unwrap_or_default();
-        let said = own.block.clone().or_else(|| own.permission.clone().map(|(_, why)| why));
-        let said = said.filter(|why| !why.trim().is_empty()).unwrap_or_else(|| {
-            let stderr = if stderr.trim().is_empty() { "No stderr output" } else { stderr.trim_end() };
-            named(event, hook, label, stderr)
-        });
-        let by_code = blocked(event, said);
-        return HookAnswer {
-            input: None,
-            reply: None,
-            block: by_code.block,
-            permission: by_code.permission,
-            ..own
-        };
-    }
     match object {
         Some(Ok(answer)) => answer,
         Some(Err(why)) => wrong(why),

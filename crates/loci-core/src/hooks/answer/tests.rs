@@ -51,10 +51,17 @@ fn exit_code_two_blocks_whatever_else_is_said() {
     let allow = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {}}}"#;
     check(PreToolUse, 2, allow, "no", "Deny(PreToolUse:T hook error: [cmd]: no)");
     check(PreToolUse, 2, "{broken", "no", "Deny(PreToolUse:T hook error: [cmd]: no)");
-    check(PreToolUse, 2, r#"{"decision": "block", "reason": "said"}"#, "no", "Deny(said)");
+    // What was printed is not read at all then.
+    check(
+        PreToolUse,
+        2,
+        r#"{"decision": "block", "reason": "said", "systemMessage": "said"}"#,
+        "no",
+        "Deny(PreToolUse:T hook error: [cmd]: no)",
+    );
     check(UserPromptSubmit, 2, "plain", "no", "block=no");
     check(Stop, 2, "", "one-more\n", "block=[cmd]: one-more");
-    check(PostToolUse, 2, r#"{"decision": "block", "reason": "said"}"#, "no", "block=said");
+    check(PostToolUse, 2, r#"{"decision": "block", "reason": "said"}"#, "no", "block=no");
     check(WorktreeCreate, 1, "/tmp/w", "no", "block=no");
 }
 
