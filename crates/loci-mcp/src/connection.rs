@@ -345,6 +345,14 @@ impl Shared {
         }
     }
 
+    /// An answer will not come, and nobody can tell whose: no request waits for ever.
+    fn lose_open(&self, error: &TransportError) {
+        let open = std::mem::take(&mut self.pending().open);
+        for (_, request) in open {
+            drop(request.waiter.send(Err(error.clone().into())));
+        }
+    }
+
     /// Nothing more will be answered.
     fn end(&self, why: &str) {
         let open = {
@@ -424,6 +432,7 @@ async fn route(shared: std::sync::Weak<Shared>, mut inbound: InboundReceiver) {
         match news {
             Inbound::Message(message) => take_message(&shared, message),
             Inbound::Lost { id, error } => shared.answer(id, Err(error.into())),
+            Inbound::LostUnknown(error) => shared.lose_open(&error),
             Inbound::Closed(why) => {
                 shared.log.note(&format!("gone: {why}"));
                 shared.end(&why);

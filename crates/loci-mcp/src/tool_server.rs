@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{INVALID_PARAMS, Message, RpcError, notification, response};
-use crate::transport::line_reader::LineReader;
+use crate::transport::line_reader::{Line, LineReader};
 use answers::Era;
 
 /// A tool that is offered.
@@ -105,7 +105,10 @@ pub async fn serve(
             Some(_) = server.calls.running.join_next(), if !server.calls.running.is_empty() => continue,
         };
         match line {
-            Some(line) => server.take_line(&line),
+            Some(Line::Whole(line)) => server.take_line(&line),
+            Some(Line::TooLong(line)) => {
+                tracing::warn!(target: "loci::mcp", n_bytes = line.n_bytes, "a message of the host is too long and is skipped");
+            }
             None => break,
         }
     }

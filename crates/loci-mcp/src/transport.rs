@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod legacy_sse;
 pub(crate) mod line_reader;
+pub(crate) mod oversized;
 pub(crate) mod routing_headers;
 pub(crate) mod stdio;
 pub(crate) mod web;
@@ -70,6 +71,8 @@ pub(crate) enum Inbound {
     Message(Message),
     /// The answer to a request will not come.
     Lost { id: u64, error: TransportError },
+    /// An answer will not come, and nobody can tell to which request.
+    LostUnknown(TransportError),
     /// It has gone, and why.
     Closed(String),
 }
@@ -115,6 +118,12 @@ pub enum TransportError {
         /// The beginning of what it said.
         body: String,
     },
+    /// What it said is longer than is read.
+    #[error("its answer has {n_bytes} bytes, and no more than 64 MiB are read; ask for less at once")]
+    TooLarge {
+        /// How long it is.
+        n_bytes: u64,
+    },
     /// It could not be reached, or broke off.
     #[error("{0}")]
     Failed(String),
@@ -133,9 +142,11 @@ impl TransportError {
         match self {
             Self::Failed(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..),
-            Self::Closed(_) | Self::SessionExpired | Self::Unauthorized { .. } | Self::Refused { .. } => {
-                false
-            }
+            Self::Closed(_)
+            | Self::SessionExpired
+            | Self::TooLarge { .. }
+            | Self::Unauthorized { .. }
+            | Self::Refused { .. } => false,
         }
     }
 }

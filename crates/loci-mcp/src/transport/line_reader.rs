@@ -2,10 +2,21 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest line that is read; what is longer is no message and is skipped.
+use super::oversized::OversizedLine;
+
+/// The longest line that is read; of what is longer only the ends are kept.
 const LINE_LIMIT: usize = 64 << 20;
 /// How much is read at once, and how much of a buffer is kept between messages.
 const BUFFER: usize = 8 << 10;
+
+/// A line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// All of it, without its end.
+    Whole(Vec<u8>),
+    /// It was too long.
+    TooLong(OversizedLine),
+}
 
 /// Lines of an output, of which none is kept that is too long.
 pub(crate) struct LineReader<R> {
@@ -13,13 +24,13 @@ pub(crate) struct LineReader<R> {
     buffer: Vec<u8>,
     /// How much of the buffer is known to hold no end of a line.
     searched: usize,
-    /// Whether the line at hand is too long and is being skipped.
-    is_skipping: bool,
+    /// The line at hand, where it is too long.
+    oversized: Option<OversizedLine>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(crate) fn new(reader: Option<R>) -> Self {
-        Self { reader, buffer: Vec::new(), searched: 0, is_skipping: false }
+        Self { reader, buffer: Vec::new(), searched: 0, oversized: None }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -27,7 +38,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Returns the next line; none at the end. Nothing is lost when this is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn next(&mut self) -> Option<Line> {
         loop {
             if let Some(line) = self.take_line() {
                 return Some(line);
@@ -35,7 +46,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let Some(reader) = &mut self.reader else {
                 let rest = std::mem::take(&mut self.buffer);
                 self.searched = 0;
-                return (!rest.is_empty() && !self.is_skipping).then_some(rest);
+                let oversized = self.oversized.take().map(Line::TooLong);
+                return oversized.or_else(|| (!rest.is_empty()).then_some(Line::Whole(rest)));
             };
             self.buffer.reserve(BUFFER);
             if reader.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
@@ -44,27 +56,26 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    fn take_line(&mut self) -> Option<Vec<u8>> {
-        loop {
-            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
-                self.searched = self.buffer.len();
-                if self.buffer.len() > LINE_LIMIT {
-                    self.is_skipping = true;
-                }
-                if self.is_skipping {
-                    (self.buffer, self.searched) = (Vec::new(), 0);
-                }
-                return None;
-            };
-            let end = self.searched + at + 1;
-            let rest = self.buffer.split_off(end);
-            let mut line = std::mem::replace(&mut self.buffer, rest);
-            self.searched = 0;
-            line.pop();
-            if !std::mem::take(&mut self.is_skipping) && line.len() <= LINE_LIMIT {
-                return Some(line);
+    fn take_line(&mut self) -> Option<Line> {
+        let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            if self.buffer.len() > LINE_LIMIT || self.oversized.is_some() {
+                self.oversized.get_or_insert_default().push(&self.buffer);
+                (self.buffer, self.searched) = (Vec::new(), 0);
             }
+            return None;
+        };
+        let end = self.searched + at + 1;
+        let rest = self.buffer.split_off(end);
+        let mut line = std::mem::replace(&mut self.buffer, rest);
+        self.searched = 0;
+        line.pop();
+        if self.oversized.is_none() && line.len() <= LINE_LIMIT {
+            return Some(Line::Whole(line));
         }
+        let mut oversized = self.oversized.take().unwrap_or_default();
+        oversized.push(&line);
+        Some(Line::TooLong(oversized))
     }
 }
 
@@ -76,7 +87,10 @@ mod tests {
         let mut reader = LineReader::new(Some(input));
         let mut lines = Vec::new();
         while let Some(line) = reader.next().await {
-            lines.push(String::from_utf8_lossy(&line).into_owned());
+            lines.push(match line {
+                Line::Whole(line) => String::from_utf8_lossy(&line).into_owned(),
+                Line::TooLong(line) => format!("too long: {}", line.n_bytes),
+            });
         }
         lines
     }
@@ -88,9 +102,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn line_without_end_is_skipped_and_the_next_is_read() {
-        let mut input = vec![b'x'; LINE_LIMIT + 3 * BUFFER];
-        input.extend_from_slice(b"\ngood\n");
-        assert!(lines_of(&input).await == ["good"], "the long line is skipped");
+    async fn line_that_is_too_long_is_told_and_the_next_is_read() {
+        let long = vec![b'x'; LINE_LIMIT + 3 * BUFFER];
+        let told = format!("too long: {}", long.len());
+        assert_eq!(lines_of(&[&long, b"\ngood\n".as_slice()].concat()).await, [&told, "good"]);
+        assert_eq!(lines_of(&long).await, [&told], "one without an end");
     }
 }

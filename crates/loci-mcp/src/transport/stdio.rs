@@ -18,7 +18,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::line_reader::LineReader;
+use super::line_reader::{Line, LineReader};
+use super::oversized::{OversizedLine, OversizedMessage};
 use super::{Inbound, InboundSender, Transport, TransportError, Travel};
 use crate::log::ServerLog;
 use crate::message::Message;
@@ -156,7 +157,7 @@ impl Running {
                 line = self.stdout.next() => match line {
                     Some(line) => {
                         let stopped = tokio::select! {
-                            () = self.take_line(&line) => false,
+                            () = self.take_line(line) => false,
                             () = stop.cancelled() => true,
                         };
                         if stopped {
@@ -177,10 +178,28 @@ impl Running {
         }
     }
 
-    async fn take_line(&mut self, line: &[u8]) {
-        if line.trim_ascii().is_empty() {
-            return;
+    async fn take_line(&mut self, line: Line) {
+        match line {
+            Line::Whole(line) if line.trim_ascii().is_empty() => {}
+            Line::Whole(line) => self.take_message(&line).await,
+            Line::TooLong(line) => self.take_oversized(&line).await,
         }
+    }
+
+    /// Whoever waits for what was too long to be read hears that it will not come.
+    async fn take_oversized(&mut self, line: &OversizedLine) {
+        let error = TransportError::TooLarge { n_bytes: line.n_bytes };
+        self.log.note(&format!("a line of {} bytes was skipped: no more than 64 MiB are read", line.n_bytes));
+        let lost = match line.message() {
+            OversizedMessage::Answer(Some(id)) => Inbound::Lost { id, error },
+            OversizedMessage::Answer(None) => Inbound::LostUnknown(error),
+            OversizedMessage::Other => return,
+        };
+        // Without a listener the program is about to be ended.
+        drop(self.inbound.send(lost).await);
+    }
+
+    async fn take_message(&mut self, line: &[u8]) {
         match Message::parse(line) {
             Ok(messages) => {
                 for message in messages {

@@ -101,6 +101,18 @@ while True:
             sys.exit(1)
         if fault == "hangs":
             continue
+        if fault == "huge":
+            n_calls += 1
+            text = '{"content":[{"type":"text","text":"' + "x" * (65 << 20) + '"}]}'
+            if n_calls == 1:
+                sys.stdout.write('{"jsonrpc":"2.0","result":' + text + ',"id":' + str(request["id"]) + "}\n")
+            elif n_calls == 2:
+                sys.stdout.write('{"jsonrpc":"2.0","id":' + str(request["id"]) + ',"result":' + text + "}\n")
+            elif n_calls == 3:
+                sys.stdout.write('[{"jsonrpc":"2.0","id":' + str(request["id"]) + ',"result":' + text + "}]\n")
+            sys.stdout.flush()
+            if n_calls <= 3:
+                continue
         if fault == "twice":
             answer(request, {"content": [{"type": "text", "text": "first"}]})
         if fault == "samples":

@@ -99,6 +99,17 @@ async fn flood_costs_nothing_but_itself() {
 }
 
 #[tokio::test]
+async fn result_that_is_too_long_fails_its_call_and_is_said_in_the_log() {
+    let world = World::start(json!({"s": faulty("huge", &[])}), &[]).await;
+    for place in ["id behind the result", "id before it", "no id to be seen"] {
+        let said = world.call("s", "good", json!({})).await.unwrap_err();
+        assert!(said.contains("no more than 64 MiB are read"), "{place}: {said}");
+    }
+    assert_eq!(world.call("s", "good", json!({})).await, Ok("fine".to_owned()));
+    assert_eq!(world.log("s").matches("bytes was skipped").count(), 3, "{}", world.log("s"));
+}
+
+#[tokio::test]
 async fn server_that_dies_fails_its_call_and_is_back_after_a_reconnect() {
     let world = World::start(json!({"s": faulty("dies", &[])}), &[]).await;
     let said = world.call("s", "good", json!({})).await.unwrap_err();
