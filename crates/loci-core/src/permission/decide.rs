@@ -133,7 +133,9 @@ const STEPS: &[(&str, Check)] = &[
     ("protected paths", |call, _, _| protected_write(call.effects)),
     ("private hosts", |call, book, _| private_host(call, book).map(ask)),
     ("allow rules", |call, book, _| allowing(call, book).map(|rule| by_rule(Verdict::Allow, rule))),
-    ("hooks that allow", |call, _, _| by_hook(Verdict::Allow, call)),
+    ("hooks that allow", |call, book, _| {
+        by_hook(Verdict::Allow, call).filter(|_| may_hooks_allow(call, book))
+    }),
     ("only reading", |call, book, _| only_reading(call, book)),
     ("permission mode", |call, book, _| Some(by_mode(call, book))),
 ];
@@ -190,6 +192,11 @@ fn forbidden(effects: &CallEffects) -> Option<Decision> {
 fn by_hook(verdict: Verdict, call: &Call<'_>) -> Option<Decision> {
     let hook = call.hook.filter(|hook| hook.verdict == verdict)?;
     Some(Decision { verdict, reason: Reason::Hook(hook.reason.clone()) })
+}
+
+/// Until a plan is approved, no hook lets a call through that does more than read.
+fn may_hooks_allow(call: &Call<'_>, book: &Rulebook) -> bool {
+    book.mode != Mode::Plan || call.effects.is_read_only()
 }
 
 fn bypassed(book: &Rulebook) -> Option<Decision> {
