@@ -58,6 +58,8 @@ pub struct CallEffects {
     pub unknown: Vec<String>,
     /// What a person has to say to it, whatever rules and modes allow.
     pub interaction: Option<Interaction>,
+    /// The MCP server that answers it, by the name that it is configured with; rules for a server go by that.
+    pub server: Option<String>,
     /// Why whoever offers the tool does not want it to be called at all, where that is so.
     pub forbidden: Option<String>,
     /// Rules for later calls that it would let run unasked.

@@ -1,8 +1,9 @@
 //! Names and texts of servers, made fit for the model: a server says what it likes, and what comes of it can neither be
 //! taken for something else nor hide anything.
 //!
-//! A tool is called `mcp__<server>__<tool>`. Rules for `mcp__<server>` cover whatever begins so, which is why the name of
-//! a server must not contain the separator: one called `github__x` would be covered by a rule for `github`.
+//! A tool is called `mcp__<server>__<tool>`. The name of a server must not contain the separator: a rule that denies
+//! `mcp__<server>` covers whatever begins so. All else of it stays as the replacement gives it, so that `ok.` does not take the
+//! place of `ok`; rules that allow go by the server itself ([`loci_core::tool::CallEffects::server`]).
 
 use loci_stdx::{truncate_chars, visible};
 
@@ -32,7 +33,7 @@ pub fn server_part(server: &str) -> String {
             out.push(c);
         }
     }
-    out.trim_matches('_').to_owned()
+    if out == "_" { String::new() } else { out }
 }
 
 /// Returns the name that a tool of a server has for the model, for rules and for hooks.
@@ -117,8 +118,9 @@ mod tests {
             ("github", "create_issue", "mcp__github__create_issue"),
             ("my.server", "do it", "mcp__my_server__do_it"),
             ("github__x", "t", "mcp__github_x__t"),
-            ("github_", "t", "mcp__github__t"),
-            ("_github", "_t", "mcp__github___t"),
+            ("github_", "t", "mcp__github___t"),
+            ("github.", "t", "mcp__github___t"),
+            ("_github", "_t", "mcp___github___t"),
             ("größe", "ß", "mcp__gr_e___"),
         ] {
             assert_eq!(tool_name(server, tool), expected, "{server} {tool}");

@@ -57,7 +57,7 @@ impl RuleCondition {
         fits(call, &alone).iter().any(|(rule, fit)| match fit {
             RuleFit::Certain => true,
             // What is not known of a command says nothing about a rule for another tool.
-            RuleFit::Possible => rule.names(call.tool),
+            RuleFit::Possible => rule.names_call(call.tool, call.effects.server.as_deref()),
             RuleFit::No | RuleFit::Part => false,
         })
     }

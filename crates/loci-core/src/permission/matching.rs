@@ -41,7 +41,11 @@ pub(super) fn restrictions<'b>(call: &Call<'_>, book: &'b Rulebook) -> Restricti
         }
     }
     // A command that runs in the sandbox is asked about where a rule names it, not where one names all commands.
-    let is_skipped = |rule: &Rule| rule.is_bare() && rule.names(call.tool) && is_contained(call, book);
+    let is_skipped = |rule: &Rule| {
+        rule.is_bare()
+            && rule.names_call(call.tool, call.effects.server.as_deref())
+            && is_contained(call, book)
+    };
     for rule in book.ask.iter().filter(|rule| !is_skipped(rule)) {
         match fit_call(rule, call, &parts, found.least()) {
             Fit::Certain => return Restrictions { asked: Some(rule), ..found },
@@ -135,7 +139,9 @@ pub enum RuleFit {
 
 /// Returns every rule that is about the call's tool, or about paths and hosts the call may touch, and how it fits.
 pub fn fits<'b>(call: &Call<'_>, book: &'b Rulebook) -> Vec<(&'b Rule, RuleFit)> {
-    let about = |rule: &Rule| rule.names(call.tool) || matches!(rule.spec(), Spec::Path(_));
+    let about = |rule: &Rule| {
+        rule.names_call(call.tool, call.effects.server.as_deref()) || matches!(rule.spec(), Spec::Path(_))
+    };
     let parts = CallParts::from_call(call, book);
     let restricting = book.deny.iter().chain(&book.ask).map(|rule| {
         let fit = match fit_call(rule, call, &parts, Fit::Possible) {
@@ -167,7 +173,9 @@ fn allowing_fit(rule: &Rule, call: &Call<'_>, book: &Rulebook) -> RuleFit {
 
 /// Returns true when an allow rule covers one command of a call.
 pub(super) fn is_covered(command: &CommandEffect, call: &Call<'_>, book: &Rulebook) -> bool {
-    book.allow.iter().any(|rule| rule.names(call.tool) && covers(rule, command))
+    book.allow
+        .iter()
+        .any(|rule| rule.names_call(call.tool, call.effects.server.as_deref()) && covers(rule, command))
 }
 
 /// Compares a restricting rule with every reading of a call; what is less than `least` may be passed over.
@@ -178,7 +186,7 @@ fn fit_call(rule: &Rule, call: &Call<'_>, parts: &CallParts<'_>, least: Fit) -> 
         Spec::Host(pattern) if call.effects.hosts.iter().any(|host| pattern.matches(host)) => Fit::Certain,
         _ => Fit::No,
     };
-    if !rule.names(call.tool) {
+    if !rule.names_call(call.tool, call.effects.server.as_deref()) {
         return by_path;
     }
     let by_parameter = match rule.parameter() {
@@ -256,7 +264,8 @@ pub(super) fn allowing<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Ru
 
 fn allowing_tool<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
     let effects = call.effects;
-    let mut named = book.allow.iter().filter(|rule| rule.names(call.tool));
+    let mut named =
+        book.allow.iter().filter(|rule| rule.names_call(call.tool, call.effects.server.as_deref()));
     if let Some(rule) = named.clone().find(|rule| rule.is_bare()) {
         return Some(rule);
     }
@@ -271,7 +280,9 @@ fn allowing_tool<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
 fn hosts_allowed(call: &Call<'_>, book: &Rulebook) -> bool {
     let allowed = |host: &String| {
         book.allow.iter().any(|rule| match rule.spec() {
-            Spec::Host(pattern) => rule.names(call.tool) && pattern.matches(host),
+            Spec::Host(pattern) => {
+                rule.names_call(call.tool, call.effects.server.as_deref()) && pattern.matches(host)
+            }
             _ => false,
         })
     };
@@ -310,7 +321,8 @@ fn allowing_paths<'b>(call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
 /// The exact line, or a rule for each of its commands while its paths are in order too.
 fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Option<&'b Rule> {
     let effects = call.effects;
-    let mut named = book.allow.iter().filter(|rule| rule.names(call.tool));
+    let mut named =
+        book.allow.iter().filter(|rule| rule.names_call(call.tool, call.effects.server.as_deref()));
     let is_line = |rule: &&Rule| match rule.spec() {
         Spec::Command(pattern) => !pattern.text().contains('*') && pattern.text() == line.trim(),
         _ => false,

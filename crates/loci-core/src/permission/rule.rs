@@ -171,6 +171,16 @@ pub enum BadRule {
     /// It allows by a wildcard where that is not possible.
     #[error("An allow rule may have `*` in a tool's name only behind `mcp__server__`: `{0}`; ignored")]
     AllowsByGlob(String),
+    /// It allows by what stands in parentheses behind the name of a server's tool.
+    #[error(
+        "Allow rules for tools of MCP servers take no parentheses, and this one grants nothing: `{rule}` (write `{instead}`)"
+    )]
+    ServerSpecifier {
+        /// The rule.
+        rule: String,
+        /// What allows all calls.
+        instead: String,
+    },
     /// It is about a parameter that has rules of its own kind.
     #[error("`{parameter}` is matched by the tool's own specifier, not as a parameter: `{rule}`; ignored")]
     Primary {
@@ -224,6 +234,9 @@ pub enum BadRule {
     },
 }
 
+/// What the names of tools of MCP servers begin with.
+const SERVER_PREFIX: &str = "mcp__";
+
 /// Parameters that a tool's own specifier is about.
 const PRIMARY: &[&str] = &["command", "file_path", "path", "notebook_path", "url"];
 
@@ -235,7 +248,7 @@ impl Rule {
             Some(Self(Arc::new(RuleBody {
                 text: text.to_owned(),
                 tool: tool.to_owned(),
-                is_broad: tool.contains('*') || tool.starts_with("mcp__"),
+                is_broad: tool.contains('*') || tool.starts_with(SERVER_PREFIX),
                 spec,
                 parameter,
                 list,
@@ -254,6 +267,10 @@ impl Rule {
         let (tool, odd_name) = named(text, tool, list);
         if list == RuleList::Allow && tool.contains('*') && !is_server_glob(tool) {
             return (None, Some(BadRule::AllowsByGlob(text.to_owned())));
+        }
+        if list == RuleList::Allow && tool.starts_with(SERVER_PREFIX) && text.contains('(') {
+            let bad = BadRule::ServerSpecifier { rule: text.to_owned(), instead: tool.to_owned() };
+            return (None, Some(bad));
         }
         let Some(spec) = spec else {
             return (body(tool, Spec::Any, None), odd_name);
@@ -310,6 +327,31 @@ impl Rule {
             || tool.strip_prefix(own).is_some_and(|rest| rest.starts_with("__"))
     }
 
+    /// Returns true when the rule names the tool of a call. Where it is known which MCP server answers, a rule that allows
+    /// speaks of that server by its name: two names may read alike, and one may begin like another.
+    pub(super) fn names_call(&self, tool: &str, server: Option<&str>) -> bool {
+        let own = rule_tools::canonical(&self.0.tool);
+        let behind = own.strip_prefix(SERVER_PREFIX).filter(|_| tool.starts_with(SERVER_PREFIX));
+        let Some(own_name) = behind else { return self.names(tool) };
+        let is_of = |server: &str| server_names(server).iter().any(|name| name == own_name);
+        if self.0.list != RuleList::Allow {
+            return self.names(tool) || server.is_some_and(is_of);
+        }
+        let is_tool = own == tool;
+        match server {
+            Some(server) if own.contains('*') => {
+                let begins = |name: &String| {
+                    own_name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with("__"))
+                };
+                server_names(server).iter().any(begins) && glob::matches(own, tool)
+            }
+            Some(server) => is_tool || is_of(server),
+            None if own.contains('*') => glob::matches(own, tool),
+            // What stands behind the first separator is a tool, and not the rest of a server's name.
+            None => is_tool || (!own_name.contains("__") && self.names(tool)),
+        }
+    }
+
     pub(super) fn tool(&self) -> &str {
         &self.0.tool
     }
@@ -345,6 +387,20 @@ impl fmt::Display for Rule {
             None => write!(f, "`{}` ({})", self.text(), self.source()),
         }
     }
+}
+
+/// Returns how rules may spell the name of an MCP server: as it is configured, as the model's provider takes it, and as it
+/// stands in names of tools.
+fn server_names(server: &str) -> [String; 3] {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let fitting: String = server.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    let mut joined = String::with_capacity(fitting.len());
+    for c in fitting.chars() {
+        if c != '_' || !joined.ends_with('_') {
+            joined.push(c);
+        }
+    }
+    [server.to_owned(), fitting, joined]
 }
 
 /// Takes a rule apart into its tool and its specifier; `Tool(*)` and `Tool()` have none.
@@ -504,7 +560,7 @@ mod tests {
 
     #[test]
     fn broken_rules_allow_nothing_and_restrict_broadly() {
-        use RuleList::{Allow, Deny};
+        use RuleList::{Allow, Ask, Deny};
         for (list, text, kept, complains) in [
             (Allow, "Bash(ls)", true, false),
             (Allow, "Bash(", false, true),
@@ -515,6 +571,12 @@ mod tests {
             (Allow, "*", false, true),
             (Allow, "mcp__srv__*", true, false),
             (Allow, "mcp__s*__x", false, true),
+            (Allow, "mcp__srv(*)", false, true),
+            (Allow, "mcp__srv__run(q:x)", false, true),
+            (Allow, "mcp__srv__*(x)", false, true),
+            (Deny, "mcp__srv(*)", true, false),
+            (Ask, "mcp__srv__run(q:x)", true, false),
+            (Deny, "mcp__srv__run(x)", true, true),
             (Allow, "Write(x)", true, true),
             (Deny, "Bash(ls", true, true),
             (Deny, "Bash (ls)", true, true),

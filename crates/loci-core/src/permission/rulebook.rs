@@ -126,7 +126,7 @@ impl Rulebook {
 
     /// Returns true when a rule that allows is for this tool.
     pub fn is_tool_allowed(&self, tool: &str) -> bool {
-        self.allow.iter().any(|rule| rule.names(tool))
+        self.allow.iter().any(|rule| rule.names_call(tool, None))
     }
 
     pub(super) fn anchors(&self) -> Anchors {

@@ -260,6 +260,14 @@ fn hosts_agents_skills_and_parameters() {
         ("allow: mcp__s__t", "mcp__s__u {}", "ask"),
         ("allow: mcp__s\ndeny: mcp__s__t", "mcp__s__t {}", "deny"),
         ("allow: mcp__*", "mcp__s__t {}", "ask"),
+        ("allow: mcp__s(*)", "mcp__s__t {}", "ask"),
+        ("allow: mcp__s__t(q:x)", r#"mcp__s__t {"q":"x"}"#, "ask"),
+        ("allow: mcp__s\ndeny: mcp__s(*)", "mcp__s__t {}", "deny"),
+        ("allow: mcp__s\nask: mcp__s__t(q:x)", r#"mcp__s__t {"q":"x"}"#, "ask"),
+        ("allow: mcp__s\nask: mcp__s__t(q:x)", r#"mcp__s__t {"q":"y"}"#, "allow"),
+        ("allow: Task", "Agent {}", "allow"),
+        ("allow: Agent\ndeny: Task", "Agent {}", "deny"),
+        ("allow: Agent\nask: Task(Explore)", r#"Agent {"subagent_type":"Explore"}"#, "ask"),
         ("allow: Agent(Explore)", r#"Agent {"subagent_type":"Explore"}"#, "allow"),
         ("allow: Task(Explore)", r#"Agent {"subagent_type":"Other"}"#, "ask"),
         ("allow: Agent\ndeny: Agent(model:opus)", r#"Agent {"model":"opus"}"#, "deny"),
@@ -274,6 +282,35 @@ fn hosts_agents_skills_and_parameters() {
     ] {
         check("default", rules, text, expected);
     }
+}
+
+/// A rule for a server covers the tools of that very server, however names read.
+#[test]
+fn rules_for_servers_go_by_the_server_that_answers() {
+    for (rule, server, tool, expected) in [
+        ("allow: mcp__a__b", "a", "mcp__a__b__c", "ask"),
+        ("allow: mcp__a__b", "a__b", "mcp__a_b__c", "allow"),
+        ("allow: mcp__a_b", "a__b", "mcp__a_b__c", "allow"),
+        ("allow: mcp__a", "a__b", "mcp__a_b__c", "ask"),
+        ("allow: mcp__a", "a", "mcp__a__b__c", "allow"),
+        ("allow: mcp__a__b__c", "a", "mcp__a__b__c", "allow"),
+        ("allow: mcp__a__*", "a", "mcp__a__b__c", "allow"),
+        ("allow: mcp__ok", "ok.", "mcp__ok___get", "ask"),
+        ("allow: mcp__ok__*", "ok.", "mcp__ok___get", "ask"),
+        ("allow: mcp__ok_", "ok.", "mcp__ok___get", "allow"),
+        ("allow: mcp__ok.", "ok.", "mcp__ok___get", "allow"),
+        ("allow: mcp__ok__get", "ok.", "mcp__ok___get", "ask"),
+        ("allow: mcp__ok", "ok", "mcp__ok___get", "allow"),
+        ("allow: mcp__a__b\ndeny: mcp__a__b", "a__b", "mcp__a_b__c", "deny"),
+        ("allow: mcp__a\nask: mcp__a__b", "a", "mcp__a__b__c", "ask"),
+    ] {
+        let effects = CallEffects { server: Some(server.to_owned()), ..CallEffects::unknown("x") };
+        let call = Call { tool, command: None, input: &json!({}), effects: &effects, hook: None };
+        let found = format!("{:?}", decide(&call, &book("default", rule)).verdict).to_lowercase();
+        assert_eq!(found, expected, "{rule} | {server} | {tool}");
+    }
+    // Where nobody says whose tool it is, what stands behind the first separator is the tool.
+    check("default", "allow: mcp__a__b", "mcp__a__b__c {}", "ask");
 }
 
 /// P-4.

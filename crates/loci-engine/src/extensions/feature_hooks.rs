@@ -183,4 +183,9 @@ pub trait McpToolCaller: Send + Sync {
     /// Calls a tool and returns its text. The error says why there is none: the server is not connected, it has no such
     /// tool, or the tool failed. Dropping the future withdraws the call.
     fn call_tool(&self, server: &str, tool: &str, input: Value) -> HookFuture<Result<String, String>>;
+
+    /// Returns who has brought a server: a scope of configuration, or `sdk` for the client; none where it is not known.
+    fn server_source(&self, _server: &str) -> Option<&'static str> {
+        None
+    }
 }

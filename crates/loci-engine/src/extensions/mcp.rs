@@ -44,6 +44,26 @@ use resource_tools::{LIST_RESOURCES, READ_RESOURCE, SharedTool, WAIT_FOR_SERVERS
 pub use status::{McpServerError, McpServerState};
 use tool::McpTool;
 
+/// Tools by the names that the model knows them by, with their servers.
+type NamedTools<'v> = BTreeMap<&'v str, (&'v ServerView, &'v Arc<ToolSpec>)>;
+
+/// Returns the tools that servers offer; of two that would have one name, that of the user's own server before one that others
+/// wrote down, and then of the strongest scope. What is left out is returned with what has its name.
+fn tools_by_name(views: &[ServerView]) -> (NamedTools<'_>, Vec<(&ServerView, &ServerView, &str)>) {
+    let mut by_rank: Vec<&ServerView> = views.iter().collect();
+    by_rank.sort_by_key(|view| (view.scope.is_foreign(), std::cmp::Reverse(view.scope)));
+    let (mut named, mut left_out) = (NamedTools::new(), Vec::new());
+    for view in by_rank {
+        for (name, spec) in &view.offer.tools {
+            let (kept, _) = *named.entry(name.as_str()).or_insert((view, spec));
+            if kept.name != view.name {
+                left_out.push((view, kept, name.as_str()));
+            }
+        }
+    }
+    (named, left_out)
+}
+
 /// What a session is given of servers.
 #[derive(Clone)]
 pub struct McpConfig {
@@ -69,7 +89,7 @@ impl McpConfig {
             return None;
         }
         let views = self.servers.views();
-        let view = views.iter().find(|view| view.offer.tools.iter().any(|(name, _)| name == tool))?;
+        let (view, _) = tools_by_name(&views).0.remove(tool)?;
         Some(ToolServer { name: view.name.clone(), source: status::source(view) })
     }
 
@@ -83,6 +103,10 @@ impl McpConfig {
 struct HookToolCaller(Servers);
 
 impl McpToolCaller for HookToolCaller {
+    fn server_source(&self, server: &str) -> Option<&'static str> {
+        self.0.view(server).as_ref().map(status::source)
+    }
+
     fn call_tool(&self, server: &str, tool: &str, input: Value) -> HookFuture<Result<String, String>> {
         let (servers, server, tool) = (self.0.clone(), server.to_owned(), tool.to_owned());
         Box::pin(async move {
@@ -249,11 +273,16 @@ impl McpLink {
         let main = self.main.clone();
         let access = main.as_ref().map(|agent| ToolAccess::main(agent).with_servers(server_prefixes(agent)));
         let is_for_agent = |name: &str| access.as_ref().is_none_or(|access| access.has(name));
-        let now: BTreeMap<&str, (&ServerView, &Arc<ToolSpec>)> = views
-            .iter()
-            .flat_map(|view| view.offer.tools.iter().map(move |(name, spec)| (name.as_str(), (view, spec))))
-            .filter(|(name, _)| is_for_agent(name))
-            .collect();
+        let (mut now, left_out) = tools_by_name(views);
+        now.retain(|name, _| is_for_agent(name));
+        for (server, kept, name) in left_out {
+            if self.told_changed.insert(name.to_owned()) {
+                sync.notices.push(format!(
+                    "The tool `{name}` of the MCP server `{}` is not offered: `{}` has one of that name",
+                    server.name, kept.name
+                ));
+            }
+        }
         let gone: Vec<String> =
             self.offered.keys().filter(|name| !now.contains_key(name.as_str())).cloned().collect();
         for name in gone {

@@ -114,15 +114,6 @@ impl Plan {
         if config.scope == ServerScope::Plugin && is_there {
             return;
         }
-        let part = server_part(&config.name);
-        if let Some(other) = self.servers.iter().find(|it| server_part(&it.config.name) == part) {
-            let message = format!(
-                "to the model its name would be the same as that of `{}`; it is not used ({})",
-                other.config.name, config.source
-            );
-            self.problems.push(ConfigProblem::new(&config.name, "name_conflict", message));
-            return;
-        }
         if let Some(why) = policy.refusal(&config) {
             self.problems.push(ConfigProblem::new(
                 &config.name,
@@ -130,6 +121,17 @@ impl Plan {
                 format!("{why} ({})", config.source),
             ));
             return;
+        }
+        let part = server_part(&config.name);
+        if let Some(at) = self.servers.iter().position(|it| server_part(&it.config.name) == part) {
+            let held = &self.servers[at].config;
+            // What others wrote does not take the place of the user's own server by a name that reads alike.
+            if !held.scope.is_foreign() || config.scope.is_foreign() {
+                return self.problems.push(conflict(&config, held));
+            }
+            let problem = conflict(held, &config);
+            self.problems.push(problem);
+            self.servers.remove(at);
         }
         let names = |list: &[String]| list.contains(&config.name);
         let standing = match config.scope {
@@ -149,6 +151,15 @@ impl Plan {
     pub fn used(&self) -> impl Iterator<Item = &ServerConfig> {
         self.servers.iter().filter(|it| it.standing == Standing::Used).map(|it| &it.config)
     }
+}
+
+/// Says that a server is not used, since another has its name.
+fn conflict(left_out: &ServerConfig, kept: &ServerConfig) -> ConfigProblem {
+    let message = format!(
+        "to the model its name would be the same as that of `{}` ({}); it is not used ({})",
+        kept.name, kept.source, left_out.source
+    );
+    ConfigProblem::new(&left_out.name, "name_conflict", message)
 }
 
 /// Tells whether two entries lead to the same place: one address, or one command with its arguments.
@@ -216,6 +227,31 @@ mod tests {
             false,
             &all,
             &["a_b local Used", "! a.b name_conflict"],
+        );
+    }
+
+    #[test]
+    fn server_of_others_does_not_take_the_place_of_the_users_own_by_a_name_that_reads_alike() {
+        let all = Approvals { approves_all: true, ..Approvals::default() };
+        check(
+            &[(User, &["a_b"]), (Project, &["a.b"])],
+            false,
+            &all,
+            &["a_b user Used", "! a.b name_conflict"],
+        );
+        check(
+            &[(Plugin, &["a.b"]), (Project, &["a_b"])],
+            false,
+            &all,
+            &["a_b project Used", "! a.b name_conflict"],
+        );
+        // These names do not read alike.
+        check(&[(User, &["ok"]), (Project, &["ok."])], false, &all, &["ok user Used", "ok. project Used"]);
+        check(
+            &[(User, &["ok_"]), (Project, &["ok/"])],
+            false,
+            &all,
+            &["ok_ user Used", "! ok/ name_conflict"],
         );
     }
 

@@ -84,6 +84,7 @@ impl Tool for McpTool {
             .then(|| format!("the configuration of the MCP server `{}` denies this tool", self.server));
         CallEffects {
             interaction: is_asked.then_some(Interaction::Confirmation),
+            server: Some(self.server.clone()),
             forbidden,
             ..CallEffects::unknown(why)
         }
