@@ -82,6 +82,7 @@ use host::ConversationHost;
 pub(crate) use instructions::{InstructionState, Prelude};
 pub(crate) use running_turn::{InboxMessage, RequestEvent};
 use running_turn::{RunningCall, RunningTurn};
+pub use served_call::Consent;
 pub(crate) use served_call::{ServedCheck, ServedGate};
 use tool_search::{ToolSearchState, searchable};
 use trace::{EffectText, EventText};

@@ -23,6 +23,7 @@ pub use command::{
     Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideExchange, SideTask,
     ToolChanges,
 };
+pub use conversation::Consent;
 pub use event::{
     AgentLimit, AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunProgress,
     HookRunStarted, ModelChoice, Question, QuestionKind, ResumedHistory, ShellOutput, ToolServer, TurnReport,

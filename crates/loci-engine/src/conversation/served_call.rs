@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loci_core::hooks::HookEvent;
 use loci_core::message::ToolUse;
-use loci_core::permission::{Update, Verdict};
+use loci_core::permission::{Decision, Mode, Reason, Update, Verdict};
 use loci_core::tool::{ToolDescriptor, ToolOutcome};
 use loci_tools::{Host as _, Tool};
 
@@ -52,11 +52,13 @@ impl Conversation {
         Ok(ServedGate { call, hooks })
     }
 
-    /// Judges a call that hooks have seen. One that would be asked about is refused with what would allow it.
+    /// Judges a call that hooks have seen. One that would be asked about runs where its host has asked, and is refused with
+    /// what would allow it elsewhere.
     pub(crate) fn judge_served_call(
         &mut self,
         call: PreparedCall,
         gate: Option<CallGate>,
+        consent: Consent,
     ) -> Result<ServedCheck, Box<ToolOutcome>> {
         let gate = gate.unwrap_or_default();
         if let Some(reason) = gate.halt {
@@ -67,8 +69,10 @@ impl Conversation {
             Some(input) => self.prepare_changed(&call, input)?,
         };
         let call = PreparedCall { hook: gate.verdict, ..call };
-        let judged = check_permission(&self.toolbox, self.host.as_ref(), self.rules_now(), &call);
-        if judged.decision.verdict != Verdict::Allow {
+        let book = self.rules_now();
+        let mode = book.mode;
+        let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
+        if !may_serve(&judged.decision, mode, consent) {
             let text = format!("{}{}", self.refusal_text(&call, &judged), mode_hint(&judged));
             return Err(Box::new(ToolOutcome::error(text)));
         }
@@ -79,6 +83,31 @@ impl Conversation {
         self.host.set_moment(self.hook_moment());
         let (layers, hooks) = (self.layers_of(&call), self.hooks_after_call(&call));
         Ok(ServedCheck { call, tool, layers, host: Arc::clone(&self.host), hooks })
+    }
+}
+
+/// Who has said yes to the calls of a client that uses tools by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// Its host asks the person before it calls.
+    Host,
+    /// Nobody; rules and the mode say what runs.
+    Rules,
+}
+
+/// Tells whether a call runs. What a host has asked about needs no second question, but for what rules and hooks keep back,
+/// what is guarded whoever asks for it, and modes that change nothing.
+fn may_serve(decision: &Decision, mode: Mode, consent: Consent) -> bool {
+    let is_guarded = || {
+        matches!(decision.reason.kind(), "rule" | "hook" | "mode" | "safetyCheck")
+            || matches!(decision.reason, Reason::Interaction(_) | Reason::Grants(_))
+    };
+    match decision.verdict {
+        Verdict::Allow => true,
+        Verdict::Deny => false,
+        Verdict::Ask => {
+            consent == Consent::Host && !matches!(mode, Mode::Plan | Mode::DontAsk) && !is_guarded()
+        }
     }
 }
 

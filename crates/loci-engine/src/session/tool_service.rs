@@ -1,8 +1,9 @@
 //! The tools of a session without its turns: for clients that call them by themselves (`loci mcp serve`).
 //!
 //! A call goes the way of one that the model makes: its input is checked, hooks are asked, the permission engine judges
-//! what it would do, and what wraps every call wraps it. Nobody can be asked, so what would be asked is refused with what
-//! would allow it. Calls run side by side; those that change files, one after the other.
+//! what it would do, and what wraps every call wraps it. Nobody can be asked here: what would be asked about runs where the
+//! client's host has asked already ([`Consent`]), and is refused with what would allow it elsewhere. Calls run side by side;
+//! those that change files, one after the other.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
-use crate::conversation::{Conversation, ServedCheck, ServedGate};
+use crate::conversation::{Consent, Conversation, ServedCheck, ServedGate};
 
 /// The tools of a session.
 pub struct ToolService {
@@ -22,12 +23,15 @@ pub struct ToolService {
     conversation: Mutex<Conversation>,
     /// Held by the one call that changes files.
     changes: tokio::sync::Mutex<()>,
+    /// Who has said yes to calls.
+    consent: Consent,
 }
 
 impl Session {
     /// Makes the session a house for calls of its tools; it has no turns any more.
-    pub fn into_tool_service(self) -> ToolService {
-        ToolService { conversation: Mutex::new(self.conversation), changes: tokio::sync::Mutex::new(()) }
+    pub fn into_tool_service(self, consent: Consent) -> ToolService {
+        let changes = tokio::sync::Mutex::new(());
+        ToolService { conversation: Mutex::new(self.conversation), changes, consent }
     }
 }
 
@@ -59,7 +63,7 @@ impl ToolService {
             None => None,
         };
         let ServedCheck { call, tool, layers, host, hooks } =
-            self.conversation().judge_served_call(call, gate)?;
+            self.conversation().judge_served_call(call, gate, self.consent)?;
         let _turn = match call.facts.keeps_files {
             true => Some(self.changes.lock().await),
             false => None,

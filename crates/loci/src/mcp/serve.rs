@@ -1,7 +1,8 @@
 //! `loci mcp serve`: the built-in tools for other programs, over standard input and output.
 //!
-//! The tools run in this directory, with its settings and behind its permission rules; there is nobody to ask. Nothing is
-//! recorded, no model is asked, and no MCP server is started.
+//! The tools run in this directory, with its settings and behind its permission rules. There is nobody to ask here: that its
+//! host calls a tool is the consent of its user, unless a mode was chosen. Nothing is recorded, no model is asked, and no MCP
+//! server is started.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,7 +15,7 @@ use loci_app::{McpOptions, PermissionOptions, RunOptions, UserError, resume};
 use loci_core::message::Block;
 use loci_core::permission::Mode;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_engine::{EngineEvent, Session, ToolProgress, ToolService};
+use loci_engine::{Consent, EngineEvent, Session, ToolProgress, ToolService};
 use loci_llm::Client;
 use loci_mcp::tool_server::{ServedCall, ServedProgress, ServedResult, ServedTool, ServedTools, serve};
 use loci_stdx::{Env, Random};
@@ -26,7 +27,8 @@ use crate::runtime;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeArgs {
-    /// What runs without asking, since nobody can be asked.
+    /// What runs without asking, whatever the host has asked its user: calls that the mode would ask about are refused.
+    /// Without it the host's call is its user's consent; rules that deny and ask hold all the same.
     #[arg(long, value_name = "MODE")]
     permission_mode: Option<Mode>,
 
@@ -66,15 +68,16 @@ pub(super) fn run(env: &Env, args: &ServeArgs) -> Result<u8, UserError> {
         drop(writeln!(stderr, "{warning}"));
     }
     let runtime = runtime::of_session()?;
-    runtime.block_on(serve_session(composed, random));
+    let consent = if args.permission_mode.is_some() { Consent::Rules } else { Consent::Host };
+    runtime.block_on(serve_session(composed, random, consent));
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(0)
 }
 
-async fn serve_session(composed: Composed, random: Arc<dyn Random>) {
+async fn serve_session(composed: Composed, random: Arc<dyn Random>, consent: Consent) {
     let (session, _handle, mut events) = Session::new(composed.config);
-    let service = Arc::new(session.into_tool_service());
+    let service = Arc::new(session.into_tool_service(consent));
     let listeners: Listeners = Arc::default();
     let told = Arc::clone(&listeners);
     // What calls say while they run is passed on; nothing else that the engine says is for a client.

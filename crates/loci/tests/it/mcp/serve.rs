@@ -86,11 +86,7 @@ async fn check_official(mode: &str) {
     }
     assert_eq!(step("read"), &json!(["ok", "1\thello\n2\t"]));
     assert_eq!(step("missing")[0], "error");
-    assert_eq!(
-        step("write"),
-        &json!(["error", true]),
-        "what would be asked is refused with what would allow it"
-    );
+    assert_eq!(step("write"), &json!("ok"), "the host has asked");
     assert_eq!(step("denied"), &json!(["error", true]));
     assert_eq!(step("together"), &json!({"one": ["ok", "two.here"], "two": ["ok", "one.here"]}));
     assert_eq!(world.home.sessions().len(), 0, "nothing is recorded");
@@ -163,4 +159,60 @@ async fn hooks_have_their_say_in_served_calls() {
     assert!(read["result"]["isError"] == true && text.contains("not this one"), "{read}");
     session.close_stdin();
     assert_eq!(session.finish().code, Some(0));
+}
+
+/// That its host calls a tool is the consent of its user; what rules and hooks keep back is kept back all the same.
+#[tokio::test]
+async fn host_that_calls_a_tool_has_asked_its_user() {
+    let world = World::new([]).await;
+    rules(&world, json!({"deny": ["Bash(rm *)"], "ask": ["Bash(git push *)"]}));
+    let write = |name: &str| ("Write", json!({"file_path": name, "content": "x"}));
+    let bash = |command: &str| ("Bash", json!({"command": command}));
+    let edit = ("Edit", json!({"file_path": "b.txt", "old_string": "x", "new_string": "y"}));
+    let calls = [
+        (write("b.txt"), true),
+        (edit, true),
+        (bash("touch made && echo x > other"), true),
+        (bash("rm b.txt"), false),
+        (bash("$(echo rm) b.txt"), false),
+        (bash("git push origin"), false),
+        (bash("rm -rf ~"), false),
+        (write(".git/config"), false),
+    ];
+    let mut session = serve(&world);
+    for (id, ((tool, input), runs)) in (1..).zip(calls) {
+        let answer = ask(&mut session, call(id, tool, input.clone()));
+        assert_eq!(answer["result"]["isError"], !runs, "{input} {answer}");
+    }
+    session.close_stdin();
+    assert_eq!(session.finish().code, Some(0));
+    let project = world.home.project();
+    assert_eq!(std::fs::read_to_string(project.join("b.txt")).unwrap(), "y");
+    assert!(project.join("made").exists() && project.join("other").exists());
+}
+
+/// Whoever chooses a mode is held to it: the host's word counts for nothing then.
+#[tokio::test]
+async fn chosen_mode_and_allow_rules_say_what_served_calls_may() {
+    for (mode, writes, touches) in [
+        ("default", false, false),
+        ("acceptEdits", true, true),
+        ("plan", false, false),
+        ("dontAsk", false, false),
+    ] {
+        let world = World::new([]).await;
+        let args = ["mcp", "serve", "--permission-mode", mode, "--allowedTools", "Bash(make *)"];
+        let mut session = world.start(&loci().args(args));
+        let answer = ask(&mut session, call(1, "Write", json!({"file_path": "b.txt", "content": "x"})));
+        assert_eq!(answer["result"]["isError"], !writes, "{mode} {answer}");
+        let answer = ask(&mut session, call(2, "Bash", json!({"command": "touch made"})));
+        assert_eq!(answer["result"]["isError"], !touches, "{mode} {answer}");
+        let answer = ask(&mut session, call(3, "Bash", json!({"command": "make --version"})));
+        assert!(
+            !answer["result"]["content"][0]["text"].to_string().contains("not granted"),
+            "{mode} {answer}"
+        );
+        session.close_stdin();
+        assert_eq!(session.finish().code, Some(0));
+    }
 }

@@ -25,8 +25,7 @@ async def main():
         show("tools", sorted(tool.name for tool in listed.tools))
         show("read", said(await client.call_tool("Read", {"file_path": "a.txt"})))
         show("missing", said(await client.call_tool("Read", {"file_path": "none.txt"})))
-        kind, text = said(await client.call_tool("Write", {"file_path": "b.txt", "content": "x"}))
-        show("write", [kind, "`acceptEdits` would allow it" in text or text])
+        show("write", said(await client.call_tool("Write", {"file_path": "b.txt", "content": "x"}))[0])
         kind, text = said(await client.call_tool("Bash", {"command": "rm -rf secret"}))
         show("denied", [kind, "not granted" in text or text])
         results = {}
