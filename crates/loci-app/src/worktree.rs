@@ -15,7 +15,7 @@ use loci_storage::worktree::{
 };
 
 use crate::child_env::child_env;
-use crate::options::RunOptions;
+use crate::options::{RunOptions, SessionSource};
 use crate::resume::Resume;
 use crate::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
@@ -34,7 +34,9 @@ pub fn worktree_options(settings: &WorktreeSettings) -> WorktreeOptions {
 }
 
 /// Makes the worktree that a run asked for, or opens it, and returns the world as it is there. An empty name is made up.
-pub fn enter_worktree(env: &Env, options: &RunOptions, asked: &str) -> Result<Env, UserError> {
+///
+/// Where a hook makes it, the run's id is fixed first: the hook is told of the session that begins in the worktree.
+pub fn enter_worktree(env: &Env, options: &mut RunOptions, asked: &str) -> Result<Env, UserError> {
     let failed = |error| UserError::from_error(&error);
     let (name, base) = match asked {
         "" => (slug_words(env.random.uuid_v4().as_u64_pair().0), None),
@@ -49,7 +51,10 @@ pub fn enter_worktree(env: &Env, options: &RunOptions, asked: &str) -> Result<En
             ));
     }
     let worktree = match run.hooks.config.has(HookEvent::WorktreeCreate) {
-        true => made_by_hook(&run, &name)?,
+        true => {
+            let id = session_id(env, options)?;
+            made_by_hook(&run, &name, id)?
+        }
         false => {
             let mut made = worktree_options(&run.settings.worktree);
             made.base = base.unwrap_or(made.base);
@@ -104,15 +109,39 @@ impl LeftBehind {
         };
         let run = RunSettings::load(&env, options)?;
         if run.hooks.config.has(HookEvent::WorktreeRemove) {
-            try_hook(&run, EventInput::WorktreeRemove { worktree_path: worktree.path.clone() })?;
+            let event = EventInput::WorktreeRemove { worktree_path: worktree.path.clone() };
+            let known = options.session.id.as_deref().and_then(|id| SessionId::parse(id).ok());
+            let id = known.map_or_else(|| random_id(&run.env), Ok)?;
+            try_hook(&run, event, id)?;
         }
         Ok(kept)
     }
 }
 
+/// Returns the id of the session that a run begins or goes on with, and fixes that of a new one.
+fn session_id(env: &Env, options: &mut RunOptions) -> Result<SessionId, UserError> {
+    let session = &mut options.session;
+    let known = match &session.source {
+        SessionSource::Named(name) if !session.is_fork => SessionId::parse(name).ok(),
+        SessionSource::Named(_) | SessionSource::New | SessionSource::Newest => None,
+    };
+    if let Some(id) = known.or_else(|| session.id.as_deref().and_then(|id| SessionId::parse(id).ok())) {
+        return Ok(id);
+    }
+    let id = random_id(env)?;
+    if session.is_fork || session.source == SessionSource::New {
+        session.id = Some(id.to_string());
+    }
+    Ok(id)
+}
+
+fn random_id(env: &Env) -> Result<SessionId, UserError> {
+    SessionId::parse(&env.random.uuid_v4().to_string()).map_err(|error| UserError::from_error(&error))
+}
+
 /// Has the user's hook make a working copy.
-fn made_by_hook(run: &RunSettings, name: &str) -> Result<Worktree, UserError> {
-    let decision = try_hook(run, EventInput::WorktreeCreate { name: name.to_owned() })?;
+fn made_by_hook(run: &RunSettings, name: &str, id: SessionId) -> Result<Worktree, UserError> {
+    let decision = try_hook(run, EventInput::WorktreeCreate { name: name.to_owned() }, id)?;
     let failed = |why: &str| UserError::new(format!("The WorktreeCreate hook made no worktree: {why}"));
     match (decision.block, decision.worktree) {
         (Some(why), _) => Err(failed(&why)),
@@ -122,9 +151,7 @@ fn made_by_hook(run: &RunSettings, name: &str) -> Result<Worktree, UserError> {
 }
 
 /// Runs hooks where there is no session.
-fn try_hook(run: &RunSettings, event: EventInput) -> Result<HookDecision, UserError> {
-    let id = SessionId::parse(&run.env.random.uuid_v4().to_string())
-        .map_err(|error| UserError::from_error(&error))?;
+fn try_hook(run: &RunSettings, event: EventInput, id: SessionId) -> Result<HookDecision, UserError> {
     let input = HookInput {
         common: CommonInput {
             session_id: id.to_string(),

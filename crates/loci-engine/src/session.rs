@@ -185,15 +185,20 @@ impl Session {
         while let Some(input) = self.next_input().await {
             self.turn(input).await;
         }
+        // Another session takes the place of this one when its turns are over; its hooks begin when those of this end.
+        let is_replaced = matches!(self.end_reason, "clear" | "resume");
+        if is_replaced {
+            self.end_hooks().await;
+        }
         let mode = self.conversation.ctx.mode();
         self.conversation.tell(EngineEvent::TurnsOver { mode });
         let is_done = self.conversation.helpers.drain(self.drain).await;
         if !is_done && self.is_side_work_asked_for {
             self.conversation.tell(EngineEvent::Warning(SIDE_WORK_GIVEN_UP.to_owned()));
         }
-        self.conversation.host.tasks().shutdown().await;
-        let moment = self.conversation.hook_moment();
-        self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
+        if !is_replaced {
+            self.end_hooks().await;
+        }
         self.conversation.record_background();
         // Agents beside the conversation may have gone on after its last turn.
         if let Some(cost) = self.conversation.ctx.cost_state() {
@@ -203,6 +208,13 @@ impl Session {
         self.conversation.ctx.skills.flush_usage().await;
         self.conversation.tell_warnings();
         if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }
+    }
+
+    /// Ends what runs in the background, and lets hooks know that the session ends.
+    async fn end_hooks(&mut self) {
+        self.conversation.host.tasks().shutdown().await;
+        let moment = self.conversation.hook_moment();
+        self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
     }
 
     /// Lets hooks make the project ready, where that was asked for.

@@ -146,7 +146,7 @@ impl Turn {
             (Phase::Working(_), Event::Halt { reason }) => self.halt_calls(reason),
 
             (Phase::Showing, Event::BatchSeen { halt }) => self.batch_seen(halt),
-            (Phase::Showing, Event::Halt { reason }) => vec![self.end(Outcome::Halted(reason))],
+            (Phase::Showing, Event::Halt { reason }) => vec![self.end_halted(reason)],
             (Phase::Showing, Event::Interrupt | Event::Abandon) => self.interrupt_end(),
 
             (Phase::Ending, Event::MayEnd { objection }) => self.may_end(objection),
@@ -334,7 +334,7 @@ impl Turn {
 
     fn batch_seen(&mut self, halt: Option<String>) -> Vec<Effect> {
         match halt {
-            Some(reason) => vec![self.end(Outcome::Halted(reason))],
+            Some(reason) => vec![self.end_halted(reason)],
             None => self.after_calls(),
         }
     }
@@ -365,7 +365,7 @@ impl Turn {
                 vec![Effect::Record(Record::Deferred(call.clone())), self.end(Outcome::Deferred(call))]
             }
             Progress::Halted(mut effects, reason) => {
-                effects.push(self.end(Outcome::Halted(reason)));
+                effects.push(self.end_halted(reason));
                 effects
             }
             Progress::Stopped(mut effects) => {
@@ -410,6 +410,12 @@ impl Turn {
         let mut effects = refuse_all(calls, &outcome);
         effects.push(self.end(Outcome::MaxBudget(limit)));
         effects
+    }
+
+    /// Somebody wants the turn to end behind its calls, which count as a round trip of their own.
+    fn end_halted(&mut self, reason: String) -> Effect {
+        self.round_trips += 1;
+        self.end(Outcome::Halted(reason))
     }
 
     fn end(&mut self, outcome: Outcome) -> Effect {

@@ -426,6 +426,16 @@ impl Frames {
         self.system("informational", fields)
     }
 
+    /// Returns the frame that has what a hook wants the user to be told, or what went wrong with it.
+    pub(crate) fn hook_message(&self, ended: &HookRunEnded) -> Option<Value> {
+        let level = if ended.outcome == "success" { "info" } else { "warning" };
+        let mut fields = json!({"content": ended.message.as_ref()?, "level": level});
+        if ended.is_stop {
+            fields["prevent_continuation"] = json!(true);
+        }
+        Some(self.system("informational", fields))
+    }
+
     pub(crate) fn system(&self, subtype: &str, fields: Value) -> Value {
         let mut frame = Map::new();
         frame.insert("type".to_owned(), json!("system"));

@@ -171,13 +171,14 @@ impl Ending {
         };
         match outcome {
             Outcome::Completed => ending("success", false, Some("completed")),
-            Outcome::Blocked(_) | Outcome::Halted(_) => ending("success", false, Some("completed")),
-            Outcome::Deferred(_) => ending("success", false, None),
+            Outcome::Blocked(_) => ending("success", false, Some("completed")),
+            Outcome::Halted(_) => ending("success", false, Some("hook_stopped")),
+            Outcome::Deferred(_) => ending("success", false, Some("tool_deferred")),
             Outcome::DeferredUnavailable(_) => ending("success", true, None),
             Outcome::CommandFailed => ending("success", true, Some("completed")),
             Outcome::Refused => ending("success", true, Some("completed")),
             Outcome::ApiError(failure) => {
-                Self { status: failure.status, ..ending("success", true, Some("completed")) }
+                Self { status: failure.status, ..ending("success", true, Some("api_error")) }
             }
             Outcome::MaxTurns(limit) => Self {
                 error: Some(format!("Reached maximum number of turns ({limit})")),

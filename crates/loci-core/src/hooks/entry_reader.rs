@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::matcher;
 use super::{
@@ -281,7 +281,8 @@ fn parse_handler(fields: &Map<String, Value>) -> Result<Handler, String> {
         "mcp_tool" => Handler::McpTool {
             server: needed("server")?,
             tool: needed("tool")?,
-            input: fields.get("input").cloned().unwrap_or(Value::Null),
+            // A server takes an object, also where nothing is said.
+            input: fields.get("input").filter(|input| !input.is_null()).cloned().unwrap_or_else(|| json!({})),
         },
         "prompt" => Handler::Prompt {
             prompt: needed("prompt")?,

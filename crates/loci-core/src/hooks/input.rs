@@ -64,6 +64,15 @@ pub struct ToolFields {
     pub tool_input: Value,
 }
 
+/// The MCP server that answers a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookMcpServer {
+    /// Its name, as it is configured.
+    pub name: String,
+    /// Who has brought it: a scope of configuration, or `sdk` for the client.
+    pub source: String,
+}
+
 /// One call of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolBatchCall {
@@ -145,6 +154,8 @@ pub enum EventInput {
         #[serde(flatten)]
         tool: ToolFields,
         tool_use_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mcp_server: Option<HookMcpServer>,
     },
     PermissionRequest {
         #[serde(flatten)]
@@ -165,6 +176,8 @@ pub enum EventInput {
         tool_use_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mcp_server: Option<HookMcpServer>,
     },
     PostToolUseFailure {
         #[serde(flatten)]
@@ -175,6 +188,8 @@ pub enum EventInput {
         is_interrupt: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mcp_server: Option<HookMcpServer>,
     },
     PostToolBatch {
         tool_calls: Vec<ToolBatchCall>,
@@ -421,7 +436,9 @@ pub fn example(event: HookEvent, common: CommonInput, tool: ToolFields, subject:
             is_final: true,
             delta: "An example.".to_owned(),
         },
-        HookEvent::PreToolUse => EventInput::PreToolUse { tool, tool_use_id: tool_use_id() },
+        HookEvent::PreToolUse => {
+            EventInput::PreToolUse { tool, tool_use_id: tool_use_id(), mcp_server: None }
+        }
         HookEvent::PermissionRequest => EventInput::PermissionRequest { tool, permission_suggestions: None },
         HookEvent::PermissionDenied => {
             EventInput::PermissionDenied { tool, tool_use_id: tool_use_id(), reason: "An example".to_owned() }
@@ -431,6 +448,7 @@ pub fn example(event: HookEvent, common: CommonInput, tool: ToolFields, subject:
             tool_response: json!({}),
             tool_use_id: tool_use_id(),
             duration_ms: Some(12),
+            mcp_server: None,
         },
         HookEvent::PostToolUseFailure => EventInput::PostToolUseFailure {
             tool,
@@ -438,6 +456,7 @@ pub fn example(event: HookEvent, common: CommonInput, tool: ToolFields, subject:
             error: "Exit code 1".to_owned(),
             is_interrupt: Some(false),
             duration_ms: Some(12),
+            mcp_server: None,
         },
         HookEvent::PostToolBatch => EventInput::PostToolBatch {
             tool_calls: vec![ToolBatchCall {

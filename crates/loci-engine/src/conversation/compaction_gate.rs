@@ -88,7 +88,13 @@ impl Conversation {
                 request.focus = Some(parts.join("\n")).filter(|focus| !focus.trim().is_empty());
                 self.begin_compaction(&request);
             }
-            CompactionGate::Block { reason } => self.compaction_over(CompactionOutcome::Blocked(reason)),
+            CompactionGate::Block { reason } => {
+                let blocked = CompactionOutcome::Blocked(reason);
+                if self.run.is_compaction {
+                    self.run.tally.text = blocked.failure().unwrap_or_default();
+                }
+                self.compaction_over(blocked);
+            }
         }
     }
 

@@ -52,6 +52,8 @@ impl Conversation {
             let outcome = Outcome::DeferredUnavailable(call);
             return Err(NoTurn::Over(Box::new(TurnEnd { outcome, round_trips: 0, stop_reason })));
         }
+        // Hooks are asked in another run than the one that put the call off.
+        self.name_prompt();
         // What the start of this run added has its place behind the result.
         self.run.call_notes.insert(call.id.clone(), self.recorder.take_before_prompt());
         Ok(Event::TakeUp(call))

@@ -79,11 +79,18 @@ impl Conversation {
             return event.into_iter().for_each(|event| self.run.post(InboxMessage::Machine(event)));
         };
         let prompt = self.run.prompt.as_ref().map(Prompt::typed_text).unwrap_or_default();
-        self.recorder.reserve_prompt();
-        self.note_moment();
+        self.name_prompt();
         let title = self.ctx.state.get().session.title.clone();
         let before = BeforePrompt { prompt, title, moment: self.hook_moment() };
         self.wait_for(async move { InboxMessage::PromptGate(hooks.before_prompt(before).await) });
+    }
+
+    /// Gives the prompt at hand its id, once, so that hooks can be told of it.
+    pub(super) fn name_prompt(&mut self) {
+        if !std::mem::replace(&mut self.run.is_prompt_named, true) {
+            self.recorder.reserve_prompt();
+        }
+        self.note_moment();
     }
 
     /// Returns the event that says whether the prompt was taken. One that came too late is not.
@@ -123,6 +130,7 @@ impl Conversation {
     fn record_prompt(&mut self, prompt: &Prompt) {
         let mode = self.ctx.mode();
         let entry = self.recorder.prompt(prompt, mode.as_str());
+        self.note_moment();
         if let Some(entry) = entry {
             let head = entry.head();
             self.tell(EngineEvent::PromptRecorded {
@@ -354,7 +362,14 @@ impl Conversation {
         let (layers, tool) = (self.layers_of(&call), self.toolbox.find_shared(&call.tool));
         let (host, cancel) = (Arc::clone(&self.host), self.run.calls.child_token());
         let hooks = self.hooks_after_call(&call);
+        let (environment, runs_command) = (self.ctx.hooks.clone(), call.input.get("command").is_some());
         tokio::spawn(async move {
+            if runs_command {
+                tokio::select! {
+                    () = environment.environment_ready() => {}
+                    () = cancel.cancelled() => {}
+                }
+            }
             let began = tokio::time::Instant::now();
             let outcome = match tool {
                 Some(tool) => {

@@ -158,7 +158,11 @@ impl Conversation {
             Err(why) => return self.run.post(InboxMessage::Expanded(Err(why))),
         };
         let hooks = self.ctx.hooks.clone();
-        let asks = hooks.has(HookEvent::UserPromptExpansion).then(|| {
+        let is_asked = hooks.has(HookEvent::UserPromptExpansion);
+        if is_asked {
+            self.name_prompt();
+        }
+        let asks = is_asked.then(|| {
             let expansion = PromptExpansion {
                 kind: "slash_command",
                 command: call.command.name.clone(),

@@ -259,7 +259,7 @@ impl Conversation {
         let Some(hooks) = self.ctx.listeners(HookEvent::PermissionRequest) else { return false };
         let suggestions = self.suggestions(judged);
         let call = call.for_hooks(&self.host.workspace(), self.hook_moment());
-        // Dropped when somebody else has answered: a hook that takes its time holds nothing up.
+        // Not waited for when somebody else has answered: a hook that takes its time holds nothing up.
         let (inbox, cancel) = (self.run.inbox.clone(), self.beside_question(&question));
         tokio::spawn(async move {
             tokio::select! {

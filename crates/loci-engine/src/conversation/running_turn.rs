@@ -46,6 +46,8 @@ pub(super) struct RunningTurn {
     pub(super) held_stream: Vec<(StreamEvent, Option<Duration>)>,
     /// The prompt, until it is recorded.
     pub(super) prompt: Option<Prompt>,
+    /// Whether it has its id already.
+    pub(super) is_prompt_named: bool,
     /// Whether a schedule said it.
     pub(super) is_scheduled: bool,
     /// The command that makes the prompt, until it has.
@@ -150,6 +152,7 @@ impl RunningTurn {
             answer_text: String::new(),
             held_stream: Vec::new(),
             prompt: None,
+            is_prompt_named: false,
             is_scheduled: false,
             expansion: None,
             forked_skill: None,

@@ -31,6 +31,10 @@ pub struct HookRunEnded {
     /// What it objected to, where the user would not see it otherwise: the model alone is told, or nobody. What goes wrong
     /// is an [`EngineEvent::Warning`](super::EngineEvent::Warning), and what a hook refuses says so where it does not happen.
     pub objection: Option<String>,
+    /// What it wants the user to be told, or what went wrong with it, where there is such a thing.
+    pub message: Option<String>,
+    /// Whether it wants everything to stop.
+    pub is_stop: bool,
 }
 
 /// A hook that still runs.
@@ -71,13 +75,15 @@ impl HookRunEnded {
             HandlerEnd::TimedOut { .. } | HandlerEnd::Cancelled => (String::new(), String::new(), None),
         };
         let outcome = match end {
-            HandlerEnd::Cancelled => "cancelled",
+            HandlerEnd::Cancelled | HandlerEnd::TimedOut { .. } => "cancelled",
             HandlerEnd::Exited { code, .. } if *code != 0 => "error",
             _ if answer.error.is_some() => "error",
             _ => "success",
         };
         let objection = answer.block.as_ref().filter(|_| is_unseen(run.event)).map(|why| cut(why));
-        Self { run, stdout, stderr, exit_code, outcome, objection }
+        let message = answer.error.as_ref().or(answer.message.as_ref()).map(|text| cut(text));
+        let is_stop = answer.stop.is_some();
+        Self { run, stdout, stderr, exit_code, outcome, objection, message, is_stop }
     }
 }
 

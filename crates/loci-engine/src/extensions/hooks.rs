@@ -36,6 +36,7 @@ use loci_stdx::Store;
 use loci_storage::layout::{ConfigHome, SessionTmp};
 use loci_tools::DeathWatch;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +84,8 @@ struct HookState {
     moment: Mutex<HookMoment>,
     /// The fields of answers that the user was told have no effect; held to add one.
     without_effect: Mutex<BTreeSet<&'static str>>,
+    /// How many handlers run that may say what commands find in their environment.
+    environment_runs: watch::Sender<usize>,
     /// How many files for variables were given out.
     n_env_files: AtomicUsize,
     /// What they said, until the next prompt takes it; held to add or to take.
@@ -147,6 +150,7 @@ impl HookService {
                 watch: Mutex::default(),
                 moment: Mutex::default(),
                 without_effect: Mutex::default(),
+                environment_runs: watch::Sender::new(0),
                 n_env_files: AtomicUsize::new(0),
                 late: Mutex::default(),
                 shutdown: CancellationToken::new(),
@@ -198,7 +202,8 @@ impl HookService {
                 session_id: identity.id().to_string(),
                 transcript_path: identity.transcript_path(),
                 cwd: moment.cwd,
-                prompt_id: moment.prompt,
+                // What happens beside the main line belongs to the prompt that the main line is at.
+                prompt_id: moment.prompt.or_else(|| lock(&self.inner.moment).prompt.clone()),
                 permission_mode: has_mode(kind).then(|| mode.as_str().to_owned()),
                 agent_id,
                 agent_type,

@@ -318,6 +318,8 @@ mod tests {
             exit_code: Some(0),
             outcome: "error",
             objection: None,
+            message: None,
+            is_stop: false,
         };
         recorder.take(&EngineEvent::HookEnded(ended), at(2_200));
         let result = UserMessage {

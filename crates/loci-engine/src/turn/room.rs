@@ -67,14 +67,14 @@ impl Turn {
             return vec![self.end(Outcome::MaxBudget(limit))];
         }
         match (cause, end) {
-            (Cause::Manual, CompactionOutcome::Done | CompactionOutcome::NothingToDo) => {
+            // A hook that says no is no failure; the reason is told where the compaction is.
+            (
+                Cause::Manual,
+                CompactionOutcome::Done | CompactionOutcome::NothingToDo | CompactionOutcome::Blocked(_),
+            ) => {
                 vec![self.end(Outcome::Completed)]
             }
             (Cause::Manual, CompactionOutcome::Failed(failure)) => self.give_up(failure),
-            (Cause::Manual, CompactionOutcome::Blocked(reason)) => {
-                let message = format!("The compaction was blocked: {reason}");
-                self.give_up(Failure::new(FailureKind::InvalidRequest, message))
-            }
             // What does not fit by our count may fit by the server's.
             (Cause::Full, _) | (Cause::Refused(_), CompactionOutcome::Done) => self.ask_again(),
             (Cause::Refused(failure), CompactionOutcome::NothingToDo | CompactionOutcome::Blocked(_)) => {

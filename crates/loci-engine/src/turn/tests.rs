@@ -321,7 +321,7 @@ fn a_blocked_compaction_leaves_things_as_they_are() {
         vec![Event::Compact { focus: None }, blocked()],
         expect![[r#"
         compact Manual keeping LastRound
-        api-error(InvalidRequest), end ApiError(Failure { kind: InvalidRequest, status: None, message: "The compaction was blocked: not now", hint: None, retry_after: None, request_id: None, rate_limits: None }) after 0"#]],
+        end Completed after 0"#]],
     );
 }
 

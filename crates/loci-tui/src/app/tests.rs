@@ -620,6 +620,8 @@ fn status_of_a_hook_is_seen_while_it_runs() {
         exit_code: Some(0),
         outcome: "success",
         objection: None,
+        message: None,
+        is_stop: false,
     }));
     assert!(!it.seen().contains("Checking style"), "{}", it.seen());
 }

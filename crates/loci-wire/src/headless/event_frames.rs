@@ -174,6 +174,9 @@ impl EventLoop<'_> {
                     ordered.iter().for_each(|frame| self.output.write_line(frame));
                 }
                 match event {
+                    EngineEvent::HookEnded(ended) => {
+                        self.frames.hook_message(ended).iter().for_each(|it| self.output.write_line(it));
+                    }
                     EngineEvent::CompactionEnded { failure } if self.compaction.is_manual => {
                         self.tell_command_compacted(failure.as_deref());
                     }

@@ -7,7 +7,8 @@ mod decisions;
 mod deferral;
 mod events;
 mod faults;
-mod handlers;
+pub(crate) mod handlers;
+mod parity;
 mod terminal;
 mod verbs;
 

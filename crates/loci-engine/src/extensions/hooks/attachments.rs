@@ -17,7 +17,14 @@ const OUTPUT_LIMIT: usize = 10_000;
 
 /// Returns the attachments of an event, in the order of its handlers. `call` is the call it is about, or a fresh id.
 pub(super) fn attachments(event: HookEvent, name: &str, call: &str, runs: &[HookRun]) -> Vec<Value> {
-    runs.iter().flat_map(|run| of_run(event, name, call, run)).collect()
+    let mut out: Vec<Value> = runs.iter().flat_map(|run| of_run(event, name, call, run)).collect();
+    let texts: Vec<&str> = runs.iter().filter_map(|run| run.answer.context.as_deref()).collect();
+    if !texts.is_empty() {
+        // Of a start the transcript says no more than that.
+        let name = if event == HookEvent::SessionStart { event.name() } else { name };
+        out.push(contexts(event, name, call, &texts));
+    }
+    out
 }
 
 /// Returns what is told of a run that ended when nobody waited for it any more.
@@ -39,20 +46,20 @@ pub(super) fn wake_text(name: &str, run: &HookRun) -> Option<String> {
 
 fn of_run(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value> {
     let mut out = Vec::new();
-    let HandlerEnd::Exited { code, stdout, stderr } = &run.end else {
-        out.extend(run.answer.context.as_deref().map(|text| context(event, name, call, text)));
-        return out;
-    };
     let command = run.entry.label();
+    // Whatever kind of handler objects, the model hears of it.
     let is_told = event.facts().block == BlockEffect::ToldModel;
-    match (&run.answer.block, &run.answer.error) {
-        (Some(why), _) if is_told => out.push(json!({
+    out.extend(run.answer.block.as_ref().filter(|_| is_told).map(|why| {
+        json!({
             "type": "hook_blocking_error",
             "hookName": name,
             "toolUseID": call,
             "hookEvent": event.name(),
             "blockingError": {"blockingError": why, "command": command},
-        })),
+        })
+    }));
+    let HandlerEnd::Exited { code, stdout, stderr } = &run.end else { return out };
+    match (&run.answer.block, &run.answer.error) {
         (Some(_), _) => {}
         (None, Some(_)) => out.push(json!({
             "type": "hook_non_blocking_error",
@@ -79,15 +86,18 @@ fn of_run(event: HookEvent, name: &str, call: &str, run: &HookRun) -> Vec<Value>
         })),
         (None, None) => {}
     }
-    out.extend(run.answer.context.as_deref().map(|text| context(event, name, call, text)));
     out
 }
 
 /// Returns words of a hook, for the model.
 pub(super) fn context(event: HookEvent, name: &str, call: &str, text: &str) -> Value {
+    contexts(event, name, call, &[text])
+}
+
+fn contexts(event: HookEvent, name: &str, call: &str, texts: &[&str]) -> Value {
     json!({
         "type": "hook_additional_context",
-        "content": [text],
+        "content": texts,
         "hookName": name,
         "toolUseID": call,
         "hookEvent": event.name(),

@@ -25,7 +25,23 @@ use crate::event::{EngineEvent, HookRunEnded, HookRunProgress, HookRunStarted};
 const TEXT_LIMIT: usize = 10_000;
 
 /// How long the end of a session waits for handlers that were told of something.
-const LAST_WAIT: Duration = Duration::from_secs(10);
+pub(super) const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// A run that commands wait for, until it is dropped.
+struct EnvironmentRun(HookService);
+
+impl EnvironmentRun {
+    fn new(service: &HookService) -> Self {
+        service.inner.environment_runs.send_modify(|n_runs| *n_runs += 1);
+        Self(service.clone())
+    }
+}
+
+impl Drop for EnvironmentRun {
+    fn drop(&mut self) {
+        self.0.inner.environment_runs.send_modify(|n_runs| *n_runs -= 1);
+    }
+}
 
 /// What came of an event: one decision, and what each handler did.
 #[derive(Debug, Default)]
@@ -146,13 +162,22 @@ impl HookService {
 
     /// Runs every handler that an event concerns; nobody waits for them but the end of the session.
     pub(super) fn fire_detached(&self, input: HookInput) {
+        let says_environment = input.event.event() == HookEvent::CwdChanged;
+        let run = says_environment.then(|| EnvironmentRun::new(self));
         self.spawn_reported(move |service| async move {
+            let _run = run;
             let decision = service.fire(input, None, None).await.decision;
             service.tell_user(decision.messages);
             if let Some(paths) = decision.watch_paths {
                 service.set_watch_paths(&paths);
             }
         });
+    }
+
+    /// Ends when no handler runs any more that says what the next command finds in its environment.
+    pub(crate) async fn environment_ready(&self) {
+        // It lives as long as the service does.
+        drop(self.inner.environment_runs.subscribe().wait_for(|n_runs| *n_runs == 0).await);
     }
 
     /// Does something that nobody waits for but the end of the session.
@@ -169,14 +194,23 @@ impl HookService {
         });
     }
 
-    /// Lets handlers that were told of something come to their end, and ends commands in the background.
-    pub(super) async fn drain(&self) {
+    /// Waits for handlers that were told of something; what is not done by then goes on.
+    pub(super) async fn finish_told(&self, deadline: Instant) {
         self.stop_watching();
         let mut told = std::mem::take(&mut *lock(&self.inner.told));
         let wait = async { while told.join_next().await.is_some() {} };
+        drop(tokio::time::timeout_at(deadline, wait).await);
+        if !told.is_empty() {
+            lock(&self.inner.told).spawn(async move { while told.join_next().await.is_some() {} });
+        }
+    }
+
+    /// Lets handlers that were told of something come to their end, and ends commands in the background.
+    pub(super) async fn drain(&self, deadline: Instant) {
+        self.finish_told(deadline).await;
         // What is not done by then is ended.
-        drop(tokio::time::timeout(LAST_WAIT, wait).await);
         self.inner.shutdown.cancel();
+        let mut told = std::mem::take(&mut *lock(&self.inner.told));
         let mut detached = std::mem::take(&mut *lock(&self.inner.detached));
         while told.join_next().await.is_some() || detached.join_next().await.is_some() {}
     }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use loci_core::hooks::{EventInput, HookEvent, HookPermission, ToolFields};
+use loci_core::hooks::{EventInput, HookEvent, HookMcpServer, HookPermission, ToolFields};
 use loci_core::permission::{HookVerdict, Update, Verdict};
-use loci_core::tool::{ToolAttachment, ToolContent, ToolOutcome};
-
-use serde_json::Value;
+use loci_core::tool::{CallEffects, ToolAttachment, ToolContent, ToolOutcome};
+use serde_json::{Value, json};
 
 use super::HookService;
 use super::attachments::{classifier_note_attachment, context};
+use super::run::LAST_WAIT;
 use super::tool_output::replace_output;
 use crate::command::Answer;
 use crate::event::EngineEvent;
@@ -19,6 +19,8 @@ use crate::extensions::{
 };
 use crate::turn::Objection;
 
+/// How long what was told before may take until the end of a session is told beside it.
+const TOLD_WAIT: Duration = Duration::from_secs(2);
 /// What the end of a session waits for its hooks, unless they say otherwise.
 const END_BUDGET: Duration = Duration::from_millis(1500);
 /// The most that they can say.
@@ -64,6 +66,10 @@ impl TurnHooks for HookService {
         let (service, input) = (self.clone(), self.input(event, moment));
         let budget = self.end_budget();
         Box::pin(async move {
+            // What was told before is over first: a failed turn's hooks have ended when those of the end begin.
+            let now = tokio::time::Instant::now();
+            let deadline = now + LAST_WAIT;
+            service.finish_told(now + TOLD_WAIT).await;
             if service.has(HookEvent::SessionEnd) {
                 match tokio::time::timeout(budget, service.fire(input, None, None)).await {
                     Ok(fired) => service.tell_user(fired.decision.messages),
@@ -73,7 +79,7 @@ impl TurnHooks for HookService {
                     ))),
                 }
             }
-            service.drain().await;
+            service.drain(deadline).await;
         })
     }
 
@@ -100,7 +106,8 @@ impl TurnHooks for HookService {
     fn before_call(&self, call: HookCall) -> HookFuture<CallGate> {
         let HookCall { id, tool, input, effects, moment } = call;
         let tool_fields = ToolFields { tool_name: tool, tool_input: input };
-        let event = EventInput::PreToolUse { tool: tool_fields, tool_use_id: id.to_string() };
+        let mcp_server = self.mcp_server(&effects);
+        let event = EventInput::PreToolUse { tool: tool_fields, tool_use_id: id.to_string(), mcp_server };
         let (service, input) = (self.clone(), self.input(event, moment));
         Box::pin(async move {
             let fired = service.fire(input, Some(id.as_str()), Some(&effects)).await;
@@ -125,12 +132,16 @@ impl TurnHooks for HookService {
             tool: ToolFields { tool_name: tool, tool_input: input },
             permission_suggestions: (!suggestions.is_empty()).then_some(suggestions),
         };
-        let (service, input) = (self.clone(), self.input(event, moment));
-        Box::pin(async move {
+        let input = self.input(event, moment);
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        // A hook that has begun comes to its end, also when somebody else answers first: it may write down what it saw.
+        self.spawn_reported(move |service| async move {
             let decision = service.fire(input, None, Some(&effects)).await.decision;
             service.tell_user(decision.messages);
-            decision.reply
-        })
+            // Nobody waits for it any more, where the question is closed.
+            drop(answer.send(decision.reply));
+        });
+        Box::pin(async move { answered.await.ok().flatten() })
     }
 
     fn permission_denied(&self, call: HookCall, reason: String) -> HookFuture<Vec<Value>> {
@@ -152,12 +163,14 @@ impl TurnHooks for HookService {
         let HookCall { id, tool: name, input, effects, moment } = call;
         let tool = ToolFields { tool_name: name.clone(), tool_input: input };
         let (tool_use_id, duration_ms) = (id.to_string(), Some(taken.as_millis() as u64));
+        let mcp_server = self.mcp_server(&effects);
         let event = match outcome.is_failure() {
             false => EventInput::PostToolUse {
                 tool,
-                tool_response: outcome.structured.clone(),
+                tool_response: tool_response(&outcome, &effects),
                 tool_use_id,
                 duration_ms,
+                mcp_server,
             },
             true => EventInput::PostToolUseFailure {
                 tool,
@@ -165,6 +178,7 @@ impl TurnHooks for HookService {
                 error: text_of(&outcome.content),
                 is_interrupt: Some(false),
                 duration_ms,
+                mcp_server,
             },
         };
         if !self.has(event.event()) {
@@ -249,6 +263,13 @@ impl TurnHooks for HookService {
 }
 
 impl HookService {
+    /// Returns the MCP server that answers a call, as hooks are told of it.
+    fn mcp_server(&self, effects: &CallEffects) -> Option<HookMcpServer> {
+        let name = effects.server.clone()?;
+        let source = self.world().mcp_tools.as_ref().and_then(|it| it.server_source(&name));
+        Some(HookMcpServer { name, source: source.unwrap_or("dynamic").to_owned() })
+    }
+
     /// Returns how long the end of a session waits: as long as the most patient of its hooks in settings wants.
     fn end_budget(&self) -> Duration {
         let said = lock_vars(self).and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
@@ -262,6 +283,15 @@ impl HookService {
 fn lock_vars(service: &HookService) -> Option<String> {
     let env = crate::conversation::host::lock(&service.world().ambient).env.clone();
     env.vars.non_empty("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS").map(str::to_owned)
+}
+
+/// Returns what a call came to, as hooks are told: of a tool of a server its content blocks, of others their own data.
+fn tool_response(outcome: &ToolOutcome, effects: &CallEffects) -> Value {
+    match &outcome.content {
+        _ if effects.server.is_none() || outcome.structured.is_object() => outcome.structured.clone(),
+        ToolContent::Text(text) => json!([{"type": "text", "text": text}]),
+        ToolContent::Blocks(_) => outcome.content.to_value(),
+    }
 }
 
 /// Returns what counts when the call is judged; one that is put off is not.

@@ -62,20 +62,14 @@ impl ClientSide for SessionClient {
             let Some(ctx) = ctx.upgrade() else { return ElicitationAnswer::Cancel };
             let request = hook_request(&elicitation);
             let moment = || HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
-            let told = |kind: &str| {
-                let message = format!("The question of the MCP server {} was answered", request.server);
-                let notification_type = kind.to_owned();
-                let event = EventInput::Notification { message, title: None, notification_type };
-                ctx.turn_hooks.notify(event, moment());
-            };
             if let Some((_, id)) = &elicitation.url {
                 let mut open = pages.lock().unwrap_or_else(PoisonError::into_inner);
                 if open.len() < MOST_PAGES {
                     open.insert((elicitation.server.clone(), id.clone()));
                 }
             }
+            // What a hook decides nobody was asked, so there is nothing to tell of.
             if let Some(reply) = ctx.hooks.before_elicitation(request.clone(), moment()).await {
-                told("elicitation_response");
                 return read_reply(&reply);
             }
             let asked = requests.request("elicitation", payload(&elicitation)).await;
@@ -88,9 +82,11 @@ impl ClientSide for SessionClient {
                     .to_owned(),
                 content: asked.ok().and_then(|it| it.get("content").cloned()),
             };
-            told("elicitation_complete");
             let reply = ctx.hooks.after_elicitation(request.clone(), reply, moment()).await;
-            told("elicitation_response");
+            let message = format!("The question of the MCP server {} was answered", request.server);
+            let notification_type = "elicitation_response".to_owned();
+            let told = EventInput::Notification { message, title: None, notification_type };
+            ctx.turn_hooks.notify(told, moment());
             read_reply(&reply)
         })
     }
@@ -100,6 +96,13 @@ impl ClientSide for SessionClient {
         let is_known = self.open_pages.lock().unwrap_or_else(PoisonError::into_inner).remove(&page);
         if let Some(ctx) = self.ctx.upgrade().filter(|_| is_known) {
             let (server, id) = page;
+            let moment = HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
+            let told = EventInput::Notification {
+                message: format!("What the MCP server {server} sent you to a page for is done"),
+                title: None,
+                notification_type: "elicitation_complete".to_owned(),
+            };
+            ctx.turn_hooks.notify(told, moment);
             // Without a listener there is nobody to tell.
             drop(ctx.events.send(EngineEvent::ElicitationCompleted { server, id }));
         }

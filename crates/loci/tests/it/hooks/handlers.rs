@@ -134,7 +134,11 @@ async fn question_to_a_model_decides() {
 
 /// Talks to a run as a client with one hook: answers its callbacks with what `answer` says, and returns the callbacks and
 /// the result.
-fn talk(world: &World, hooks: Value, answer: impl Fn(&Value) -> Option<Value>) -> (Vec<Value>, Value) {
+pub(crate) fn talk(
+    world: &World,
+    hooks: Value,
+    answer: impl Fn(&Value) -> Option<Value>,
+) -> (Vec<Value>, Value) {
     let binary = stream(["--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1");
     let mut session = world.start(&binary);
     session.write_json(&control("r1", json!({"subtype": "initialize", "hooks": hooks})));
