@@ -210,7 +210,7 @@ async fn a_refusal_that_compacting_does_not_mend_is_told() {
         Nothing is lost: the whole conversation is in <home>/.claude/projects/<project>/<uuid-1>.jsonl, one JSON object a line; where you have the Recall tool, it finds and quotes any message of it.
         assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
         Compact the conversation, or start a new one.
-        result success (error) 400 completed
+        result success (error) 400 api_error
         exit Some(1)
     "#]].assert_eq(&render_run(&world, &output));
     assert_eq!(world.requests().len(), 6);
@@ -226,7 +226,7 @@ async fn too_little_cannot_be_compacted() {
         system status 
         assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
         Compact the conversation, or start a new one.
-        result success (error) 400 completed
+        result success (error) 400 api_error
         exit Some(1)
     "#]].assert_eq(&render_run(&world, &output));
     assert_eq!(world.requests().len(), 1);

@@ -119,7 +119,7 @@ async fn permanent_failures_are_the_result() {
         system api_retry 1/1 status 429 rate_limit
         assistant API Error: The rate limit is reached (429): Number of requests has exceeded your rate limit
         Wait a moment and try again, with fewer requests at a time; your limits are shown in the provider's console.
-        result success (error) 429 completed
+        result success (error) 429 api_error
         exit 1 after 2 requests
     "#]]).await;
     check(
@@ -130,7 +130,7 @@ async fn permanent_failures_are_the_result() {
         system api_retry 1/1 status 529 overloaded
         assistant API Error: The model is overloaded (529): Overloaded
         Wait a moment and try again, or choose another model.
-        result success (error) 529 completed
+        result success (error) 529 api_error
         exit 1 after 2 requests
     "#]],
     )
@@ -142,7 +142,7 @@ async fn permanent_failures_are_the_result() {
         system init
         assistant API Error: The server failed (500): Internal server error
         Try again; if it lasts, look at the provider's status page.
-        result success (error) 500 completed
+        result success (error) 500 api_error
         exit 1 after 1 requests
     "#]],
     )
@@ -152,7 +152,7 @@ async fn permanent_failures_are_the_result() {
         system init
         assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
         Try again; if it happens often, look at the network and at proxies on the way.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 1 requests
     "#]]).await;
 }
@@ -171,7 +171,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The request was refused (400): Invalid request
             If a gateway refuses a field, set CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1 and look at CLAUDE_CODE_EXTRA_BODY.
-            result success (error) 400 completed
+            result success (error) 400 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -183,7 +183,7 @@ async fn each_refusal_says_what_to_do_next() {
                 system status 
                 assistant API Error: The prompt does not fit the model's window (400): prompt is too long: 210000 tokens > 200000 maximum
                 Compact the conversation, or start a new one.
-                result success (error) 400 completed
+                result success (error) 400 api_error
                 exit 1 after 1 requests
             "#]],
         ),
@@ -193,7 +193,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The account has no credit left (400): Your credit balance is too low to access the API
             Add credit in the provider's console, or use other credentials.
-            result success (error) 400 completed
+            result success (error) 400 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -203,7 +203,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The credentials were not accepted (401): invalid x-api-key
             Check the API key (ANTHROPIC_API_KEY, or that of `loci login`): it may be mistyped, revoked, or meant for another server.
-            result success (error) 401 completed
+            result success (error) 401 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -213,7 +213,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The credentials do not allow this (403): Permission denied
             Use credentials that may use this model, or ask the account's administrator.
-            result success (error) 403 completed
+            result success (error) 403 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -223,7 +223,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The credentials do not allow this (403): Access denied
             The answer did not come from a model API: check ANTHROPIC_BASE_URL, and whether a proxy, firewall or VPN stands in the way.
-            result success (error) 403 completed
+            result success (error) 403 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -233,7 +233,7 @@ async fn each_refusal_says_what_to_do_next() {
             system init
             assistant API Error: The model or address was not found (404): Not found
             Check the model's name (`claude-sonnet-4-5`) and ANTHROPIC_BASE_URL.
-            result success (error) 404 completed
+            result success (error) 404 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -245,7 +245,7 @@ async fn each_refusal_says_what_to_do_next() {
             system status 
             assistant API Error: The request has too many bytes (413): Request exceeds the maximum size
             Leave out large images and files, compact the conversation, or start a new one.
-            result success (error) 413 completed
+            result success (error) 413 api_error
             exit 1 after 1 requests
         "#]],
         ),
@@ -292,7 +292,7 @@ async fn refused_connection_is_reported() {
         system api_retry 1/1 status null unknown
         assistant API Error: Failed to connect to `http://<address>`: the connection was refused
         Check that the server is running and that its port is right.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 0 requests
     "#]]
     .assert_eq(&said);
@@ -414,7 +414,7 @@ async fn a_stream_cut_after_text_is_retried_no_more_often_than_allowed() {
         assistant I write.
         assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
         Try again; if it happens often, look at the network and at proxies on the way.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 1 requests
     "#]]).await;
     assert!(world.sketch().contains("assistant I write."), "{}", world.sketch());
@@ -428,7 +428,7 @@ async fn a_stream_cut_after_text_is_retried_no_more_often_than_allowed() {
         assistant I write.
         assistant API Error: The connection broke in the middle of the answer: unexpected EOF during chunk size line
         Try again; if it happens often, look at the network and at proxies on the way.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 2 requests
     "#]]).await;
 }
@@ -470,7 +470,7 @@ async fn malformed_response_is_retried_then_reported() {
         system init
         assistant API Error: The answer's stream is broken: an event is not the JSON we expect (EOF while parsing a string at line 1 column 46)
         A proxy, gateway or login page may stand between us and the model: check ANTHROPIC_BASE_URL and the proxy settings.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 1 requests
     "#]]).await;
     let page = Step::status(200).raw_body("text/html", "<html><title>Log in</title></html>");
@@ -478,7 +478,7 @@ async fn malformed_response_is_retried_then_reported() {
         system init
         assistant API Error: The answer is not JSON: `Log in`
         A proxy, gateway or login page may stand between us and the model: check ANTHROPIC_BASE_URL and the proxy settings.
-        result success (error) completed
+        result success (error) api_error
         exit 1 after 1 requests
     "#]]).await;
     // What the protocol may grow is ignored.

@@ -80,7 +80,7 @@ async fn an_answer_that_is_always_cut_ends_as_an_error() {
         assistant and
         assistant API Error: The answer reached the output limit again and again
         Ask for the work in smaller steps.
-        result success (error) completed
+        result success (error) api_error
         exit 1
     "#]], expect![[r#"
         user: hi

@@ -126,9 +126,9 @@ async fn failure_is_over_before_the_end_and_the_end_before_the_next_start() {
 async fn events_beside_the_main_line_name_its_prompt() {
     let agent = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose", "run_in_background": false,
         "isolation": "worktree"});
-    let script =
-        Script::new([Step::call("Agent", agent), Step::call("mcp__s__ask", json!({})), Step::text("Done.")])
-            .route([Step::text("Found.")], is_agent);
+    let calls =
+        [Step::call("Agent", agent), send_agent(), Step::call("mcp__s__ask", json!({})), Step::text("Done.")];
+    let script = Script::new(calls).route([Step::text("Found."), Step::text("Found.")], is_agent);
     let world = World::with_git(script).await;
     world.home.write(".claude/skills/greet/SKILL.md", "Say hello.");
     let place = world.home.project().with_file_name("copies");
@@ -157,7 +157,8 @@ async fn events_beside_the_main_line_name_its_prompt() {
     for event in
         ["UserPromptExpansion", "WorktreeCreate", "SubagentStart", "Elicitation", "ElicitationResult"]
     {
-        assert!(names.contains(&event), "{event}: {names:?}");
+        let told: Vec<_> = world.model.requests().iter().flat_map(|it| it.tool_results()).collect();
+        assert!(names.contains(&event), "{event}: {names:?} {told:?}");
     }
     let ids: Vec<&Value> = payloads.iter().map(|it| &it["prompt_id"]).collect();
     assert!(ids.iter().all(|id| id.is_string() && *id == ids[0]), "{names:?} {ids:?}");
