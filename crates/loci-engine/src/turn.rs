@@ -16,6 +16,7 @@ mod clumsy_calls;
 mod effect;
 mod event;
 mod recovery;
+mod repeated_calls;
 mod response;
 mod room;
 mod structured_answer;
@@ -31,6 +32,7 @@ pub use effect::{CompactionRequest, Effect, Interruption, Notice, Outcome, Recor
 pub use event::{CallPermission, CompactionOutcome, Concurrency, Event, Objection, Preparation};
 use recovery::Recovery;
 pub use recovery::{OutputLimit, RetryRules};
+use repeated_calls::RepeatedCalls;
 use response::Response;
 use room::Cause;
 use structured_answer::StructuredAnswer;
@@ -72,6 +74,7 @@ pub struct Turn {
     /// How often an objection has made it go on.
     n_objections: u32,
     clumsy: ClumsyCalls,
+    repeated: RepeatedCalls,
     /// The answer of a given shape, where one is asked for.
     structured: Option<StructuredAnswer>,
 }
@@ -110,6 +113,7 @@ impl Turn {
             stop_reason: None,
             n_objections: 0,
             clumsy: ClumsyCalls::default(),
+            repeated: RepeatedCalls::default(),
         }
     }
 
@@ -221,6 +225,9 @@ impl Turn {
         if self.limits.mends_calls
             && let Some(effects) = self.stop_bad_arguments(&calls)
         {
+            return effects;
+        }
+        if let Some(effects) = self.stop_repeated_calls(&calls) {
             return effects;
         }
         if !calls.is_empty() {
@@ -351,6 +358,9 @@ impl Turn {
     fn with_calls(&mut self, step: impl FnOnce(&mut Calls) -> Progress) -> Vec<Effect> {
         let Phase::Working(calls) = &mut self.phase else { return Vec::new() };
         let progress = step(calls);
+        if let Some(effects) = progress.effects() {
+            self.repeated.note_results(effects);
+        }
         if let (Some(structured), Some(effects)) = (&mut self.structured, progress.effects()) {
             structured.note_results(effects);
         }

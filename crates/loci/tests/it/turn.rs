@@ -499,3 +499,14 @@ async fn more_directories_can_be_worked_in() {
     assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
     assert!(output.stderr.contains("no/such/dir"), "{}", output.stderr);
 }
+
+/// A model that repeats one failing call costs money and comes to nothing.
+#[tokio::test]
+async fn model_that_repeats_a_failing_call_is_stopped() {
+    let call = Step::call("Read", json!({"file_path": "/nonexistent/x"}));
+    let world = World::new(loci_testkit::Script::repeat(call, 60)).await;
+    let output = world.run(&print(["Try", "--output-format", "json"]));
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stdout.contains("made the same failing call 30 times in a row (Read)"), "{output:?}");
+    assert_eq!(world.model.requests().len(), 31);
+}
