@@ -23,6 +23,7 @@ use loci_llm::{
 use loci_settings::Settings;
 use loci_stdx::Env;
 
+use crate::compose::prompt_caching;
 use crate::user_error::UserError;
 
 use aws::{AwsChain, AwsService, AwsSource, region};
@@ -68,7 +69,10 @@ pub(crate) fn connect_cloud(
     let (config, source): (ProviderConfig, Arc<dyn AuthSource>) = match cloud {
         CloudKind::Bedrock => {
             let region = region(env);
-            let config = ProviderConfig::bedrock(env, &region, overrides, small_model_region(env))?;
+            let config = ProviderConfig {
+                caching: prompt_caching(env, settings),
+                ..ProviderConfig::bedrock(env, &region, overrides, small_model_region(env))?
+            };
             let source = bedrock_source(env, settings, region, announcer);
             let client = Client::with_auth_source(config, source)?;
             return match CloudKind::has_mantle(&env.vars) {
@@ -93,6 +97,7 @@ pub(crate) fn connect_cloud(
         CloudKind::AnthropicAws => hosts::anthropic_aws(env, settings, overrides, announcer)?,
         CloudKind::Mantle => hosts::mantle(env, settings, overrides, announcer)?,
     };
+    let config = ProviderConfig { caching: prompt_caching(env, settings), ..config };
     Ok(Client::with_auth_source(config, source)?)
 }
 

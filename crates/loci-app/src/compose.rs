@@ -50,6 +50,7 @@ use structured_output::offer_structured_output;
 pub use permissions::Permissions;
 pub use prefetch::{Prefetch, Prefetched};
 pub(crate) use provider::RunProviders;
+pub(crate) use provider::prompt_caching;
 pub use provider::{credentials_source, needs_credentials, own_catalog};
 pub use tools::toolbox;
 

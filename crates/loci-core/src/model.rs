@@ -6,6 +6,7 @@
 
 mod allow_list;
 mod catalog;
+mod pricing;
 
 use std::sync::OnceLock;
 
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 pub use allow_list::{AllowedModels, MODEL_FAMILIES, built_in_models, is_family};
 pub use catalog::{Capabilities, FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
+pub use pricing::ModelPricing;
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,6 +68,23 @@ impl Price {
             cache_read: input * 0.1,
             web_search: 0.01,
             long_prompt: None,
+        }
+    }
+
+    /// Returns all prices, multiplied.
+    #[must_use]
+    fn times(self, factor: f64) -> Self {
+        let long_prompt = self
+            .long_prompt
+            .map(|long| LongPromptPrice { price: long.price.map(|price| price * factor), ..long });
+        Self {
+            input: self.input * factor,
+            output: self.output * factor,
+            cache_write_5m: self.cache_write_5m * factor,
+            cache_write_1h: self.cache_write_1h * factor,
+            cache_read: self.cache_read * factor,
+            web_search: self.web_search * factor,
+            long_prompt,
         }
     }
 

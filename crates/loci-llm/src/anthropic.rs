@@ -20,7 +20,7 @@ use self::features::{Features, INTERLEAVED_THINKING};
 use crate::clouds::{HostConfig, HostIds};
 use crate::config::ProviderConfig;
 use crate::failure::{self, RequestFacts};
-use crate::prompt_caching::PromptCaching;
+use crate::prompt_caching::{Asker, PromptCaching};
 use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 
@@ -151,7 +151,8 @@ impl Protocol for Anthropic {
             Addressee::Bedrock => self.betas(request),
             Addressee::Api(_) | Addressee::Named(_) | Addressee::Vertex => Vec::new(),
         };
-        let cache_mark = self.caching.mark(&request.model);
+        let asker = if request.agent_id.is_some() { Asker::Agent } else { Asker::MainLine };
+        let cache_mark = self.caching.mark(&request.model, asker);
         let (features, addressee, overrides) = (self.features, &self.addressee, &self.overrides);
         body::write(request, Wording { features, addressee, overrides, betas: &betas, cache_mark })
     }

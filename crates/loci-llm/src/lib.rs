@@ -65,7 +65,7 @@ pub use json_post::{HttpCall, JsonPost, JsonPostError, http_call, post_json};
 pub use model_list::{ListedModel, ServerFacts};
 pub use model_traits::ModelTraits;
 pub use page_fetch::{fetch_page, socket_client};
-pub use prompt_caching::{PromptCaching, has_long_cache_life};
+pub use prompt_caching::{CacheLife, PromptCaching};
 pub use proxy::{NoProxy, ProxySettings};
 pub use request::{ClearResults, Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};

@@ -16,6 +16,12 @@ pub struct Settings {
     pub fallback_model: Option<Vec<String>>,
     /// How hard the model thinks.
     pub effort_level: Option<String>,
+    /// How long the provider keeps prompts of the main line: `5m` or `1h`.
+    pub prompt_cache_ttl: Option<String>,
+    /// How long it keeps those of agents.
+    pub subagent_prompt_cache_ttl: Option<String>,
+    /// What models cost, as the administrator says.
+    pub model_pricing: serde_json::Map<String, Value>,
     /// Whether the model thinks.
     pub always_thinking_enabled: Option<bool>,
     /// Variables of our process and its children, in the order of their files.
@@ -212,6 +218,13 @@ impl From<&MergedSettings> for Settings {
             model: text("model").filter(|name| !name.trim().is_empty()),
             fallback_model: texts("fallbackModel"),
             effort_level: text("effortLevel"),
+            prompt_cache_ttl: text("promptCacheTtl"),
+            subagent_prompt_cache_ttl: text("subagentPromptCacheTtl"),
+            model_pricing: merged
+                .value("modelPricing")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
             always_thinking_enabled: flag("alwaysThinkingEnabled"),
             env: variables
                 .into_iter()

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loci_core::model::{FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
+use loci_core::model::{FieldRules, ModelCatalog, ModelDescription, ModelPricing, NamedModels, WindowRules};
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::{CloudKind, ModelConfig, NO_LARGE_WINDOW, has_cloud_ids, is_on_cloud};
-use loci_llm::{Announcer, AuthSource, Client, ProviderConfig};
+use loci_llm::{Announcer, AuthSource, Client, PromptCaching, ProviderConfig};
+use loci_settings::Settings;
 use loci_stdx::Env;
 
 use crate::choose_model::{ModelSources, choose};
@@ -96,7 +97,8 @@ fn describe_models(catalog: ModelCatalog, run: &RunSettings) -> ModelCatalog {
         has_thinking_budget: is_set("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING"),
         assumes_effort: is_set("CLAUDE_CODE_ALWAYS_ENABLE_EFFORT"),
     };
-    catalog.describing(described(run)).with_windows(windows).with_fields(fields)
+    let (pricing, _) = ModelPricing::parse(&run.settings.model_pricing);
+    catalog.describing(described(run)).with_windows(windows).with_fields(fields).with_pricing(pricing)
 }
 
 /// Returns what settings and variables say of models of the first provider.
@@ -164,6 +166,8 @@ impl Provider {
     /// Returns what the user should know about them.
     pub(super) fn warnings(&self, run: &RunSettings) -> Vec<String> {
         let mut warnings = models_problems(&run.settings.models);
+        let (_, problems) = ModelPricing::parse(&run.settings.model_pricing);
+        warnings.extend(problems.into_iter().map(|problem| format!("Settings: {problem}")));
         warnings.extend(unknown_provider_keys(&run.settings.providers, &run.settings.models));
         if run.settings.has_idle_overrides {
             warnings.push(
@@ -196,7 +200,11 @@ impl Provider {
 /// read say nothing.
 pub fn own_catalog(env: &Env) -> ModelCatalog {
     let run = RunSettings::load(env, &RunOptions::default());
-    run.map(|run| ModelCatalog::default().describing(described(&run))).unwrap_or_default()
+    let catalog = |run: RunSettings| {
+        let (pricing, _) = ModelPricing::parse(&run.settings.model_pricing);
+        ModelCatalog::default().describing(described(&run)).with_pricing(pricing)
+    };
+    run.map(catalog).unwrap_or_default()
 }
 
 /// Refuses a model that can hardly read the system prompt.
@@ -265,6 +273,12 @@ fn is_custom(run: &RunSettings, config: &ProviderConfig) -> bool {
     run.env.vars.non_empty("ANTHROPIC_BASE_URL").is_some() || !config.custom_headers.is_empty()
 }
 
+/// Returns which prompts are cached, and for how long, as variables and settings say.
+pub(crate) fn prompt_caching(env: &Env, settings: &Settings) -> PromptCaching {
+    let (main, agents) = (&settings.prompt_cache_ttl, &settings.subagent_prompt_cache_ttl);
+    PromptCaching::from_settings(&env.vars, main.as_deref(), agents.as_deref())
+}
+
 fn connect(
     run: &RunSettings,
     credentials: &Arc<Credentials>,
@@ -274,7 +288,8 @@ fn connect(
         return Ok((connect_cloud(cloud, &run.env, &run.settings, announcer)?, cloud.name()));
     }
     let model_overrides = run.settings.model_overrides.iter().cloned().collect();
-    let config = ProviderConfig { model_overrides, ..ProviderConfig::from_env(&run.env)? };
+    let caching = prompt_caching(&run.env, &run.settings);
+    let config = ProviderConfig { model_overrides, caching, ..ProviderConfig::from_env(&run.env)? };
     let is_custom = is_custom(run, &config);
     let source = match credentials.source() {
         Ok(Some(source)) => source,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{ModelFacts, Price, ThinkingStyle, cloud_window, facts};
+use super::{ModelFacts, ModelPricing, Price, ThinkingStyle, cloud_window, facts};
 
 /// What a model can read that is not given its large window.
 const USUAL_WINDOW: u64 = 200_000;
@@ -27,6 +27,8 @@ pub struct ModelCatalog {
     described: Arc<BTreeMap<String, ModelDescription>>,
     windows: WindowRules,
     fields: FieldRules,
+    /// What the administrator says that models cost.
+    pricing: Arc<ModelPricing>,
 }
 
 /// What makes windows smaller than the table has them.
@@ -185,6 +187,17 @@ impl ModelCatalog {
         Self { fields, ..self }
     }
 
+    /// Has models cost what the administrator says.
+    #[must_use]
+    pub fn with_pricing(self, pricing: ModelPricing) -> Self {
+        Self { pricing: Arc::new(pricing), ..self }
+    }
+
+    /// Returns what the administrator says that models cost.
+    pub fn pricing(&self) -> &ModelPricing {
+        &self.pricing
+    }
+
     /// Has a model stand in for all that no named provider has: theirs is not there.
     #[must_use]
     pub fn standing_in(self, model: &str) -> Self {
@@ -202,6 +215,11 @@ impl ModelCatalog {
 
     /// Returns the facts about a model.
     pub fn facts(&self, name: &str) -> ModelFacts {
+        let facts = self.described_facts(name);
+        ModelFacts { price: self.pricing.applied(&facts.id, facts.price), ..facts }
+    }
+
+    fn described_facts(&self, name: &str) -> ModelFacts {
         // Only their names have a slash, so the built-in models cost nothing more.
         let named = self.named.as_ref().filter(|_| name.contains('/'));
         match named.and_then(|named| named.facts(name.trim())) {
@@ -238,6 +256,7 @@ impl PartialEq for ModelCatalog {
             && self.described == other.described
             && self.windows == other.windows
             && self.fields == other.fields
+            && self.pricing == other.pricing
     }
 }
 

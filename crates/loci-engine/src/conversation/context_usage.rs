@@ -6,7 +6,7 @@ use std::time::Duration;
 use loci_context::{ContextCategory, ContextItem, ContextUsage, conversation_items, prose_tokens};
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::usage::Usage;
-use loci_llm::has_long_cache_life;
+use loci_llm::CacheLife;
 use loci_stdx::Timestamp;
 use loci_storage::config::InstructionScope;
 use loci_tools::Host as _;
@@ -119,10 +119,19 @@ impl Conversation {
         files.map(|file| (file.path.clone(), whose(file.scope))).collect()
     }
 
+    /// Returns how long the provider keeps what the main line says.
+    pub(super) fn cache_life(&self) -> CacheLife {
+        let state = self.ctx.state.get();
+        let setting = state.settings.get("promptCacheTtl").and_then(serde_json::Value::as_str);
+        CacheLife::of_main(&self.host.env().vars, setting)
+    }
+
     /// Tells whether the last answer is so recent that what was said before it is still in the provider's cache.
-    fn is_cache_warm(&self) -> bool {
-        let vars = self.host.env().vars;
-        let time = if has_long_cache_life(&vars) { LONG_CACHE_TIME } else { CACHE_TIME };
+    pub(super) fn is_cache_warm(&self) -> bool {
+        let time = match self.cache_life() {
+            CacheLife::Short => CACHE_TIME,
+            CacheLife::Long => LONG_CACHE_TIME,
+        };
         let path = self.recorder.path();
         let last = path.iter().rev().find(|entry| entry.head().kind == EntryKind::Assistant);
         let at = last.and_then(|entry| entry.fields().read::<String>("timestamp"));

@@ -25,7 +25,8 @@ fn empty_environment_gives_the_default_config() {
             caching: PromptCaching {
                 is_off: false,
                 without: [],
-                has_long_life: false,
+                main: Short,
+                agents: Short,
             },
             user_agent: "loci/0.1.0 (external, sdk-cli)",
             proxy: None,
@@ -94,7 +95,8 @@ fn debug_of_a_full_config_shows_no_credential() {
             caching: PromptCaching {
                 is_off: false,
                 without: [],
-                has_long_life: false,
+                main: Short,
+                agents: Short,
             },
             user_agent: "loci/0.1.0 (external, sdk-py, agent-sdk/0.1.9, client-app/myapp/1)",
             proxy: Some(

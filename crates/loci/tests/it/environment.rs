@@ -2,7 +2,7 @@
 
 use crate::support::{Pipe, World, assert_calls_answered, assert_ended, assert_fine, loci, print};
 use expect_test::expect;
-use loci_testkit::{HttpVersion, ScriptedModel, Step, TestHome};
+use loci_testkit::{HttpVersion, Recorded, Script, ScriptedModel, Step, TestHome};
 use serde_json::json;
 
 #[tokio::test]
@@ -265,4 +265,36 @@ async fn one_git_is_started_before_the_first_request() {
     let output = world.run(&print(["hi"]).env("PATH", format!("{}:{path}", bin.display())));
     assert_eq!(output.stdout, "1\n", "{:?}", std::fs::read_to_string(&log));
     assert!(world.last_request().system_text().contains("first"), "what it told is in the request");
+}
+
+/// Settings say how long prompts are cached, for the main line and for agents; variables win over them.
+#[tokio::test]
+async fn settings_and_variables_choose_how_long_prompts_are_cached() {
+    const MAIN: &str = "CLAUDE_CODE_PROMPT_CACHE_TTL";
+    const AGENTS: &str = "CLAUDE_CODE_SUBAGENT_PROMPT_CACHE_TTL";
+    let is_agent = |request: &Recorded| request.header("x-claude-code-agent-id").is_some();
+    for (settings, vars, expected) in [
+        (json!({}), &[][..], [false, false]),
+        (json!({"promptCacheTtl": "1h"}), &[], [true, true]),
+        (json!({"promptCacheTtl": "1h", "subagentPromptCacheTtl": "5m"}), &[], [true, false]),
+        (json!({"subagentPromptCacheTtl": "1h"}), &[(MAIN, "5m")], [false, true]),
+        (json!({"promptCacheTtl": "1h"}), &[(MAIN, "5m"), (AGENTS, "1h")], [false, true]),
+        (json!({"promptCacheTtl": "1h"}), &[("FORCE_PROMPT_CACHING_5M", "1")], [false, false]),
+    ] {
+        let agent = json!({"description": "d", "prompt": "p", "run_in_background": false});
+        let script = Script::new([Step::call("Agent", agent), Step::text("Done.")])
+            .route([Step::text("Found.")], is_agent);
+        let world = World::new(script).await;
+        world.home.write_config("settings.json", settings.to_string());
+        let binary = vars.iter().fold(print(["hi"]), |binary, (name, value)| binary.env(name, *value));
+        assert_fine(&world.run(&binary));
+        let requests = world.model.requests();
+        let has_long = |wanted: bool| {
+            let asked: Vec<&Recorded> =
+                requests.iter().filter(|it| is_agent(it) == wanted && it.is_main()).collect();
+            assert!(!asked.is_empty(), "{settings} {vars:?}");
+            asked.iter().all(|it| it.json.to_string().contains(r#""ttl":"1h""#))
+        };
+        assert_eq!([has_long(false), has_long(true)], expected, "{settings} {vars:?}");
+    }
 }
