@@ -25,7 +25,7 @@ pub use decision::HookDecision;
 pub use event::{BlockEffect, EventFacts, HandlerKinds, HookEvent};
 pub use field_template::fill_template;
 pub use input::{
-    CommonInput, EffortLevel, EventInput, HookInput, HookMcpServer, TaskFields, ToolBatchCall, ToolFields,
-    example,
+    CommonInput, EffortLevel, EventInput, HookInput, HookMcpServer, ModelSwitchFields, TaskFields,
+    ToolBatchCall, ToolFields, example,
 };
 pub use matcher::Matcher;

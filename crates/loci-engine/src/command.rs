@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use loci_core::hooks::ModelSwitchFields;
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::Content;
 use loci_core::permission::{Mode, Update};
@@ -70,6 +71,8 @@ pub enum Command {
         /// Which, by alias or id; `None` goes back to the one chosen at the start.
         model: Option<String>,
     },
+    /// Hooks have said what they think of another model: it is asked from now on, or not. Nobody but the session itself says so.
+    ModelSwitchDecided(Box<ModelSwitchDecision>),
     /// Begin a turn with words that no person wrote; during one, wait for its end.
     Wake {
         /// What the model is told.
@@ -286,6 +289,19 @@ pub enum SideTask {
     },
 }
 
+/// What hooks think of another model that somebody asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSwitchDecision {
+    /// The id for the answer, where one is waited for.
+    pub request: Option<String>,
+    /// The model, as it was asked for.
+    pub model: Option<String>,
+    /// What it is about.
+    pub switch: ModelSwitchFields,
+    /// Why it may not be asked, if it may not.
+    pub refusal: Option<String>,
+}
+
 impl Command {
     /// Returns what kind of command it is, in a word or two.
     pub(crate) fn name(&self) -> &'static str {
@@ -303,6 +319,7 @@ impl Command {
             Self::Quit => "quit",
             Self::RewindFiles { .. } => "rewind files",
             Self::SetModel { .. } => "set model",
+            Self::ModelSwitchDecided(_) => "model switch decided",
             Self::Wake { .. } => "wake",
             Self::StopTask { .. } => "stop task",
             Self::MessageAgent { .. } => "message agent",

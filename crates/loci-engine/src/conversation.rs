@@ -26,6 +26,7 @@ pub(crate) mod host;
 mod instructions;
 mod local_command;
 mod mentions;
+mod model_switch;
 mod permission;
 mod plan;
 mod prompt_queue;

@@ -281,7 +281,7 @@ pub enum EngineEvent {
         /// The request's id.
         request: String,
         /// What came of it.
-        outcome: Result<ModelChoice, String>,
+        outcome: Result<ModelChoice, ModelRefusal>,
     },
     /// How the sandbox stands: at the start of a session that has one, and whenever a host was allowed.
     SandboxStatus(SandboxStatus),
@@ -330,6 +330,22 @@ pub struct ModelChoice {
     pub model: String,
     /// Whether a conversation that has begun goes on with another model than before.
     pub is_news: bool,
+}
+
+/// Why another model is not asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct ModelRefusal {
+    /// In words.
+    pub why: String,
+    /// The model that stays, where a hook has refused the other.
+    pub blocked_with: Option<String>,
+}
+
+impl ModelRefusal {
+    pub(crate) fn new(why: String) -> Self {
+        Self { why, blocked_with: None }
+    }
 }
 
 /// A limit for which no agent is sent out.

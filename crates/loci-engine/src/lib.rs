@@ -20,14 +20,14 @@ pub use agents::{
     AgentAtWork, AgentServersMaker, MadeServers, agent_listing, main_agent_memory, task_summary,
 };
 pub use command::{
-    Answer, Command, DirectorySource, McpAction, Prompt, QueuedPrompt, ShellCommand, SideExchange, SideTask,
-    ToolChanges,
+    Answer, Command, DirectorySource, McpAction, ModelSwitchDecision, Prompt, QueuedPrompt, ShellCommand,
+    SideExchange, SideTask, ToolChanges,
 };
 pub use conversation::Consent;
 pub use event::{
     AgentLimit, AgentRef, AssistantBlock, EngineEvent, FilesRewound, HookRunEnded, HookRunProgress,
-    HookRunStarted, ModelChoice, Question, QuestionKind, ResumedHistory, ShellOutput, ToolServer, TurnReport,
-    TurnStart, UserMessage,
+    HookRunStarted, ModelChoice, ModelRefusal, Question, QuestionKind, ResumedHistory, ShellOutput,
+    ToolServer, TurnReport, TurnStart, UserMessage,
 };
 pub use extensions::hooks::trial::{HookTrial, HookTrialRun, HookTrialWorld, try_hooks};
 pub use extensions::local_command::{

@@ -16,6 +16,7 @@ mod local_commands;
 pub(crate) mod lost_tasks;
 pub(crate) mod memory;
 mod memory_watch;
+mod model_switch;
 pub(crate) mod plan;
 pub(crate) mod renewal;
 pub(crate) mod restore;
@@ -108,6 +109,8 @@ pub struct Session {
     mcp: Option<McpLink>,
     /// Questions beside the conversation.
     side_questions: SideQuestions,
+    /// How many models were asked for that hooks have not decided on.
+    n_switching: usize,
 }
 
 /// How long the end of a session waits for background work: for agents, which are there to answer, and for commands.
@@ -264,17 +267,13 @@ impl Session {
         let schedule = self.conversation.ctx.schedule.clone();
         let since = Instant::now();
         loop {
-            if let Some(input) = self.queue.pop_front() {
+            // What was asked behind another model is for that model. Without a way to hear of it nothing more is decided.
+            let is_switching = self.n_switching > 0 && !self.is_deaf;
+            finished.mark_unchanged();
+            if !is_switching && let Some(input) = self.next_at_hand() {
                 return Some(input);
             }
-            if let Some(prompt) = self.conversation.next_queued() {
-                return Some(TurnInput::Prompt(prompt));
-            }
-            finished.mark_unchanged();
-            if self.conversation.host.tasks().has_news() && self.task_wait.is_on {
-                return Some(TurnInput::TaskNews);
-            }
-            let deadline = match self.is_closing {
+            let deadline = match self.is_closing && !is_switching {
                 true => self.wait_until(since)?,
                 false => None,
             };
@@ -309,6 +308,18 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Takes what can begin now, if there is something.
+    fn next_at_hand(&mut self) -> Option<TurnInput> {
+        if let Some(input) = self.queue.pop_front() {
+            return Some(input);
+        }
+        if let Some(prompt) = self.conversation.next_queued() {
+            return Some(TurnInput::Prompt(prompt));
+        }
+        let has_news = self.conversation.host.tasks().has_news() && self.task_wait.is_on;
+        has_news.then_some(TurnInput::TaskNews)
     }
 
     /// Takes the scheduled prompt that is due. A skill that only people may use is not used by a schedule.

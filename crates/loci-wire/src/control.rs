@@ -7,7 +7,7 @@ mod task_output;
 
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Mode;
-use loci_engine::{Command, DirectorySource, FilesRewound, InitializeRequest, SideTask};
+use loci_engine::{Command, DirectorySource, FilesRewound, InitializeRequest, ModelRefusal, SideTask};
 use serde_json::{Value, json};
 
 pub(crate) use context::ControlContext;
@@ -39,25 +39,34 @@ pub(crate) struct ControlError {
     message: String,
     /// A word for programs.
     code: Option<&'static str>,
+    /// The model that stays, where it is about one.
+    model: Option<String>,
 }
 
 impl ControlError {
     /// Says that there are no requests of this kind.
     fn unsupported(subtype: &str) -> Self {
         let message = format!("Unsupported control request subtype: {subtype}");
-        Self { message, code: Some("unsupported_request") }
+        Self { message, code: Some("unsupported_request"), model: None }
     }
 
     /// Says that plugins are not read while work is under way.
     pub(crate) fn busy() -> Self {
         let message = "Work is under way; plugins can be read anew once it is done".to_owned();
-        Self { message, code: Some("reload_plugins_busy") }
+        Self { message, code: Some("reload_plugins_busy"), model: None }
+    }
+}
+
+impl From<ModelRefusal> for ControlError {
+    fn from(refusal: ModelRefusal) -> Self {
+        let code = refusal.blocked_with.is_some().then_some("blocked_by_hook");
+        Self { message: refusal.to_string(), code, model: refusal.blocked_with }
     }
 }
 
 impl From<String> for ControlError {
     fn from(message: String) -> Self {
-        Self { message, code: None }
+        Self { message, code: None, model: None }
     }
 }
 
@@ -303,6 +312,9 @@ pub(crate) fn response(id: &str, answer: Result<Option<Value>, ControlError>) ->
             let mut response = json!({"subtype": "error", "request_id": id, "error": error.message});
             if let Some(code) = error.code {
                 response["error_code"] = json!(code);
+            }
+            if let Some(model) = error.model {
+                response["model"] = json!(model);
             }
             response
         }

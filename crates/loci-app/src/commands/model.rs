@@ -1,5 +1,6 @@
 //! `/model [name]`: which models there are, which one is asked, and asking another.
 
+use loci_core::hooks::HookEvent;
 use loci_core::model::MODEL_ALIASES;
 use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, available_model, resolve_model};
 use loci_settings::Scope;
@@ -156,7 +157,10 @@ fn choose(
         if usual == id { String::new() } else { format!(" (settings do not let `{usual}` be chosen)") };
     let ctx = commands.settings_context();
     let kept = match name.eq_ignore_ascii_case("default") {
-        _ if !session.is_interactive => ", for this session".to_owned(),
+        // What hooks may yet refuse is not kept: a later session would begin with it unasked.
+        _ if !session.is_interactive || session.hooks.has(HookEvent::PreModelSwitch) => {
+            ", for this session".to_owned()
+        }
         true => match ctx.unset(&["model"], Scope::User)? {
             true => "; your settings name none any more".to_owned(),
             false => String::new(),

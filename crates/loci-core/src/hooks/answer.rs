@@ -233,10 +233,15 @@ fn judged(event: HookEvent, reason: &str, is_impossible: bool, continues: bool) 
     }
 }
 
-/// Returns the answer that blocks; before a call that is a denial.
+/// Tells whether handlers of an event say what may happen by a permission.
+fn judges(event: HookEvent) -> bool {
+    matches!(event, HookEvent::PreToolUse | HookEvent::PreModelSwitch)
+}
+
+/// Returns the answer that blocks; before a call, or another model, that is a denial.
 fn blocked(event: HookEvent, why: String) -> HookAnswer {
     match event {
-        HookEvent::PreToolUse => {
+        _ if judges(event) => {
             HookAnswer { permission: Some((HookPermission::Deny, why)), ..HookAnswer::default() }
         }
         _ => HookAnswer { block: Some(why), ..HookAnswer::default() },
@@ -279,10 +284,10 @@ fn from_object(event: HookEvent, fields: &Map<String, Value>) -> Result<HookAnsw
     let said = || reason.clone().unwrap_or_default();
     match text(fields, "decision")?.as_deref() {
         None => {}
-        Some("approve") if event == HookEvent::PreToolUse => {
+        Some("approve") if judges(event) => {
             answer.permission = Some((HookPermission::Allow, said()));
         }
-        Some("block") if event == HookEvent::PreToolUse => {
+        Some("block") if judges(event) => {
             answer.permission = Some((HookPermission::Deny, said()));
         }
         Some("approve") => {}
@@ -330,7 +335,7 @@ fn specific_output(
             answer.title = text(fields, "sessionTitle")?;
             answer.hides_prompt = flag(fields, "suppressOriginalPrompt")?.unwrap_or(false);
         }
-        HookEvent::PreToolUse => before_call(fields, answer)?,
+        HookEvent::PreToolUse | HookEvent::PreModelSwitch => before_call(fields, answer)?,
         HookEvent::PermissionRequest => answer.reply = permission_reply(fields)?,
         HookEvent::PermissionDenied => answer.retries = flag(fields, "retry")?.unwrap_or(false),
         HookEvent::PostToolUse => {

@@ -65,6 +65,10 @@ pub enum HookEvent {
     Elicitation,
     /// The user answered an MCP server.
     ElicitationResult,
+    /// Another model is about to be asked, since somebody chose it.
+    PreModelSwitch,
+    /// Another model is asked from now on.
+    PostModelSwitch,
     /// A session ends.
     SessionEnd,
 }
@@ -121,7 +125,7 @@ const USUAL: Duration = Duration::from_secs(600);
 
 impl HookEvent {
     /// All events, in the order in which people are shown them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::SessionStart,
         Self::Setup,
         Self::InstructionsLoaded,
@@ -152,6 +156,8 @@ impl HookEvent {
         Self::PostCompact,
         Self::Elicitation,
         Self::ElicitationResult,
+        Self::PreModelSwitch,
+        Self::PostModelSwitch,
         Self::SessionEnd,
     ];
 
@@ -188,6 +194,8 @@ impl HookEvent {
             Self::PostCompact => "PostCompact",
             Self::Elicitation => "Elicitation",
             Self::ElicitationResult => "ElicitationResult",
+            Self::PreModelSwitch => "PreModelSwitch",
+            Self::PostModelSwitch => "PostModelSwitch",
             Self::SessionEnd => "SessionEnd",
         }
     }
@@ -270,6 +278,8 @@ impl HookEvent {
             Self::PostCompact => row(ToldUser, "xm", NoModel),
             Self::Elicitation => row(Refuses, "m", NoModel),
             Self::ElicitationResult => row(Refuses, "m", NoModel),
+            Self::PreModelSwitch => row(Refuses, "m", All),
+            Self::PostModelSwitch => row(ToldUser, "cm", NoModel),
             Self::SessionEnd => row(ToldUser, "xm", NoModel),
         }
     }
@@ -296,7 +306,8 @@ mod tests {
         assert_eq!(
             deciding.join(" "),
             "UserPromptSubmit UserPromptExpansion PreToolUse PermissionRequest PostToolBatch SubagentStop TaskCreated \
-             TaskCompleted Stop TeammateIdle ConfigChange WorktreeCreate PreCompact Elicitation ElicitationResult"
+             TaskCompleted Stop TeammateIdle ConfigChange WorktreeCreate PreCompact Elicitation ElicitationResult \
+             PreModelSwitch"
         );
     }
 }

@@ -86,6 +86,29 @@ pub struct ToolBatchCall {
     pub tool_response: Value,
 }
 
+/// A change of the model of the main line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelSwitchFields {
+    /// The model that was asked before.
+    pub from_model: String,
+    /// The one that is asked from now on.
+    pub to_model: String,
+    /// What somebody asked for; none for the model of the start.
+    pub requested_model: Option<String>,
+    /// Who asked: `command`, `picker`, `sdk`, or `auto` where another model took over.
+    pub source: String,
+    /// What the last answer of the conversation came to; nothing before the first.
+    pub context_tokens: u64,
+    /// Whether the provider still has what was said in its cache.
+    pub prompt_cache_warm: bool,
+    /// How long it keeps that: `5m` or `1h`.
+    pub cache_ttl: String,
+    /// What it costs to have the new model's cache hold the same.
+    pub estimated_cache_write_usd: f64,
+    /// Whose price that is: `configured` by the administrator, of the `catalog`, or none (`default`).
+    pub pricing: String,
+}
+
 /// A task of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFields {
@@ -286,6 +309,14 @@ pub enum EventInput {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elicitation_id: Option<String>,
     },
+    PreModelSwitch {
+        #[serde(flatten)]
+        switch: ModelSwitchFields,
+    },
+    PostModelSwitch {
+        #[serde(flatten)]
+        switch: ModelSwitchFields,
+    },
     SessionEnd {
         reason: String,
     },
@@ -355,6 +386,8 @@ impl EventInput {
             Self::PostCompact { .. } => HookEvent::PostCompact,
             Self::Elicitation { .. } => HookEvent::Elicitation,
             Self::ElicitationResult { .. } => HookEvent::ElicitationResult,
+            Self::PreModelSwitch { .. } => HookEvent::PreModelSwitch,
+            Self::PostModelSwitch { .. } => HookEvent::PostModelSwitch,
             Self::SessionEnd { .. } => HookEvent::SessionEnd,
         }
     }
@@ -388,6 +421,7 @@ impl EventInput {
             Self::Elicitation { mcp_server_name, .. } | Self::ElicitationResult { mcp_server_name, .. } => {
                 Some(mcp_server_name)
             }
+            Self::PreModelSwitch { switch } | Self::PostModelSwitch { switch } => Some(&switch.to_model),
             Self::SessionEnd { reason } => Some(reason),
             _ => self.tool().map(|tool| tool.tool_name.as_str()),
         }
@@ -528,9 +562,29 @@ pub fn example(event: HookEvent, common: CommonInput, tool: ToolFields, subject:
             content: None,
             elicitation_id: None,
         },
+        HookEvent::PreModelSwitch => {
+            EventInput::PreModelSwitch { switch: model_switch(subject("claude-opus-5-5")) }
+        }
+        HookEvent::PostModelSwitch => {
+            EventInput::PostModelSwitch { switch: model_switch(subject("claude-opus-5-5")) }
+        }
         HookEvent::SessionEnd => EventInput::SessionEnd { reason: subject("other") },
     };
     HookInput { common, event: input }
+}
+
+fn model_switch(to_model: String) -> ModelSwitchFields {
+    ModelSwitchFields {
+        from_model: "claude-sonnet-5-5".to_owned(),
+        requested_model: Some(to_model.clone()),
+        to_model,
+        source: "command".to_owned(),
+        context_tokens: 20_000,
+        prompt_cache_warm: true,
+        cache_ttl: "5m".to_owned(),
+        estimated_cache_write_usd: 0.1,
+        pricing: "catalog".to_owned(),
+    }
 }
 
 #[cfg(test)]

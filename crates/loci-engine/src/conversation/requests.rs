@@ -193,6 +193,7 @@ impl Conversation {
                 self.tell(EngineEvent::Retry { attempt, max_retries, delay, failure });
             }
             Notice::Fallback { from, to, failure } => {
+                self.tell_hooks_of_fallback(&from, &to);
                 self.tell(EngineEvent::Fallback { from, to, failure });
             }
         }

@@ -14,6 +14,7 @@ mod file_watch;
 mod http;
 mod mcp_tool;
 mod model;
+mod model_switch;
 mod run;
 mod scoped;
 mod task_list;

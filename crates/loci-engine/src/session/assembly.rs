@@ -230,6 +230,7 @@ impl Session {
             initial_prompt,
             mcp,
             side_questions,
+            n_switching: 0,
         };
         (session, SessionHandle { commands: command_in }, events_out)
     }

@@ -59,22 +59,8 @@ impl Session {
             Command::SetMode(mode) => {
                 set_mode(&conversation.ctx.state, mode);
             }
-            Command::SetModel { request, model } => {
-                let before = conversation.current_model();
-                let known = match (&request, model.as_deref()) {
-                    (Some(_), Some(name)) => conversation.check_recognized(name),
-                    (None, _) | (_, None) => Ok(()),
-                };
-                let done = known.and_then(|()| conversation.set_model_by_name(model.as_deref()));
-                match (request, done) {
-                    (Some(request), done) => {
-                        let outcome = done.map(|()| conversation.model_choice(&before));
-                        conversation.tell(EngineEvent::ModelAnswered { request, outcome });
-                    }
-                    (None, Err(why)) => conversation.tell(EngineEvent::Warning(why)),
-                    (None, Ok(())) => {}
-                }
-            }
+            Command::SetModel { request, model } => self.ask_for_model(request, model),
+            Command::ModelSwitchDecided(decision) => self.model_switch_decided(*decision),
             Command::Snapshot { request } => {
                 let snapshot = Arc::new(conversation.snapshot());
                 conversation.tell(EngineEvent::Snapshot { request, snapshot });

@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Waits for something while commands of the front end are heard; nothing, when one of them ends the wait.
-    async fn while_hearing<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn while_hearing<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         tokio::pin!(work);
         loop {
             tokio::select! {
@@ -154,7 +154,10 @@ impl Session {
     async fn apply_effect(&mut self, effect: LocalEffect) -> Result<Option<String>, String> {
         let conversation = &mut self.conversation;
         match effect {
-            LocalEffect::SetModel(name) => conversation.set_model_by_name(name.as_deref()).map(|()| None),
+            LocalEffect::SetModel(name) => {
+                let set = self.set_model_by_command(name.as_deref()).await;
+                set.map(|()| None).map_err(|refusal| refusal.to_string())
+            }
             LocalEffect::SetEffort(effort) => {
                 conversation.set_effort(effort);
                 Ok(None)

@@ -11,7 +11,7 @@ use loci_core::tool::AskedChange;
 use loci_engine::turn::Outcome;
 use loci_engine::{
     AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, ModelChoice,
-    Question, ResumedHistory, RunnerEvent, TurnReport, TurnStart, UserMessage,
+    ModelRefusal, Question, ResumedHistory, RunnerEvent, TurnReport, TurnStart, UserMessage,
 };
 use serde_json::Value;
 
@@ -271,13 +271,13 @@ impl App {
     }
 
     /// Tells what came of asking another model for this session alone.
-    fn model_answered(&mut self, outcome: Result<ModelChoice, String>) {
+    fn model_answered(&mut self, outcome: Result<ModelChoice, ModelRefusal>) {
         match outcome {
             Ok(choice) => {
                 let text = format!("The model is `{}` now, for this session only", choice.model);
                 self.notice(NoticeLevel::Info, text);
             }
-            Err(why) => self.notice(NoticeLevel::Warning, why),
+            Err(refusal) => self.notice(NoticeLevel::Warning, refusal.to_string()),
         }
     }
 

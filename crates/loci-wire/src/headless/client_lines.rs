@@ -175,8 +175,13 @@ impl EventLoop<'_> {
 
     /// Answers a request of the client, unless it has withdrawn that.
     pub(super) fn respond(&mut self, id: &str, answer: Result<Option<Value>, String>) {
+        self.respond_or(id, answer.map_err(ControlError::from));
+    }
+
+    /// Answers a request; the error may have more for programs than its words.
+    pub(super) fn respond_or(&mut self, id: &str, answer: Result<Option<Value>, ControlError>) {
         if !self.cancelled.remove(id) {
-            self.output.write_line(&control::response(id, answer.map_err(ControlError::from)));
+            self.output.write_line(&control::response(id, answer));
         }
     }
 }

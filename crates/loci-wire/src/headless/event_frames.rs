@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::PermissionPrompter;
 use super::event_loop::{EventLoop, SUGGESTION_REQUEST};
-use crate::control;
+use crate::control::{self, ControlError};
 use crate::frame::transcript_mirror;
 use crate::session_query::SessionQuery;
 
@@ -101,7 +101,7 @@ impl EventLoop<'_> {
                     self.context.flag_settings.apply(&Map::from_iter([("model".to_owned(), model)]));
                 }
                 let answer = outcome.clone().map(|choice| Some(json!({"model": choice.model})));
-                self.respond(request, answer);
+                self.respond_or(request, answer.map_err(ControlError::from));
             }
             EngineEvent::DirectoryAdded { request, outcome } => {
                 let answer = outcome.clone().map(|directory| Some(json!({"directory": directory})));

@@ -8,6 +8,7 @@ mod deferral;
 mod events;
 mod faults;
 pub(crate) mod handlers;
+mod model_switch;
 mod parity;
 mod terminal;
 mod verbs;

@@ -11,8 +11,21 @@ use serde_json::{Map, Value, json};
 /// What the model reads where a command printed nothing.
 const NO_OUTPUT: &str = "(no output)";
 
+/// Why an output of a hook cannot take the place of a result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum UnusableOutput {
+    #[error("`updatedToolOutput` cannot be {0}")]
+    NoResult(Value),
+    #[error("`updatedToolOutput` is no list of content blocks")]
+    NoBlocks,
+    #[error("`updatedToolOutput` has no `{0}`, as the tool's own has")]
+    Lacks(String),
+    #[error("`updatedToolOutput` is an object, and the tool's own is none")]
+    OwnIsNoObject,
+}
+
 /// Puts `output` in the place of what a call came to; the error says why it does not fit.
-pub(super) fn replace_output(outcome: ToolOutcome, output: Value) -> Result<ToolOutcome, String> {
+pub(super) fn replace_output(outcome: ToolOutcome, output: Value) -> Result<ToolOutcome, UnusableOutput> {
     let (content, structured) = match output {
         Value::String(text) => (ToolContent::Text(text.clone()), Value::String(text)),
         Value::Array(items) => (blocks(&items)?, Value::Array(items)),
@@ -21,20 +34,23 @@ pub(super) fn replace_output(outcome: ToolOutcome, output: Value) -> Result<Tool
             let content = content_of(own, &fields)?;
             (content, Value::Object(completed(fields)))
         }
-        other => return Err(format!("`updatedToolOutput` cannot be {other}")),
+        other => return Err(UnusableOutput::NoResult(other)),
     };
     Ok(ToolOutcome { content, structured, ..outcome })
 }
 
-fn blocks(items: &[Value]) -> Result<ToolContent, String> {
+fn blocks(items: &[Value]) -> Result<ToolContent, UnusableOutput> {
     let blocks: Result<Vec<Block>, _> = items.iter().map(Block::from_value).collect();
-    let blocks = blocks.map_err(|_| "`updatedToolOutput` is no list of content blocks".to_owned())?;
+    let blocks = blocks.map_err(|_| UnusableOutput::NoBlocks)?;
     Ok(ToolContent::Blocks(blocks))
 }
 
 /// Returns what of an object the model reads: the output of a command, the text of a file, names of files, content blocks;
 /// or all of it, where it has every key of the tool's own.
-fn content_of(own: Option<&Map<String, Value>>, fields: &Map<String, Value>) -> Result<ToolContent, String> {
+fn content_of(
+    own: Option<&Map<String, Value>>,
+    fields: &Map<String, Value>,
+) -> Result<ToolContent, UnusableOutput> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     if let Some(stdout) = text("stdout") {
         let streams: Vec<&str> =
@@ -57,9 +73,9 @@ fn content_of(own: Option<&Map<String, Value>>, fields: &Map<String, Value>) -> 
     match own {
         Some(own) => match own.keys().find(|key| !fields.contains_key(*key)) {
             None => Ok(ToolContent::Text(Value::Object(fields.clone()).to_string())),
-            Some(key) => Err(format!("`updatedToolOutput` has no `{key}`, as the tool's own has")),
+            Some(key) => Err(UnusableOutput::Lacks(key.clone())),
         },
-        None => Err("`updatedToolOutput` is an object, and the tool's own is none".to_owned()),
+        None => Err(UnusableOutput::OwnIsNoObject),
     }
 }
 
@@ -151,7 +167,7 @@ mod tests {
             (by_words, json!({"x": 1}), "is an object, and the tool's own is none"),
         ] {
             let problem = replace_output(own, output.clone()).unwrap_err();
-            assert_eq!(problem, format!("`updatedToolOutput` {expected}"), "{output}");
+            assert_eq!(problem.to_string(), format!("`updatedToolOutput` {expected}"), "{output}");
         }
     }
 }
