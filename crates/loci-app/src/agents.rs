@@ -157,7 +157,7 @@ impl SessionAgents {
         self.warnings
             .extend(problems.iter().map(|problem| format!("Hooks of the agent `{}`: {problem}", agent.name)));
         if agent.permission_mode.is_some() && options.permissions.mode.is_none() {
-            book.mode = agent_mode(book.mode, agent.permission_mode);
+            book.mode = agent_mode(book.mode, agent.asked_mode());
         }
         let memory = self
             .config

@@ -33,12 +33,39 @@ pub const CATCH_ALL: &str = "claude";
 /// The type that answers questions about this program, offered where a person sits.
 pub const GUIDE: &str = "claude-code-guide";
 
-/// Returns the mode that an agent's calls are judged in: the session's, or its own where that lets no more run unasked.
-/// A definition is no permission (S-48).
-pub fn agent_mode(session: Mode, own: Option<Mode>) -> Mode {
+/// The permission mode that an agent asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskedMode {
+    mode: Mode,
+    /// Whether whoever wrote the definition may let the agent edit unasked.
+    may_accept_edits: bool,
+}
+
+impl AskedMode {
+    /// The mode that a call asks for. The model wrote it, so it only restricts.
+    pub fn of_call(mode: Mode) -> Self {
+        Self { mode, may_accept_edits: false }
+    }
+
+    /// The mode that a definition asks for which the user wrote, or trusts.
+    pub(crate) fn of_trusted(mode: Mode) -> Self {
+        Self { mode, may_accept_edits: true }
+    }
+
+    /// Returns the mode.
+    pub fn mode(self) -> Mode {
+        self.mode
+    }
+}
+
+/// Returns the mode that an agent's calls are judged in: the session's, or its own where that lets no more run unasked. The
+/// one thing that a definition of the user's own, or of a trusted folder, grants is to edit in the working directories (S-48).
+pub fn agent_mode(session: Mode, own: Option<AskedMode>) -> Mode {
+    let Some(AskedMode { mode: own, may_accept_edits }) = own else { return session };
     match (session, own) {
-        (Mode::Default, Some(own @ (Mode::Plan | Mode::DontAsk))) => own,
-        (Mode::Plan, Some(Mode::DontAsk)) => Mode::Plan,
+        (Mode::Default, Mode::Plan | Mode::DontAsk) => own,
+        (Mode::Default, Mode::AcceptEdits) if may_accept_edits => own,
+        (Mode::Plan, Mode::DontAsk) => Mode::Plan,
         (session, _) => session,
     }
 }
@@ -48,23 +75,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agent_mode_is_never_more_than_the_sessions() {
+    fn agent_mode_is_never_more_than_the_sessions_but_for_edits_of_trusted_definitions() {
         use Mode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
-        for (session, own, expected) in [
-            (Default, None, Default),
-            (Default, Some(Plan), Plan),
-            (Default, Some(DontAsk), DontAsk),
-            (Default, Some(AcceptEdits), Default),
-            (Default, Some(Auto), Default),
-            (Default, Some(BypassPermissions), Default),
-            (AcceptEdits, Some(Plan), AcceptEdits),
-            (Auto, Some(Default), Auto),
-            (BypassPermissions, Some(Plan), BypassPermissions),
-            (Plan, Some(BypassPermissions), Plan),
-            (Plan, Some(DontAsk), Plan),
-            (DontAsk, Some(AcceptEdits), DontAsk),
+        for (session, own, expected, trusted) in [
+            (Default, Plan, Plan, Plan),
+            (Default, DontAsk, DontAsk, DontAsk),
+            (Default, AcceptEdits, Default, AcceptEdits),
+            (Default, Auto, Default, Default),
+            (Default, BypassPermissions, Default, Default),
+            (AcceptEdits, Plan, AcceptEdits, AcceptEdits),
+            (Auto, Default, Auto, Auto),
+            (Auto, AcceptEdits, Auto, Auto),
+            (BypassPermissions, Plan, BypassPermissions, BypassPermissions),
+            (Plan, BypassPermissions, Plan, Plan),
+            (Plan, AcceptEdits, Plan, Plan),
+            (Plan, DontAsk, Plan, Plan),
+            (DontAsk, AcceptEdits, DontAsk, DontAsk),
         ] {
-            assert_eq!(agent_mode(session, own), expected, "{session} {own:?}");
+            assert_eq!(agent_mode(session, Some(AskedMode::of_call(own))), expected, "{session} {own:?}");
+            assert_eq!(agent_mode(session, Some(AskedMode::of_trusted(own))), trusted, "{session} {own:?}");
         }
+        assert_eq!(agent_mode(AcceptEdits, None), AcceptEdits);
     }
 }

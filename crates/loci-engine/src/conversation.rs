@@ -52,6 +52,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::agent::AskedMode;
 use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::permission::{Isolation, Mode};
@@ -176,7 +177,7 @@ pub(crate) struct ConversationParts {
 #[derive(Debug, Default)]
 pub(crate) struct AgentLimits {
     /// The permission mode it asks for.
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<AskedMode>,
     /// Where it keeps memories of its own.
     pub(crate) memory_dir: Option<PathBuf>,
     /// The worktree that keeps it apart, where it or whoever sent it out has one.
@@ -265,12 +266,16 @@ impl Conversation {
             if let Some(report) = report {
                 return report;
             }
-            let patience = self.stall_limit();
+            let (patience, time_left) = (self.stall_limit(), self.time_left());
             report = tokio::select! {
                 report = self.advance() => report,
                 () = cancel.cancelled(), if !self.run.has_interrupted => self.interrupt(),
                 () = stall::silence(patience) => self.give_up(),
+                () = stall::silence(time_left) => None,
             };
+            if report.is_none() {
+                report = self.stop_at_cap();
+            }
         }
     }
 

@@ -120,10 +120,14 @@ pub fn foreground_bash() -> Arc<dyn Tool> {
     Arc::new(bash)
 }
 
-/// Takes the parameter away that lets a call go on in the background.
+/// Takes the parameter away that lets a call go on in the background. A model that sends it all the same, since it knows the
+/// tool from elsewhere, is not refused for that.
 pub(crate) fn drop_background(descriptor: &mut ToolDescriptor) {
     if let Some(properties) = descriptor.input_schema["properties"].as_object_mut() {
         properties.retain(|name, _| name != "run_in_background");
+    }
+    if let Some(schema) = descriptor.input_schema.as_object_mut() {
+        schema.remove("additionalProperties");
     }
 }
 
@@ -150,7 +154,7 @@ impl Tool for Bash {
         })
     }
 
-    fn validate(&self, input: &Value, host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
+    fn validate(&self, input: &Value, _host: &dyn Host) -> Result<(), Box<ToolOutcome>> {
         let refusal = |text: String| Err(Box::new(ToolOutcome::refusal(text)));
         let input = match Input::from_value(input) {
             Ok(input) => input,
@@ -158,11 +162,6 @@ impl Tool for Bash {
         };
         if let Err(why) = check_command(&input.command) {
             return refusal(why);
-        }
-        if input.run_in_background && host.env().vars.is_truthy(DISABLE_BACKGROUND) {
-            return refusal(format!(
-                "Background tasks are switched off ({DISABLE_BACKGROUND}). Run the command in the foreground."
-            ));
         }
         Ok(())
     }
@@ -285,7 +284,7 @@ impl Bash {
             Err(error) => return ToolOutcome::error(format!("Failed to run the command: {error}")),
         };
         let capture = Capture::new(limits.capture());
-        if input.run_in_background {
+        if input.run_in_background && may_background(host) {
             let what = "The command runs in the background";
             let outcome = to_background(what, input, call, host, running, capture).await;
             prepare_next(sandbox.as_ref());

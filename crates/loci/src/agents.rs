@@ -51,6 +51,8 @@ fn agent_json(agent: &AgentDefinition) -> Value {
         "model": agent.model,
         "permissionMode": agent.permission_mode.map(|mode| mode.as_str()),
         "maxTurns": agent.max_turns,
+        "maxTokens": agent.max_tokens,
+        "maxSeconds": agent.max_seconds,
         "effort": agent.effort,
         "color": agent.color,
         "background": agent.is_background,

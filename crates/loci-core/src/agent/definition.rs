@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::AskedMode;
 use super::tool_access::odd_entries;
 use crate::front_matter::{self, FieldReader, FrontMatter, text_of};
 use crate::permission::Mode;
@@ -30,6 +31,10 @@ pub struct AgentDefinition {
     pub permission_mode: Option<Mode>,
     /// The most round trips to the model.
     pub max_turns: Option<u32>,
+    /// The most tokens that its requests may use in all; what comes out of a cache is not counted.
+    pub max_tokens: Option<u32>,
+    /// The most seconds that it may work.
+    pub max_seconds: Option<u32>,
     /// How hard it thinks.
     pub effort: Option<String>,
     /// The colour it is shown in.
@@ -147,7 +152,7 @@ impl fmt::Display for Problem {
 }
 
 /// The fields that have a meaning, in a file and in JSON.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 24] = [
     "name",
     "description",
     "prompt",
@@ -156,6 +161,8 @@ const FIELDS: [&str; 22] = [
     "model",
     "permissionMode",
     "maxTurns",
+    "maxTokens",
+    "maxSeconds",
     "effort",
     "color",
     "background",
@@ -176,10 +183,12 @@ const FIELDS: [&str; 22] = [
 const REMINDER: &str = "criticalSystemReminder_EXPERIMENTAL";
 
 /// Those that are one text, and those that are several.
-const TEXT_FIELDS: [&str; 11] = [
+const TEXT_FIELDS: [&str; 13] = [
     "model",
     "permissionMode",
     "maxTurns",
+    "maxTokens",
+    "maxSeconds",
     "effort",
     "color",
     "background",
@@ -287,6 +296,18 @@ pub fn parse_agents_json(
 }
 
 impl AgentDefinition {
+    /// Returns the permission mode that it asks for. What others wrote, and nobody trusts, only restricts.
+    pub fn asked_mode(&self) -> Option<AskedMode> {
+        let is_trusted = match self.source.scope {
+            AgentScope::Managed | AgentScope::Flag | AgentScope::Project | AgentScope::User => {
+                self.source.is_trusted
+            }
+            AgentScope::Plugin | AgentScope::BuiltIn => false,
+        };
+        let asked = if is_trusted { AskedMode::of_trusted } else { AskedMode::of_call };
+        self.permission_mode.map(asked)
+    }
+
     /// An agent with nothing out of the ordinary.
     pub fn new(name: &str, description: &str, prompt: &str, source: AgentSource) -> Self {
         Self {
@@ -299,6 +320,8 @@ impl AgentDefinition {
             is_capped_at_opus: false,
             permission_mode: None,
             max_turns: None,
+            max_tokens: None,
+            max_seconds: None,
             effort: None,
             color: None,
             is_background: false,
@@ -338,6 +361,8 @@ impl AgentDefinition {
             model: reader.text("model").filter(|model| model != "inherit"),
             permission_mode: reader.parsed("permissionMode", |text| text.parse::<Mode>().ok()),
             max_turns: reader.count("maxTurns"),
+            max_tokens: reader.count("maxTokens"),
+            max_seconds: reader.count("maxSeconds"),
             effort: reader.effort("effort"),
             color: reader.parsed("color", |text| COLORS.contains(&text).then(|| text.to_owned())),
             is_background: reader.switch("background").unwrap_or(false),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
-use loci_core::agent::{AgentPlace, FORK, ToolAccess, agent_mode, preloaded_skills};
+use loci_core::agent::{AgentPlace, AskedMode, FORK, ToolAccess, agent_mode, preloaded_skills};
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
@@ -140,7 +140,8 @@ impl AgentService {
 
     /// Tells whether an agent is sent out to make a plan. Those of a session that plans itself only help with its plan.
     fn makes_plan(&self, plan: &AgentPlan) -> bool {
-        plan.mode == Some(Mode::Plan) && agent_mode(self.deps.ctx.mode(), plan.mode) == Mode::Plan
+        plan.mode.map(AskedMode::mode) == Some(Mode::Plan)
+            && agent_mode(self.deps.ctx.mode(), plan.mode) == Mode::Plan
     }
 
     /// Returns the file of an agent that makes a plan.

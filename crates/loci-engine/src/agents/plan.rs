@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use loci_core::agent::{AgentDefinition, AgentScope, AgentSource, FORK, GENERAL_PURPOSE, agent_mode};
+use loci_core::agent::{
+    AgentDefinition, AgentScope, AgentSource, AskedMode, FORK, GENERAL_PURPOSE, agent_mode,
+};
 use loci_core::conversation::Conversation as PastConversation;
 use loci_core::ids::{AgentId, PromptId, ToolUseId};
 use loci_core::message::Block;
@@ -37,7 +39,7 @@ pub(crate) struct AgentPlan {
     pub(crate) prompt: PromptId,
     pub(crate) model: ModelConfig,
     pub(crate) max_turns: Option<u32>,
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<AskedMode>,
     pub(crate) is_background: bool,
     pub(crate) is_isolated: bool,
     /// The worktree that keeps it apart: its own, or that of whoever sends it out.
@@ -157,7 +159,7 @@ impl AgentService {
             task: request.prompt.clone(),
             prompt: from.context.prompt,
             max_turns: request.max_turns.or(definition.max_turns),
-            mode: request.mode.or(definition.permission_mode),
+            mode: request.mode.map(AskedMode::of_call).or_else(|| definition.asked_mode()),
             is_background,
             is_isolated,
             isolation: from.isolation,
@@ -256,7 +258,7 @@ impl AgentService {
             task: message,
             prompt: from.context.prompt,
             max_turns: file.meta.max_turns.or(definition.max_turns),
-            mode: asked.or(definition.permission_mode),
+            mode: asked.map(AskedMode::of_call).or_else(|| definition.asked_mode()),
             is_background: true,
             is_isolated,
             isolation: from.isolation,
@@ -336,9 +338,9 @@ impl AgentService {
     fn tell_notes(&self, definition: &AgentDefinition, mode: Option<Mode>) {
         let name = &definition.name;
         let session = self.deps.ctx.mode();
-        if let Some(asked) =
-            mode.or(definition.permission_mode).filter(|asked| agent_mode(session, Some(*asked)) != *asked)
-        {
+        let asked = mode.map(AskedMode::of_call).or_else(|| definition.asked_mode());
+        let is_granted = |asked: &AskedMode| agent_mode(session, Some(*asked)) == asked.mode();
+        if let Some(asked) = asked.filter(|asked| !is_granted(asked)).map(AskedMode::mode) {
             self.tell_once(format!(
                 "The agent `{name}` asks for the permission mode {asked} and works in {session}: an agent has no more \
                  permissions than its session"

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::plan::AgentPlan;
 use super::slots::Slots;
-use super::work::total_tokens;
+use super::work::{AgentCaps, total_tokens};
 use super::worktree::AgentWorktree;
 use super::{AgentService, AgentWork, LiveAgent};
 use crate::conversation::{Conversation, TurnInput};
@@ -96,6 +96,7 @@ impl AgentRun {
             Arc::clone(&service.deps.ctx.env.clock),
             self.output.clone(),
             service.settings.stall_timeout,
+            AgentCaps::of_definition(&self.plan.definition),
         );
         let servers = service.start_servers(&self.plan, &stop).await;
         let mut conversation = match service.conversation(&mut self.plan, tasks, work, &servers.tools) {
@@ -174,11 +175,15 @@ impl AgentRun {
         worktree: Option<KeptWorktree>,
     ) -> AgentEnd {
         let said = agent_end(conversation.recorder.path()).1;
+        let cap = conversation.agent_work().and_then(|work| work.reached_cap);
         let (text, failure, status) = match &report.outcome {
             Outcome::Structured(answer) => (answer.to_string(), None, BackgroundStatus::Completed),
             Outcome::Completed | Outcome::MaxTurns(_) => {
                 let text = if report.text.is_empty() { said } else { report.text.clone() };
                 (text, None, BackgroundStatus::Completed)
+            }
+            Outcome::Interrupted(_) if cap.is_some() => {
+                broken(said, cap.map(|cap| cap.to_string()).unwrap_or_default())
             }
             Outcome::Interrupted(_) if conversation.agent_work().is_some_and(|work| work.has_stalled) => {
                 let waited = self.service.settings.stall_timeout.unwrap_or_default();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::agent::AgentDefinition;
 use loci_core::tool::{KnownTool, ToolKind};
 use loci_core::usage::Usage;
 use loci_stdx::{Clock, single_line};
@@ -33,6 +34,37 @@ pub(crate) struct AgentWork {
     patience: Option<Duration>,
     /// Whether it was given up because its model said nothing any more.
     pub(crate) has_stalled: bool,
+    /// What it may use.
+    caps: AgentCaps,
+    /// How many tokens it has used, without what came out of a cache.
+    used_tokens: u64,
+    /// The cap that it was stopped at.
+    pub(crate) reached_cap: Option<ReachedCap>,
+}
+
+/// What an agent may use, as its definition says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AgentCaps {
+    tokens: Option<u64>,
+    time: Option<Duration>,
+}
+
+/// A cap that an agent has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReachedCap {
+    #[error("it may use {0} tokens (`maxTokens` of its definition)")]
+    Tokens(u64),
+    #[error("it may work {} s (`maxSeconds` of its definition)", .0.as_secs())]
+    Time(Duration),
+}
+
+impl AgentCaps {
+    pub(crate) fn of_definition(definition: &AgentDefinition) -> Self {
+        Self {
+            tokens: definition.max_tokens.map(u64::from),
+            time: definition.max_seconds.map(|seconds| Duration::from_secs(seconds.into())),
+        }
+    }
 }
 
 impl AgentWork {
@@ -42,6 +74,7 @@ impl AgentWork {
         clock: Arc<dyn Clock>,
         output: PathBuf,
         patience: Option<Duration>,
+        caps: AgentCaps,
     ) -> Self {
         Self {
             began: clock.monotonic(),
@@ -54,7 +87,22 @@ impl AgentWork {
             output,
             patience,
             has_stalled: false,
+            caps,
+            used_tokens: 0,
+            reached_cap: None,
         }
+    }
+
+    /// Returns how long it may work from now on; for ever without a cap.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.caps.time.map(|time| time.saturating_sub(self.clock.monotonic().saturating_sub(self.began)))
+    }
+
+    /// Returns the cap that it has come to, if it has.
+    pub(crate) fn cap(&self) -> Option<ReachedCap> {
+        let tokens = self.caps.tokens.filter(|most| self.used_tokens >= *most).map(ReachedCap::Tokens);
+        let is_late = self.time_left().is_some_and(|left| left.is_zero());
+        tokens.or_else(|| self.caps.time.filter(|_| is_late).map(ReachedCap::Time))
     }
 
     /// Returns how long its model may say nothing: in the foreground whoever waits may interrupt.
@@ -65,6 +113,7 @@ impl AgentWork {
     /// A request was answered.
     pub(crate) fn answered(&mut self, usage: &Usage) {
         self.last_usage = usage.clone();
+        self.used_tokens += total_tokens(usage).saturating_sub(usage.cache_read_input_tokens);
         self.live.answered(usage);
     }
 

@@ -1,4 +1,5 @@
-//! Agents in the background whose model says nothing any more: they are given up, so that whoever sent them out hears of it.
+//! Agents in the background whose model says nothing any more: they are given up, so that whoever sent them out hears of it; and
+//! agents that have used what their definition lets them.
 //!
 //! Only the time counts in which a request is on the wire and nothing comes. Calls have limits of their own, and a person
 //! who is asked may take as long as they like.
@@ -13,6 +14,19 @@ impl Conversation {
     pub(super) fn stall_limit(&self) -> Option<Duration> {
         let is_asking = self.run.tally.is_asking && !self.run.has_interrupted;
         self.work.as_ref().filter(|_| is_asking)?.stall_limit()
+    }
+
+    /// Returns how long an agent may work from now on; for ever without a cap.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        self.work.as_ref().filter(|_| !self.run.has_interrupted)?.time_left()
+    }
+
+    /// Ends the turn of an agent that has come to a cap of its own.
+    pub(super) fn stop_at_cap(&mut self) -> Option<TurnReport> {
+        let work = self.work.as_mut().filter(|_| !self.run.has_interrupted)?;
+        work.reached_cap = Some(work.cap()?);
+        tracing::debug!(target: "loci::agents", "an agent came to its cap");
+        self.interrupt()
     }
 
     /// Ends the turn that nothing comes of.

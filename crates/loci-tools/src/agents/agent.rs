@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{AgentReply, AgentRequest, FinishedAgent, LaunchedAgent, NO_AGENTS};
-use crate::bash::{DISABLE_BACKGROUND, drop_background};
+use crate::bash::drop_background;
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace, spill_preview};
 
 /// The most characters of an answer that are told; the rest is in a file.
@@ -39,9 +39,6 @@ pub fn foreground_agent_tool(listing: &str) -> Arc<dyn Tool> {
 pub fn background_agent_tool(listing: &str) -> Arc<dyn Tool> {
     let mut agent = Agent::new(listing);
     drop_background(&mut agent.descriptor);
-    if let Some(schema) = agent.descriptor.input_schema.as_object_mut() {
-        schema.remove("additionalProperties");
-    }
     agent.replace_choice(Some(ALWAYS_IN_BACKGROUND));
     Arc::new(agent)
 }
@@ -139,11 +136,6 @@ impl Tool for Agent {
         };
         if request.prompt.trim().is_empty() {
             return refusal("`prompt` is empty. Say what the agent is to do.".to_owned());
-        }
-        if request.run_in_background == Some(true) && host.env().vars.is_truthy(DISABLE_BACKGROUND) {
-            return refusal(format!(
-                "Background tasks are switched off ({DISABLE_BACKGROUND}). Leave out run_in_background."
-            ));
         }
         let Some(agents) = host.agents() else { return refusal(NO_AGENTS.to_owned()) };
         agents.check(&request).or_else(refusal)

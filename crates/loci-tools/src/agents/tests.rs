@@ -42,12 +42,15 @@ async fn calls_without_agents_or_words_are_refused() {
 }
 
 #[tokio::test]
-async fn background_agents_can_be_switched_off() {
+async fn background_that_is_switched_off_is_no_reason_to_refuse_a_call() {
     let mut host = TestHost::new();
     host.env_mut().vars = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")].into_iter().collect();
     let input = json!({"description": "d", "prompt": "p", "run_in_background": true});
-    let outcome = host.call(&Agent::new(""), input).await;
-    assert!(text(&outcome).contains("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"), "{outcome:?}");
+    let outcome = host.call(foreground_agent_tool("").as_ref(), input).await;
+    assert!(
+        text(&outcome).contains("No agents can be sent out"),
+        "it is looked at like any other: {outcome:?}"
+    );
 }
 
 #[test]

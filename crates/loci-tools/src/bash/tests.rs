@@ -588,13 +588,22 @@ async fn invalid_bash_input_is_refused_before_running() {
         (json!({"command": "  "}), "empty"),
         (json!({"command": "echo a\rb"}), "control character '\\r'"),
         (json!({"command": "echo a\u{0}b"}), "control character"),
-        (json!({"command": "ls", "run_in_background": true}), "switched off"),
         (json!({}), "command"),
         (json!({"command": "ls", "surprise": 1}), "surprise"),
     ] {
         let outcome = host.call(&Bash::default(), input.clone()).await;
         assert!(text(&outcome).starts_with("<tool_use_error>") && text(&outcome).contains(needle), "{input}");
     }
+}
+
+/// Where nothing runs in the background a command that is to run there runs in the foreground.
+#[tokio::test]
+async fn background_that_is_switched_off_is_ignored() {
+    let host = ShellHost::with_vars(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")]);
+    let input = json!({"command": "echo hi", "run_in_background": true});
+    let outcome = host.call(super::foreground_bash().as_ref(), input).await;
+    assert_eq!(text(&outcome), "hi");
+    assert!(host.tasks().list().is_empty());
 }
 
 #[test]

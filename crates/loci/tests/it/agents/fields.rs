@@ -112,11 +112,15 @@ async fn window_of_a_definition_has_an_agent_compacted_earlier() {
 }
 
 #[tokio::test]
-async fn permission_mode_of_a_definition_only_restricts() {
+async fn permission_mode_of_a_definition_restricts_and_lets_edit_where_it_is_trusted() {
     let edit = json!({"file_path": "made", "content": "x"});
-    for (mode, session, is_made) in
-        [("dontAsk", "default", false), ("acceptEdits", "default", false), ("plan", "acceptEdits", true)]
-    {
+    for (mode, session, is_made) in [
+        ("dontAsk", "default", false),
+        ("acceptEdits", "default", true),
+        ("acceptEdits", "dontAsk", false),
+        ("bypassPermissions", "default", false),
+        ("plan", "acceptEdits", true),
+    ] {
         let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")])
             .route([Step::call("Write", edit.clone()), Step::text("Done.")], is_agents);
         let world = World::new(script).await;
@@ -221,4 +225,24 @@ async fn guide_is_offered_where_a_person_sits_and_answers_with_the_small_model()
     let world = World::new([Step::text("ok")]).await;
     assert_fine(&world.run(&watched(["go"])));
     assert!(!has(&world.last_request(), "claude-code-guide"), "nobody sits before a run without a terminal");
+}
+
+/// An agent that has used what its definition lets it is stopped, and what it had said is told with the reason.
+#[tokio::test]
+async fn agent_that_comes_to_a_cap_of_its_definition_is_stopped() {
+    let read = || Step::call("Read", json!({"file_path": "notes.txt"}));
+    let never = loci_testkit::Gate::new();
+    for (fields, second, expected) in [
+        ("maxTokens: 3000\n", read().usage(2000, 20, 9000, 0), "it may use 3000 tokens"),
+        ("maxSeconds: 1\n", Step::text("late").wait_for(never.clone()), "it may work 1 s"),
+    ] {
+        let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")])
+            .route([read().usage(1500, 20, 9000, 0), second, Step::text("Found.")], is_agents);
+        let world = World::new(script).await;
+        world.home.write("notes.txt", "x");
+        define(&world, "mine", fields, "You are mine.");
+        world.run(&watched(["go"]));
+        let told = results(&world.last_request());
+        assert!(told.contains(expected), "{fields}: {told}");
+    }
 }
