@@ -2,28 +2,25 @@
 
 use std::path::Path;
 
+use super::random::Random;
 use super::scratch::COMMANDS;
 
 pub(super) struct Generator {
-    state: u64,
+    random: Random,
     bin: String,
 }
 
 impl Generator {
     pub(super) fn new(seed: u64, bin: &Path) -> Self {
-        Self { state: seed, bin: bin.display().to_string() }
+        Self { random: Random::new(seed), bin: bin.display().to_string() }
     }
 
-    /// A number below `n`; the same ones for the same seed.
     fn below(&mut self, n: usize) -> usize {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 11) as usize % n
+        self.random.below(n)
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
+        self.random.pick(from)
     }
 
     /// A whole line.
