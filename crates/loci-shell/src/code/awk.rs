@@ -1,7 +1,8 @@
 //! Programs of `awk`, as far as they run commands and name files.
 //!
-//! They are taken apart into words, strings and patterns, no further. Where a slash could be a division or begin a
-//! pattern, whatever would hide a command counts as one.
+//! They are taken apart into words, strings and patterns, no further. Awks differ about where a pattern begins and ends:
+//! where a slash could divide or begin one, both readings count, and one whose end depends on whether brackets protect
+//! a slash counts as running.
 
 use super::{Named, is_vague};
 use crate::value::Value;
@@ -54,9 +55,52 @@ pub(crate) struct AwkProgram {
     pub(crate) reads: Vec<Named>,
 }
 
-/// Reads a program.
+/// In how many ways a program is read at most.
+const MOST_READINGS: usize = 32;
+
+/// Reads a program, in every way that an awk could.
 pub(crate) fn read(code: &str) -> AwkProgram {
-    let tokens = tokens(code);
+    let chars: Vec<char> = code.chars().collect();
+    let mut readings = vec![Reading::default()];
+    let mut whole = AwkProgram::default();
+    let (mut n_readings, mut n_possible) = (0, 0);
+    while let Some(mut reading) = readings.pop() {
+        n_readings += 1;
+        if n_readings > MOST_READINGS {
+            whole.add_anything();
+            break;
+        }
+        reading.finish(&chars, &mut readings);
+        if reading.is_broken {
+            continue;
+        }
+        n_possible += 1;
+        let program = read_tokens(&reading.tokens);
+        whole.runs |= program.runs;
+        if reading.is_odd {
+            whole.add_anything();
+        }
+        whole.writes.extend(program.writes);
+        whole.reads.extend(program.reads);
+    }
+    // What nobody could read may still be one to some awk.
+    if n_possible == 0 {
+        whole.add_anything();
+    }
+    whole
+}
+
+impl AwkProgram {
+    /// Notes that nobody knows what it does.
+    fn add_anything(&mut self) {
+        self.runs = true;
+        self.writes.push(Named::Unknown);
+        self.reads.push(Named::Unknown);
+    }
+}
+
+/// Reads one of the ways to take a program apart.
+fn read_tokens(tokens: &[Token]) -> AwkProgram {
     let mut program = AwkProgram::default();
     let mut printing: Option<usize> = None;
     let mut reading = false;
@@ -126,7 +170,7 @@ fn target(behind: &[Token]) -> Option<Named> {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Word(String),
     Text(String),
@@ -134,74 +178,138 @@ enum Token {
     Sign(char),
 }
 
-fn tokens(code: &str) -> Vec<Token> {
-    let mut found = Vec::new();
-    let chars: Vec<char> = code.chars().collect();
-    let mut at = 0;
-    while let Some(&c) = chars.get(at) {
-        let next = chars.get(at + 1).copied();
+/// One way to take a program apart, as far as it has come.
+#[derive(Debug, Clone, Default)]
+struct Reading {
+    at: usize,
+    tokens: Vec<Token>,
+    /// Whether some pattern ends elsewhere for some awk.
+    is_odd: bool,
+    /// Whether a text or pattern has no end, or not in its line: no awk takes such a program.
+    is_broken: bool,
+}
+
+/// What a slash is.
+enum Slash {
+    Divides,
+    BeginsPattern,
+    Either,
+}
+
+impl Reading {
+    /// Takes the rest apart; other ways to do so go to `others`.
+    fn finish(&mut self, chars: &[char], others: &mut Vec<Self>) {
+        while let Some(&c) = chars.get(self.at) {
+            let next = chars.get(self.at + 1).copied();
+            match c {
+                '#' => self.at += chars[self.at..].iter().take_while(|c| **c != '\n').count(),
+                '"' => {
+                    let text = self.until(chars, '"');
+                    self.tokens.push(Token::Text(text));
+                }
+                '/' => match self.slash() {
+                    Slash::Divides => self.sign(c),
+                    Slash::BeginsPattern => self.pattern(chars),
+                    Slash::Either => {
+                        let mut other = self.clone();
+                        other.pattern(chars);
+                        others.push(other);
+                        self.sign(c);
+                    }
+                },
+                // A line that goes on.
+                '\\' if next == Some('\n') => self.at += 2,
+                '|' | '&' if next == Some(c) => {
+                    self.tokens.push(Token::Sign(','));
+                    self.at += 2;
+                }
+                c if c.is_ascii_alphanumeric() || c == '_' => {
+                    let is_part = |c: &&char| c.is_ascii_alphanumeric() || **c == '_';
+                    let word: String = chars[self.at..].iter().take_while(is_part).collect();
+                    self.at += word.len();
+                    self.tokens.push(Token::Word(word));
+                }
+                c if c == '\n' || !c.is_whitespace() => self.sign(c),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn sign(&mut self, sign: char) {
+        self.tokens.push(Token::Sign(sign));
+        self.at += 1;
+    }
+
+    fn pattern(&mut self, chars: &[char]) {
+        let text = self.until(chars, '/');
+        self.is_odd |= may_go_on(&text);
+        self.tokens.push(Token::Pattern(text));
+    }
+
+    /// Takes what stands between where it is and an end that is not escaped, and goes on behind that.
+    fn until(&mut self, chars: &[char], end: char) -> String {
+        let mut text = String::new();
+        self.at += 1;
+        while let Some(&c) = chars.get(self.at) {
+            self.at += 1;
+            if c == end {
+                return text;
+            }
+            self.is_broken |= c == '\n';
+            text.push(c);
+            if c == '\\' {
+                text.extend(chars.get(self.at));
+                self.at += 1;
+            }
+        }
+        self.is_broken = true;
+        text
+    }
+
+    /// Says what a slash is behind the tokens so far.
+    fn slash(&self) -> Slash {
+        const BEFORE_PATTERNS: &[&str] =
+            &["print", "printf", "return", "if", "while", "in", "else", "do", "case"];
+        const BEFORE_EITHER: &[&str] =
+            &["getline", "exit", "length", "next", "nextfile", "delete", "break", "continue"];
+        match self.tokens.last() {
+            Some(Token::Word(word)) if BEFORE_PATTERNS.contains(&word.as_str()) => Slash::BeginsPattern,
+            Some(Token::Word(word)) if BEFORE_EITHER.contains(&word.as_str()) => Slash::Either,
+            Some(Token::Word(_) | Token::Text(_) | Token::Sign(']')) => Slash::Divides,
+            Some(Token::Pattern(_) | Token::Sign(')' | '+' | '-' | '$')) => Slash::Either,
+            Some(Token::Sign(_)) | None => Slash::BeginsPattern,
+        }
+    }
+}
+
+/// Tells whether a pattern that ends here goes on for an awk to which a slash in brackets is none. Awks differ about what
+/// ends brackets, too: whether `]` may stand first in them, whether a class is one (`[[:alpha:]`), what a backslash does.
+fn may_go_on(pattern: &str) -> bool {
+    (0..8).any(|rules| has_open_bracket(pattern, rules & 1 != 0, rules & 2 != 0, rules & 4 != 0))
+}
+
+fn has_open_bracket(pattern: &str, has_first: bool, has_classes: bool, escapes: bool) -> bool {
+    let mut depth = 0_usize;
+    let mut is_first = false;
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        let was_first = std::mem::take(&mut is_first);
         match c {
-            '#' => at += chars[at..].iter().take_while(|c| **c != '\n').count(),
-            '"' => {
-                let (text, end) = until(&chars, at + 1, '"');
-                found.push(Token::Text(text));
-                at = end;
+            '\\' if depth == 0 || escapes => drop(chars.next()),
+            '[' if depth == 0 => {
+                depth = 1;
+                is_first = true;
+                chars.next_if_eq(&'^');
             }
-            '/' if !follows_operand(&found) => {
-                let (text, end) = until(&chars, at + 1, '/');
-                found.push(Token::Pattern(text));
-                at = end;
+            '[' if has_classes && chars.next_if(|next| matches!(next, ':' | '.' | '=')).is_some() => {
+                depth += 1;
             }
-            // A line that goes on.
-            '\\' if next == Some('\n') => at += 2,
-            '|' | '&' if next == Some(c) => {
-                found.push(Token::Sign(','));
-                at += 2;
-            }
-            c if c.is_ascii_alphanumeric() || c == '_' => {
-                let word: String =
-                    chars[at..].iter().take_while(|c| c.is_ascii_alphanumeric() || **c == '_').collect();
-                at += word.len();
-                found.push(Token::Word(word));
-            }
-            c if c == '\n' || !c.is_whitespace() => {
-                found.push(Token::Sign(c));
-                at += 1;
-            }
-            _ => at += 1,
+            ']' if was_first && has_first => {}
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
         }
     }
-    found
-}
-
-/// Reads up to an end that is not escaped; returns what stands before it and where to go on.
-fn until(chars: &[char], from: usize, end: char) -> (String, usize) {
-    let mut text = String::new();
-    let mut at = from;
-    while let Some(&c) = chars.get(at) {
-        if c == end {
-            return (text, at + 1);
-        }
-        text.push(c);
-        if c == '\\' {
-            text.extend(chars.get(at + 1));
-            at += 1;
-        }
-        at += 1;
-    }
-    (text, at)
-}
-
-/// Returns true behind something that can be divided.
-fn follows_operand(found: &[Token]) -> bool {
-    const KEYWORDS: &[&str] =
-        &["print", "printf", "return", "if", "while", "in", "else", "do", "case", "getline", "exit"];
-    match found.last() {
-        Some(Token::Word(word)) => !KEYWORDS.contains(&word.as_str()),
-        Some(Token::Text(_) | Token::Pattern(_)) => true,
-        Some(Token::Sign(sign)) => matches!(sign, ')' | ']' | '+' | '-' | '$'),
-        None => false,
-    }
+    depth > 0
 }
 
 #[cfg(test)]
@@ -239,6 +347,22 @@ mod tests {
             ("{ x++ / 2; print 1 | \"sh\" / 1 }", true, ""),
             ("BEGIN { print 1 > \"/inet/tcp/0/x/80\" }", true, "/inet/tcp/0/x/80"),
             ("# system(\"x\")\n{print}", false, ""),
+            // A slash in brackets does not end a pattern (M4 of the hostile trial).
+            ("/[/]\"/{} BEGIN{system(\"touch PWN\")} #\"", true, "?"),
+            ("/[]/]\"/{print | \"sh\"} #\"", true, "?"),
+            ("/[^/]x/{print}", true, "?"),
+            ("/[a-z]\\/[^]]x/{print}", false, ""),
+            ("/[a-z]+\\/[^a]x/{print}", false, ""),
+            ("/[[:alpha:]]/{print}", false, ""),
+            ("/\\[/{print}", false, ""),
+            // A slash that one reading has for a division begins a pattern for another.
+            ("BEGIN { x = 1 + /\"/; system(\"touch PWN\"); y = \"/\" }", true, ""),
+            ("BEGIN { if (1) /\"/; system(\"touch PWN\"); y = \"/\" }", true, ""),
+            ("BEGIN { if (1) /\"/; print 1 > \"/x\"; y = \"/\" }", false, "/x"),
+            ("{ print $/\"/; system(\"touch PWN\"); y = \"/\" }", true, ""),
+            ("{ print ($1 + $2) / 2, $3 / 4, (a) / (b) }", false, ""),
+            ("{ x = (a) / 2; y = (b) / 3; z = (c) / 4; print x, \"a|b\" }", false, ""),
+            ("BEGIN { print \"a\nb\" }", true, "?"),
         ] {
             check(code, runs, writes);
         }
