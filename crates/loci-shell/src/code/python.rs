@@ -9,10 +9,10 @@ use super::Named;
 #[rustfmt::skip]
 const MODULES: &[&str] = &[
     "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "copy", "csv",
-    "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "hmac", "html",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "hmac", "html",
     "ipaddress", "itertools", "json", "keyword", "locale", "math", "numbers", "operator", "os", "pathlib", "platform",
     "pprint", "random", "re", "secrets", "statistics", "string", "struct", "sys", "sysconfig", "textwrap", "time",
-    "tomllib", "typing", "unicodedata", "uuid", "zlib", "zoneinfo",
+    "tomllib", "unicodedata", "uuid", "zlib", "zoneinfo",
 ];
 
 /// What of `os` may be used.
@@ -30,7 +30,12 @@ const REFUSED: &[&str] = &[
     "shutil", "tempfile", "codecs", "io", "socket", "pickle", "marshal", "runpy", "pty", "posix", "signal", "multiprocessing",
     "write_text", "write_bytes", "touch", "unlink", "rmdir", "mkdir", "rename", "symlink_to", "hardlink_to", "link_to", "chmod",
     "lchmod", "remove", "removedirs", "makedirs", "startfile", "FileType", "fdopen", "breakpointhook", "excepthook", "displayhook",
+    "Formatter", "get_field", "get_type_hints", "singledispatch", "singledispatchmethod", "getnode", "uuid1", "architecture",
+    "processor", "copy_into", "move_into",
 ];
+
+/// How names begin of what frames, tracebacks and code have, by which all names of a program are reached.
+const INNER_NAMES: &[&str] = &["f_", "gi_", "cr_", "ag_", "tb_", "co_", "func_"];
 
 /// Returns the files that the code opens, read ones marked `false` and written ones `true`; `None` when it could do more.
 pub(crate) fn read(code: &str) -> Option<Vec<(Named, bool)>> {
@@ -51,7 +56,8 @@ pub(crate) fn read(code: &str) -> Option<Vec<(Named, bool)>> {
             || (is_member && name.starts_with('_'))
             || (name == "compile" && !(is_member && at > 1 && word(at - 2) == Some("re")))
             || (is_member && name == "open")
-            || (is_member && has_pathlib && name == "replace");
+            || (is_member && INNER_NAMES.iter().any(|start| name.starts_with(start)))
+            || (is_member && has_pathlib && matches!(name, "replace" | "copy" | "move"));
         if is_refused {
             return None;
         }
@@ -250,6 +256,15 @@ mod tests {
             ("ｅval('1')", None),
             ("# -*- coding: utf-7 -*-\nprint(1)", None),
             ("import json\nif 1: import subprocess", None),
+            // Names that are put together when it runs (L1 of the hostile trial).
+            ("import string; string.Formatter().get_field('0.__init__', (1,), {})", None),
+            ("import typing; typing.get_type_hints(f)", None),
+            ("from dataclasses import make_dataclass; make_dataclass('x', ['a'])", None),
+            ("(i for i in ()).gi_frame.f_builtins['ex' + 'ec']('x')", None),
+            ("import functools; functools.singledispatch(f).register(g)", None),
+            ("from pathlib import Path; Path('a').copy('b')", None),
+            ("import string; print(string.ascii_letters)", Some("")),
+            ("import collections; print(collections.Counter('abc'))", Some("")),
         ] {
             let shown = read(code).map(|files| {
                 let show = |(name, is_written): &(Named, bool)| {

@@ -9,7 +9,7 @@ const PERL: &[&str] = &[
     "system", "exec", "qx", "readpipe", "open", "sysopen", "fork", "eval", "evalbytes", "require", "unlink", "rename", "rmdir",
     "mkdir", "link", "symlink", "chmod", "chown", "utime", "truncate", "socket", "connect", "bind", "kill", "syscall",
     "dbmopen", "dump", "chroot", "ioctl", "fcntl", "pipe", "tie", "IO", "File", "CORE", "DynaLoader", "XSLoader", "INC",
-    "AUTOLOAD", "creat", "mkfifo", "execl", "execv", "execle", "execve", "execlp", "execvp", "glob",
+    "AUTOLOAD", "can", "CODE", "SIG", "UNIVERSAL", "new", "goto", "creat", "mkfifo", "execl", "execv", "execle", "execve", "execlp", "execvp", "glob",
 ];
 
 /// Modules of Perl that bring none of them.
@@ -33,6 +33,8 @@ const RUBY_LIBRARIES: &[&str] = &["json", "date", "time", "set", "digest", "csv"
 const JAVASCRIPT: &[&str] = &[
     "import", "eval", "Function", "constructor", "globalThis", "global", "module", "fs", "child_process", "Reflect", "Proxy",
     "WebAssembly", "Deno", "Bun", "fetch", "__proto__", "prototype", "mainModule", "binding", "dlopen", "Worker", "getBuiltinModule",
+    "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "getOwnPropertyNames", "getOwnPropertySymbols", "getPrototypeOf",
+    "setPrototypeOf", "defineProperty", "defineProperties", "prepareStackTrace", "__lookupGetter__", "__lookupSetter__", "entries",
     "with", "arguments", "callee", "execPath", "chdir", "kill", "setuid", "AsyncFunction", "setTimeout", "setInterval",
 ];
 
@@ -57,7 +59,28 @@ pub(crate) fn is_tame_perl(code: &str, reads_arguments: bool) -> bool {
             word => PERL.contains(&word) || evaluates_twice(word),
         }
     };
-    !code.contains('`') && !code.contains("$^I") && !code.contains("&{") && !found.iter().any(is_refused)
+    !code.contains('`') && !code.contains("$^I") && !calls_by_name(code) && !found.iter().any(is_refused)
+}
+
+/// Tells whether Perl could call what a text names: `&$x`, `$x->(..)`, `"CORE"->name`, `*x = ..`, `sort $x ..`.
+fn calls_by_name(code: &str) -> bool {
+    let code = &code.replace("&&", "  ");
+    let behind = |sign: &str| -> Vec<&str> {
+        code.match_indices(sign).map(|(at, _)| code[at + sign.len()..].trim_start()).collect()
+    };
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let is_element = |rest: &&str| rest.starts_with(['[', '{', '@', '%']);
+    let is_assigned_glob = |rest: &&str| {
+        let behind_name = rest.trim_start_matches(is_name).trim_start();
+        rest.starts_with(is_name)
+            && behind_name.starts_with('=')
+            && !["==", "=~"].iter().any(|sign| behind_name.starts_with(sign))
+    };
+    behind("&").iter().any(|rest| rest.starts_with(['$', '{', '"', '\'']))
+        || behind("->").iter().any(|rest| !is_element(rest))
+        || code.contains("*{")
+        || behind("*").iter().any(is_assigned_glob)
+        || behind("sort").iter().any(|rest| rest.starts_with('$'))
 }
 
 /// Flags of a substitution that evaluate what they evaluated.
@@ -162,6 +185,18 @@ mod tests {
             ("@ARGV = ('touch z|'); while (<>) {}", false),
             ("print $ARGV[0]", true),
             ("&{'x'}()", false),
+            // Names that are put together when it runs (L1 of the hostile trial).
+            ("$x = 'CO'.'RE::readp'.'ipe'; &$x('touch z')", false),
+            ("$x = 'CO'.'RE::readp'.'ipe'; $x->('touch z')", false),
+            ("'CO'->can('x')", false),
+            ("$c = 'I'.'O::File'; $c->new('touch z|')", false),
+            ("$c = 'I'.'O::File'; new $c('touch z|')", false),
+            ("*{'CO'.'RE::x'}{CODE}", false),
+            ("*x = $y; x('touch z')", false),
+            ("$s = 'CO'.'RE::x'; sort $s 1, 2", false),
+            ("$SIG{__WARN__} = 'CO'.'RE::x'; warn 'touch z'", false),
+            ("print $x->{a}[0], $y->[1], $a * $b, $a && $b", true),
+            ("print sort { $a <=> $b } @x", true),
         ] {
             assert_eq!(is_tame_perl(code, false), expected, "perl {code}");
         }
@@ -188,6 +223,13 @@ mod tests {
             ("const k = 'x'; [].filter[k]", false),
             ("import('fs')", false),
             ("eval('x')", false),
+            // L1 of the hostile trial.
+            (
+                "Object.getOwnPropertyDescriptor(Object.getPrototypeOf(()=>0),'constr'+'uctor').value('x')()",
+                false,
+            ),
+            ("Object.entries(console).map(it => it)", false),
+            ("console.log(Object.keys({a: 1}), Object.values({a: 1}))", true),
         ] {
             assert_eq!(is_tame_javascript(code), expected, "node {code}");
         }
