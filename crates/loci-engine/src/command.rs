@@ -424,6 +424,8 @@ pub struct Prompt {
     /// The words in which mentions are looked for, where those are not all of it: what a front end attaches is no wish of
     /// a person to have files read.
     pub mentions_from: Option<String>,
+    /// What of it a person said, where a command has put other words in the place of those.
+    pub(crate) own_words: Option<String>,
     /// Whether it is sent as it is: no slash commands are looked for in it, and no mentions.
     pub is_verbatim: bool,
     /// Whether it is only recorded: the model hears of it with the next prompt.
@@ -441,6 +443,7 @@ impl Prompt {
             attachments: Vec::new(),
             typed: None,
             mentions_from: None,
+            own_words: None,
             is_scheduled: false,
             is_verbatim: false,
             is_unasked: false,
@@ -453,9 +456,24 @@ impl Prompt {
         self.typed.clone().unwrap_or_else(|| self.content.text())
     }
 
-    /// Returns the words in which mentions are looked for.
+    /// Returns the words of a person in which mentions are looked for; what a schedule says is the model's.
     pub(crate) fn mention_text(&self) -> String {
-        self.mentions_from.clone().unwrap_or_else(|| self.content.text())
+        let typed = || self.mentions_from.clone().unwrap_or_else(|| self.content.text());
+        let is_typed = self.own_words.is_some() || !self.is_scheduled;
+        self.own_words.clone().unwrap_or_else(|| if is_typed { typed() } else { String::new() })
+    }
+
+    /// Returns the words of others in which mentions are looked for: of a skill, of what its commands print, of a server's
+    /// prompt, of a schedule.
+    pub(crate) fn foreign_text(&self) -> String {
+        let is_foreign = self.own_words.is_some() || self.is_scheduled;
+        if is_foreign { self.content.text() } else { String::new() }
+    }
+
+    /// Puts the words that a command stands for in its place.
+    pub(crate) fn expand(&mut self, content: Content) {
+        self.own_words = Some(self.mention_text());
+        self.content = content;
     }
 
     /// Makes a prompt of plain text.

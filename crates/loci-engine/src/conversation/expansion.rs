@@ -218,7 +218,7 @@ impl Conversation {
         // One that came after an interrupt is not sent.
         let Some(prompt) = &mut self.run.prompt else { return };
         prompt.typed = Some(prompt.content.text());
-        prompt.content = expanded.content;
+        prompt.expand(expanded.content);
         prompt.attachments.extend(expanded.attachments);
         if !expanded.grants.allow.is_empty() {
             prompt

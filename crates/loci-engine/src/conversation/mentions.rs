@@ -2,8 +2,12 @@
 //! pointed out.
 //!
 //! A mention is `@path`, `@"path with blanks"`, either with `#L10` or `#L10-20` behind it, `@agent-name` (`@"name (agent)"`), or
-//! `@session:ID` (`@"session:a title"`), at the beginning of a word. Reading goes through the Read tool, as a call would, but nobody is asked and no hook is told: whoever types the
-//! name wants it read. Deny rules of Read hold. A word that names nothing is a word, unless it can only be a path.
+//! `@session:ID` (`@"session:a title"`), at the beginning of a word. Reading goes through the Read tool, as a call would, but
+//! nobody is asked and no hook is told: whoever types the name wants it read. Deny rules of Read hold. A word that names
+//! nothing is a word, unless it can only be a path.
+//!
+//! What a command puts in the place of what was typed (the text of a skill, what its commands print, a server's prompt) and
+//! what a schedule says are not a person's words: with those, only files of the working directories are read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +20,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, InboxMessage};
-use crate::command::QueuedPrompt;
+use crate::command::{Prompt, QueuedPrompt};
 use crate::event::EngineEvent;
 use crate::extensions::local_command::LocalCommands;
 
@@ -43,8 +47,7 @@ impl Conversation {
         else {
             return false;
         };
-        let text = prompt.mention_text();
-        match self.mentions_in(&text) {
+        match self.mentions_in(prompt) {
             Some(reading) => {
                 self.wait_for(async move { InboxMessage::Mentioned(reading.await) });
                 true
@@ -64,7 +67,7 @@ impl Conversation {
 
     /// Has a prompt wait while a turn is under way. The model hears it once what it mentions is read.
     pub(crate) fn queue_prompt(&mut self, queued: QueuedPrompt) {
-        if let Some(reading) = self.mentions_in(&queued.prompt.mention_text()) {
+        if let Some(reading) = self.mentions_in(&queued.prompt) {
             let (id, inbox) = (queued.id.clone(), self.run.inbox.clone());
             self.run.read_ahead.insert(id.clone());
             tokio::spawn(async move {
@@ -91,9 +94,12 @@ impl Conversation {
         mentioned.attachments
     }
 
-    /// Returns the work of reading what a text mentions; none where it mentions nothing.
-    fn mentions_in(&self, text: &str) -> Option<impl Future<Output = Mentioned> + Send + 'static + use<>> {
-        let found = find_mentions(text);
+    /// Returns the work of reading what a prompt mentions; none where it mentions nothing.
+    fn mentions_in(
+        &self,
+        prompt: &Prompt,
+    ) -> Option<impl Future<Output = Mentioned> + Send + 'static + use<>> {
+        let found = all_mentions(prompt);
         if found.is_empty() || self.agent.is_some() {
             return None;
         }
@@ -106,7 +112,7 @@ impl Conversation {
         Some(async move {
             let place = host.workspace();
             let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };
-            for mention in found {
+            for (mention, is_own) in found {
                 if let Some(name) = mention.agent(&agents) {
                     mentioned.attachments.push(json!({"type": "agent_mention", "agentType": name}));
                     continue;
@@ -114,7 +120,7 @@ impl Conversation {
                 if !has_files {
                     continue;
                 }
-                if let (Some(name), Some(sessions)) = (mention.session(&place), &sessions) {
+                if let (Some(name), Some(sessions), true) = (mention.session(&place), &sessions, is_own) {
                     match attach_session(name, sessions, &book).await {
                         Ok(attachment) => mentioned.attachments.push(attachment),
                         Err(why) => {
@@ -127,7 +133,13 @@ impl Conversation {
                     mentioned.problems.extend(mention.missing());
                     continue;
                 };
-                if [&path.requested, &path.real].into_iter().any(|path| book.is_read_denied(path)) {
+                let spellings = [&path.requested, &path.real];
+                if !is_own && !spellings.iter().all(|path| place.contains_path(path)) {
+                    let why = "it is outside the working directories, and a command's text names it";
+                    mentioned.problems.push(format!("`@{}` was not attached: {why}", mention.path));
+                    continue;
+                }
+                if spellings.into_iter().any(|path| book.is_read_denied(path)) {
                     let why = format!("`@{}` was not attached: a rule denies reading it", mention.path);
                     mentioned.problems.push(why);
                     continue;
@@ -319,6 +331,15 @@ impl Mention {
 /// What may follow a path in a sentence.
 const PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
 
+/// Finds what a prompt mentions, each once, and whether a person's words do.
+fn all_mentions(prompt: &Prompt) -> Vec<(Mention, bool)> {
+    let own = find_mentions(&prompt.mention_text());
+    let mut foreign = find_mentions(&prompt.foreign_text());
+    foreign.retain(|mention| !own.contains(mention));
+    let own = own.into_iter().map(|mention| (mention, true));
+    own.chain(foreign.into_iter().map(|mention| (mention, false))).take(MOST_MENTIONS).collect()
+}
+
 /// Finds what a text mentions, each once.
 fn find_mentions(text: &str) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
@@ -391,6 +412,23 @@ mod tests {
         check("@\"a b.txt\" @\"c d\"#L2-3 @\"open", &["a b.txt", "c d 2..3"]);
         check("me@example.com a@b @ @", &[]);
         check("no mention", &[]);
+    }
+
+    #[test]
+    fn words_of_a_command_or_a_schedule_are_not_a_persons() {
+        let shown = |prompt: &Prompt| -> Vec<(String, bool)> {
+            all_mentions(prompt).into_iter().map(|(mention, is_own)| (mention.path, is_own)).collect()
+        };
+        let named = |path: &str, is_own| (path.to_owned(), is_own);
+        let typed = Prompt::text("/s @a @b");
+        assert_eq!(shown(&typed), [named("a", true), named("b", true)]);
+        let mut expanded = typed.clone();
+        expanded.expand(loci_core::message::Content::Text("see @b and @c".to_owned()));
+        assert_eq!(shown(&expanded), [named("a", true), named("b", true), named("c", false)]);
+        let attached = Prompt { mentions_from: Some("@a".to_owned()), ..Prompt::text("@a @b") };
+        assert_eq!(shown(&attached), [named("a", true)]);
+        let scheduled = Prompt { is_scheduled: true, ..Prompt::text("see @a") };
+        assert_eq!(shown(&scheduled), [named("a", false)]);
     }
 
     #[test]

@@ -100,6 +100,8 @@ impl Session {
     }
 
     /// Fills in a prompt that is one of a server's, and reads the resources that a prompt mentions.
+    ///
+    /// Only a person's words mention resources: a prompt of one server does not have those of another read.
     async fn with_prompts(&mut self, prompt: Prompt) -> Result<Prompt, String> {
         let call = self.conversation.ctx.slash_commands.get().parse(&prompt);
         let call = call.filter(|call| call.command.action == CommandAction::McpPrompt);
@@ -108,7 +110,7 @@ impl Session {
             Some(call) => self.expand(prompt, &call.command.name, call.argument.unwrap_or_default()).await?,
             None => prompt,
         };
-        for Mention { server, uri } in mentions(&servers, &prompt.content.text()) {
+        for Mention { server, uri } in mentions(&servers, &prompt.mention_text()) {
             match servers.read(&server, &uri).await {
                 Ok(parts) => {
                     let text = joined(parts.into_iter());
@@ -143,7 +145,8 @@ impl Session {
         let filled = servers.prompt(&server, &name, arguments).await;
         let filled = filled.map_err(|error| format!("/{command} failed: {error}"))?;
         let text = joined(filled.into_iter().map(|(_, part)| part));
-        let mut expanded = Prompt::new(Content::Text(text), prompt.id);
+        let mut expanded = Prompt::new(Content::Text(text), prompt.id.clone());
+        expanded.own_words = Some(prompt.mention_text());
         expanded.attachments = prompt.attachments;
         expanded.attachments.extend(added);
         Ok(expanded)

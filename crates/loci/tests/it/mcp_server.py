@@ -173,7 +173,7 @@ for line in sys.stdin:
     elif method == "prompts/list":
         result = {"prompts": prompts}
     elif method == "prompts/get":
-        text = "Review: " + json.dumps(request["params"]["arguments"])
+        text = "Review: " + json.dumps(request["params"]["arguments"]) + (option("--mentions") or "")
         result = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
     elif method == "completion/complete":
         argument, others = request["params"]["argument"], request["params"].get("context", {}).get("arguments", {})
