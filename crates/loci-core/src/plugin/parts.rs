@@ -47,6 +47,13 @@ fn handler(
 ) -> Option<Value> {
     let is_command = value.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "command");
     let is_shell_line = is_command && value.get("args").is_none();
+    if is_command && puts_option_into_code(&value) {
+        problems.push(format!(
+            "a hook of `{event}` puts an option into code for an interpreter; it is left out (use an argument behind the code, \
+             or the variable CLAUDE_PLUGIN_OPTION_..)"
+        ));
+        return None;
+    }
     if !is_shell_line {
         return Some(variables.expand_value(&value));
     }
@@ -95,6 +102,13 @@ fn server(name: &str, entry: &Value, variables: &PluginVariables) -> Result<Valu
     if names_option(helper) {
         return Err("puts an option into `headersHelper`, where it would be read as code".to_owned());
     }
+    if puts_option_into_code(entry) {
+        return Err(
+            "puts an option into code for an interpreter (use an argument behind the code, or the variable \
+                    CLAUDE_PLUGIN_OPTION_..)"
+                .to_owned(),
+        );
+    }
     let mut entry = variables.expand_value(entry);
     let is_program = entry.get("command").is_some();
     if let Value::Object(fields) = &mut entry
@@ -108,6 +122,76 @@ fn server(name: &str, entry: &Value, variables: &PluginVariables) -> Result<Valu
         }
     }
     Ok(entry)
+}
+
+/// Programs that take code behind a flag.
+const INTERPRETERS: &[&str] = &[
+    "ash",
+    "bash",
+    "bun",
+    "busybox",
+    "cmd",
+    "csh",
+    "dash",
+    "deno",
+    "fish",
+    "ksh",
+    "lua",
+    "mksh",
+    "node",
+    "osascript",
+    "perl",
+    "php",
+    "powershell",
+    "pwsh",
+    "python",
+    "ruby",
+    "sh",
+    "tclsh",
+    "tcsh",
+    "zsh",
+];
+
+/// Flags of theirs that take the next word and that word is no code.
+const VALUED: &[&str] =
+    &["-o", "+o", "-O", "+O", "-W", "-X", "-I", "-M", "-r", "--require", "--import", "-l"];
+
+/// Tells whether `command` and `args` hand an option to an interpreter as code: `sh -c 'echo ${user_config.a}'`. An argument
+/// behind the code, or behind the file of a program, is none.
+fn puts_option_into_code(entry: &Value) -> bool {
+    let args = entry.get("args").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let words: Vec<&str> =
+        entry.get("command").into_iter().chain(args).map(|word| word.as_str().unwrap_or_default()).collect();
+    let is_interpreter = |word: &&str| {
+        let base = word.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe");
+        let bare = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        INTERPRETERS.contains(&bare)
+    };
+    let Some(at) = words.iter().position(is_interpreter) else { return false };
+    let mut rest = words[at + 1..].iter();
+    while let Some(word) = rest.next() {
+        let is_flag = word.starts_with(['-', '+']) || word.eq_ignore_ascii_case("/c") || is_interpreter(word);
+        if !is_flag {
+            return false;
+        }
+        if VALUED.contains(word) {
+            rest.next();
+        } else if names_option(word)
+            || (takes_code(word) && rest.as_slice().first().is_some_and(|it| names_option(it)))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// `-c`, `-ec`, `-pe`, `--eval`, `-Command`, `/c`: what follows is code.
+fn takes_code(flag: &str) -> bool {
+    let lower = flag.to_ascii_lowercase();
+    match lower.strip_prefix("--") {
+        Some(name) => matches!(name, "eval" | "print" | "command" | "run"),
+        None => lower.contains(['c', 'e', 'p', 'r']),
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +228,36 @@ mod tests {
         let (bare, problems) = plugin_hooks(&json!({"Stop": []}), &variables());
         assert_eq!((bare, problems.len()), (json!({"Stop": []}), 0));
         assert_eq!(plugin_hooks(&json!([]), &variables()).1.len(), 1);
+    }
+
+    /// L6 of the hostile trial: what an option says was read as code.
+    #[test]
+    fn option_that_would_be_code_for_an_interpreter_is_left_out() {
+        for (command, args, expected) in [
+            ("sh", &["-c", "echo ${user_config.k}"][..], true),
+            ("/bin/bash", &["-ec", "echo ${user_config.k}"], true),
+            ("bash", &["-o", "pipefail", "-c", "echo ${user_config.k}"], true),
+            ("env", &["A=1", "sh", "-c", "echo ${user_config.k}"], true),
+            ("busybox", &["sh", "-c", "echo ${user_config.k}"], true),
+            ("python3.12", &["-c", "print('${user_config.k}')"], true),
+            ("python3", &["-cprint('${user_config.k}')"], true),
+            ("node", &["--eval", "x('${user_config.k}')"], true),
+            ("perl", &["-pe", "s/a/${user_config.k}/"], true),
+            ("pwsh", &["-Command", "echo ${user_config.k}"], true),
+            ("sh", &["-c", "echo \"$1\"", "x", "${user_config.k}"], false),
+            ("node", &["server.js", "-c", "${user_config.k}"], false),
+            ("python3", &["-u", "server.py", "-e", "${user_config.k}"], false),
+            ("${CLAUDE_PLUGIN_ROOT}/db", &["-c", "${user_config.k}"], false),
+            ("npx", &["server", "${user_config.k}"], false),
+        ] {
+            let entry = json!({"command": command, "args": args});
+            assert_eq!(puts_option_into_code(&entry), expected, "{entry}");
+            let (servers, problems) = plugin_servers(&json!({"a": entry}), "p", &variables());
+            assert_eq!(servers.as_object().unwrap().is_empty(), expected, "{problems:?}");
+            let hook = json!({"type": "command", "command": command, "args": args});
+            let (hooks, problems) = plugin_hooks(&json!({"Stop": [{"hooks": [hook]}]}), &variables());
+            assert_eq!(hooks["Stop"][0]["hooks"].as_array().unwrap().is_empty(), expected, "{problems:?}");
+        }
     }
 
     #[test]
