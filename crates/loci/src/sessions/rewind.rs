@@ -8,6 +8,7 @@ use loci_core::conversation::{Conversation, Outline};
 use loci_core::entry::Entry;
 use loci_core::file_history::{PathState, PromptPoint, RewindStep, prompts_of};
 use loci_core::ids::EntryId;
+use loci_core::path::{is_inside, normalise};
 use loci_stdx::counted;
 use loci_storage::history::{
     ConversationRewind, OnConflict, RewindContext, RewindError, RewindPlan, RewindReport, apply_rewind,
@@ -62,6 +63,10 @@ struct How {
     #[arg(long, value_enum, default_value = "refuse", value_name = "WHAT")]
     conflicts: Conflicts,
 
+    /// With `--conflicts overwrite`, bring files back outside the directory of the session, too.
+    #[arg(long)]
+    outside: bool,
+
     /// Only say what would happen.
     #[arg(long)]
     dry_run: bool,
@@ -107,7 +112,7 @@ pub(super) fn rewind(ctx: &SessionsContext<'_>, args: &RewindArgs) -> Result<(),
 
 /// Takes files back as other programs' flag does: what someone else changed stays, and is named.
 pub(super) fn files(ctx: &SessionsContext<'_>, session: &str, to: &str) -> Result<(), UserError> {
-    let how = How { conflicts: Conflicts::Keep, dry_run: false, json: false };
+    let how = How { conflicts: Conflicts::Keep, outside: false, dry_run: false, json: false };
     let (session, to) = (session.to_owned(), to.to_owned());
     rewind(ctx, &RewindArgs { session, to, files: true, conversation: false, both: false, how })
 }
@@ -161,6 +166,9 @@ fn perform(
         Conflicts::Keep => OnConflict::Keep,
         Conflicts::Overwrite => OnConflict::Overwrite,
     };
+    if on_conflict == OnConflict::Overwrite && !how.outside && !how.dry_run {
+        refuse_outside(&plan, scene, &ctx.env.home)?;
+    }
     let report = Report::new(ctx, &plan, conversation.is_some(), to);
     let is_refused = on_conflict == OnConflict::Refuse && !plan.conflicts.is_empty();
     if how.dry_run || is_refused {
@@ -185,6 +193,23 @@ fn perform(
                 output::print_message(&format!("`loci sessions undo-rewind {}` takes this back", place.id()));
             }
             Ok(())
+        }
+    }
+}
+
+/// Refuses to overwrite what lies outside the session's directory: a transcript may be somebody else's, and says which files
+/// it is about. A home is no directory of a project.
+fn refuse_outside(plan: &RewindPlan, scene: &RewindContext<'_>, home: &Path) -> Result<(), UserError> {
+    let is_project = !is_inside(home, scene.cwd);
+    let is_outside = |path: &Path| !is_project || !is_inside(&normalise(scene.cwd, path), scene.cwd);
+    let found = plan.conflicts.iter().map(|(step, _)| step.path.as_path()).find(|path| is_outside(path));
+    match found {
+        None => Ok(()),
+        Some(path) => {
+            let path = format::plain(&normalise(scene.cwd, path).to_string_lossy());
+            Err(UserError::new(format!("`{path}` lies outside the directory of the session")).hint(
+                "Nothing was changed. --outside overwrites files there, too; --dry-run names all of them.",
+            ))
         }
     }
 }
@@ -353,7 +378,7 @@ fn to_user_error(place: &SessionPlace, error: &RewindError) -> UserError {
         ),
         RewindError::Conflicts { .. } => user_error.hint(
             "Nothing was changed. --conflicts=keep leaves those files as they are, --conflicts=overwrite brings them \
-             back too.",
+             back too (with --outside also those outside the session's directory).",
         ),
         RewindError::Moved { .. } => user_error.hint("Nothing was changed. Try again."),
         RewindError::NothingToUndo => {

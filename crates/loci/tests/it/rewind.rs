@@ -187,6 +187,33 @@ async fn conflicts_stop_a_rewind_until_the_user_says_otherwise() {
     assert_eq!(world.home.read("a.txt"), "the user's own\n");
 }
 
+/// L7 of the hostile trial: a transcript of somebody else's says which files it is about.
+#[tokio::test]
+async fn files_outside_the_directory_of_a_session_need_a_word_of_their_own() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().canonicalize().unwrap().join("rc");
+    fs::write(&file, "one\n").unwrap();
+    let world = World::with_git([]).await;
+    let change = json!({"file_path": file, "content": "two\n"});
+    let read = Step::call("Read", json!({"file_path": file}));
+    let world = world.then([read, Step::call("Write", change), Step::text("Done.")]).await;
+    let dir = file.parent().unwrap().to_str().unwrap();
+    assert_fine(&world.run(&keeping(["Change it", "--add-dir", dir])));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
+    fs::write(&file, "the user's own\n").unwrap();
+    let session = id(&world);
+    let overwrite = ["rewind", &session, "--to", "last", "--files", "--conflicts", "overwrite"];
+    let refused = world.run(&sessions(overwrite));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.stderr.contains("outside the directory") && refused.stderr.contains("--outside"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "the user's own\n");
+    assert_fine(&world.run(&sessions(overwrite).args(["--outside"])));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
+}
+
 #[tokio::test]
 async fn impossible_rewind_is_refused_with_reason() {
     let world = two_prompts().await;
