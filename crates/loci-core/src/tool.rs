@@ -143,6 +143,26 @@ pub enum Unclear {
     Read(String),
     /// It would be written.
     Write(String),
+    /// The shell would write it. Where that is has been worked out from the line and stands among the writes, but it is not
+    /// written out: the shell moves before, or puts the path together.
+    Redirect(String),
+}
+
+impl Unclear {
+    /// Returns the path as written.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Read(text) | Self::Write(text) | Self::Redirect(text) => text,
+        }
+    }
+
+    /// Tells whether nobody knows the path.
+    pub fn is_unknown(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Write(_) => true,
+            Self::Redirect(_) => false,
+        }
+    }
 }
 
 /// Something a command would remove.

@@ -12,12 +12,14 @@ pub(crate) mod python;
 pub(crate) mod sed;
 mod words;
 
+pub(crate) use flags::sets_code as git_sets_code;
 pub(crate) use interpreter::{PythonCode, python_code};
+pub(crate) use orders::is_known_sqlite_order;
 
 use loci_core::tool::HOLE;
 
 use crate::value::Value;
-use crate::wrappers::family;
+use crate::wrappers::{family, is_input};
 
 /// A file that code names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +50,26 @@ pub(crate) enum Document<'d> {
     Unknown,
 }
 
+impl<'d> Document<'d> {
+    /// Returns the document that a text is, if there is one.
+    pub(crate) fn from_text(text: Option<&'d str>) -> Self {
+        text.map_or(Self::Unknown, Self::Known)
+    }
+}
+
 /// Returns true when a command could run others by what it is told.
 pub(crate) fn could_run_others(values: &[Value], document: Document<'_>) -> bool {
     let Some((first, arguments)) = values.split_first() else { return false };
     let base = first.text.rsplit('/').next().unwrap_or_default();
     match (base, family(base)) {
-        ("awk" | "gawk" | "mawk" | "nawk", _) => awk::could_run(arguments),
-        ("sed" | "gsed", _) => sed::could_run(arguments),
-        ("git", _) => flags::by_git(arguments),
+        ("awk" | "gawk" | "mawk" | "nawk", _) => {
+            awk::could_run(arguments) || file_could_run(arguments, document, |code| awk::read(code).runs)
+        }
+        ("sed" | "gsed", _) => {
+            let could_run = |code: &str| sed::read(code).is_none_or(|script| script.runs);
+            sed::could_run(arguments) || file_could_run(arguments, document, could_run)
+        }
+        ("git", _) => flags::by_git(values),
         ("make" | "gmake", _) => flags::by_make(arguments),
         ("ssh" | "scp" | "sftp" | "rsync", _) => flags::by_remote(base, arguments),
         ("tar" | "bsdtar", _) => flags::by_tar(arguments),
@@ -82,6 +96,31 @@ pub(crate) fn could_run_others(values: &[Value], document: Document<'_>) -> bool
         }
         _ => flags::has_running_flag(base, arguments),
     }
+}
+
+/// Tells whether a program whose code comes in a file of code (`-f`) could run something, where that file is its input.
+fn file_could_run(arguments: &[Value], document: Document<'_>, could_run: impl Fn(&str) -> bool) -> bool {
+    match (code_in_input(arguments), document) {
+        (false, _) => false,
+        (true, Document::Known(code)) => could_run(code),
+        (true, Document::Unknown) => true,
+    }
+}
+
+/// Tells whether `awk` or `sed` is told to take its code from its input: `-f -`, `-nf/dev/stdin`, `--file=-`.
+pub(crate) fn code_in_input(arguments: &[Value]) -> bool {
+    let is_file_flag = |text: &str| {
+        text == "--file" || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('f'))
+    };
+    let attached = |text: &str| {
+        let behind = text.strip_prefix("--file=").or_else(|| {
+            let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+            letters.split_once('f').map(|(_, behind)| behind)
+        });
+        behind.is_some_and(|name| is_input(&Value::literal(name)))
+    };
+    arguments.windows(2).any(|pair| is_file_flag(&pair[0].text) && is_input(&pair[1]))
+        || arguments.iter().any(|value| attached(&value.text))
 }
 
 fn is_vague(value: &Value) -> bool {

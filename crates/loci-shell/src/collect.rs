@@ -16,7 +16,7 @@ use crate::parse::{Notes, Parsed};
 use crate::renames::{Meaning, Renames, defines_alias};
 use crate::syntax::{Assignment, Command, Compound, Redirect, Simple, Word};
 use crate::value::{Surroundings, Value, join, show, values};
-use crate::{ShellCommand, ShellContext, ShellPath, ShellReading, parts, read_only, wrappers};
+use crate::{ShellCommand, ShellContext, ShellPath, ShellReading, parts, read_only, special, wrappers};
 
 /// Walks a line and reports what it does.
 pub(crate) fn collect(parsed: &Parsed, ctx: &ShellContext<'_>) -> ShellReading {
@@ -137,8 +137,13 @@ impl Walk<'_> {
         let is_opaque = matches!(kind, Compound::Opaque | Compound::Function);
         let is_free = scope.is_free && matches!(kind, Compound::Not | Compound::Choice | Compound::For);
         let inner = Scope { is_free, is_covered: scope.is_covered && !is_opaque };
-        if kind == Compound::Test || is_opaque {
-            self.out.commands.push(uncovered(if is_opaque { "{" } else { "[[" }));
+        if kind == Compound::Test {
+            let reads = self.tested(words, &dirs).filter(|_| !has_substitution);
+            let is_read_only = reads.is_some() && scope.is_free;
+            self.accesses(reads.into_iter().flatten().map(Access::Read).collect(), &dirs);
+            self.out.commands.push(ShellCommand { is_read_only, ..uncovered("[[") });
+        } else if is_opaque {
+            self.out.commands.push(uncovered("{"));
         }
         match kind {
             Compound::Function => {
@@ -156,6 +161,24 @@ impl Walk<'_> {
                 After::same(self.list(body, &dirs, inner).either().or(&dirs))
             }
         }
+    }
+
+    /// Returns the files that a `[[ … ]]` looks at, where it compares texts and asks for files and nothing else.
+    fn tested(&self, words: &[Word], dirs: &Dirs) -> Option<Vec<Value>> {
+        /// What evaluates its operands as arithmetic or names, which runs what stands in a subscript.
+        const EVALUATED: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "=~"];
+        let is_operator = |word: &Word| EVALUATED.contains(&word.source.as_str());
+        let is_plain = |word: &Word| !word.is_fancy && word.literal().is_some() && !is_operator(word);
+        if words.is_empty() || !words.iter().all(is_plain) {
+            return None;
+        }
+        // Neither braces nor globs are expanded in it: each word stands for one value.
+        let values: Vec<Value> =
+            words.iter().flat_map(|word| self.values(std::slice::from_ref(word), dirs)).collect();
+        let texts: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
+        let reads = (values.len() == words.len()).then(|| special::test(&texts))??;
+        let named = |text: &String| values.iter().find(|value| value.text == *text).cloned();
+        reads.iter().map(named).collect()
     }
 
     /// Where what is called later runs: nobody knows, once the shell goes elsewhere.
@@ -197,7 +220,15 @@ impl Walk<'_> {
         self.notes.moves_home |= simple.assignments.iter().any(|it| is_home(&it.name));
         simple.assignments.iter().for_each(|it| self.renames.note_assignment(&it.word.source));
         let is_fed_plainly = self.redirects(&simple.redirects, &dirs, scope);
-        let values = self.values(&simple.words, &dirs);
+        let mut values = self.values(&simple.words, &dirs);
+        // A program by a name that a substitution prints stays one that only the run will tell.
+        let is_printed =
+            |word: &Word| word.pieces.iter().any(|piece| matches!(piece, crate::syntax::Piece::Output(_)));
+        if let (Some(word), Some(first)) =
+            (simple.words.first().filter(|word| is_printed(word)), values.first_mut())
+        {
+            *first = Value { shown: word.source.clone(), ..Value::hole() };
+        }
         let assigned: Vec<&str> = simple.assignments.iter().map(|it| it.word.source.as_str()).collect();
         let is_harmless = simple.assignments.iter().all(is_harmless);
         let Some(first) = values.first() else {
@@ -224,6 +255,9 @@ impl Walk<'_> {
         if evaluates(&values) {
             self.out.unknown.push(format!("`{program}` would run what is in a subscript"));
         }
+        if follows_links(&values) {
+            self.out.unknown.push("`cd` that goes where links lead".to_owned());
+        }
         self.renames.note(&values);
         if defines_alias(&values) {
             self.out.unknown.push("an alias, which changes how the rest is read".to_owned());
@@ -246,13 +280,15 @@ impl Walk<'_> {
         let mut readings: Vec<String> = assigned_code(simple);
         self.runs_unknown = readings.iter().any(|code| code.starts_with(HOLE));
         match &reads {
-            Some(paths) => {
-                self.accesses(paths.iter().map(|path| Access::Read(path.clone())).collect(), &dirs);
+            // What `xargs` runs is a command of its own to rules that forbid.
+            Some(paths) if program != "xargs" => {
+                let paths = paths.iter().filter(|path| !paths::is_free_device(path));
+                self.accesses(paths.map(|path| Access::Read(path.clone())).collect(), &dirs);
                 readings.push(join(&values));
                 readings.push(show(&values));
             }
             None if meaning == Meaning::Function => self.call(&values, &dirs, &mut readings),
-            None => self.consider(&values, simple, &dirs, &mut readings, 0),
+            Some(_) | None => self.consider(&values, simple, &dirs, &mut readings, 0),
         }
         if changes_directory(&program) || meaning == Meaning::Unknown {
             after = After::same(dirs.opened());
@@ -281,8 +317,10 @@ impl Walk<'_> {
 
     fn values(&self, words: &[Word], dirs: &Dirs) -> Vec<Value> {
         let known = !self.notes.moves_home;
+        let is_usual = |name: &str| self.renames.meaning(name) == Meaning::Usual;
+        let prints = known && is_usual("echo") && is_usual("printf");
         let around =
-            Surroundings { home: known.then_some(self.ctx.home), cwd: dirs.only().filter(|_| known) };
+            Surroundings { home: known.then_some(self.ctx.home), cwd: dirs.only().filter(|_| known), prints };
         words.iter().flat_map(|word| values(word, around)).collect()
     }
 
@@ -297,7 +335,10 @@ impl Walk<'_> {
         let Some(target) = target.filter(|_| !self.notes.moves_home || values.len() > 1 + n_flags) else {
             return After { ok: dirs.opened(), failed: dirs.clone() };
         };
+        // With `-P` the `..` of what follows is that of where links lead.
+        let is_physical = values[1..=n_flags].iter().any(|flag| flag.text.contains('P'));
         let to = dirs.entered(&target);
+        let to = if is_physical { to.opened() } else { to };
         self.out.reads.extend(to.all().iter().map(|path| ShellPath { path: path.clone(), is_glob: false }));
         After { ok: to, failed: dirs.clone() }
     }
@@ -339,11 +380,12 @@ fn uncovered(what: &str) -> ShellCommand {
 fn is_plain_word(word: &Word, idx: usize, program: &str) -> bool {
     use crate::syntax::Piece;
     let has_brace = {
-        let around = Surroundings { home: None, cwd: None };
+        let around = Surroundings { home: None, cwd: None, prints: false };
         values(word, around).len() != 1
     };
     let has_unknown = word.pieces.iter().any(|piece| match piece {
         Piece::Variable(_) => program != "echo" || idx == 0,
+        Piece::Output(_) => true,
         Piece::Unknown => word.is_fancy,
         Piece::Plain(_) | Piece::Quoted(_) => false,
     });
@@ -362,9 +404,17 @@ fn evaluates(values: &[Value]) -> bool {
     values.iter().take(3).any(is_builtin) && values.iter().skip(1).any(may_run)
 }
 
-/// Variables that paths are told by.
+/// Variables that paths are told by, and the one that says where words end.
 fn is_home(name: &str) -> bool {
-    matches!(name, "HOME" | "PWD" | "OLDPWD" | "CDPATH")
+    matches!(name, "HOME" | "PWD" | "OLDPWD" | "CDPATH" | "IFS")
+}
+
+/// `set -P` and `set -o physical`: every `cd` that comes is one with `-P`.
+fn follows_links(values: &[Value]) -> bool {
+    let is_set = values.iter().take(3).any(|value| value.text == "set");
+    let is_flag =
+        |value: &Value| value.text == "physical" || (value.text.starts_with('-') && value.text.contains('P'));
+    is_set && values.iter().any(is_flag)
 }
 
 /// Builtins that set variables they are told the names of.
@@ -375,7 +425,14 @@ fn assigns_home(values: &[Value]) -> bool {
         "unset", "wait",
     ];
     let is_builtin = |value: &Value| ASSIGNERS.contains(&value.text.as_str());
-    let may_name = |value: &Value| value.text.contains("HOME") || value.text.contains("PWD");
+    let is_print = values.iter().take(3).any(|value| value.text == "printf");
+    let is_wait = values.first().is_some_and(|first| first.text == "wait");
+    let sets_any = !is_wait && (!is_print || values.iter().any(|value| value.text.starts_with(['-', HOLE])));
+    let may_name = |value: &Value| {
+        let name = value.text.split('=').next().unwrap_or_default();
+        ["HOME", "PWD", "IFS"].iter().any(|known| value.text.contains(known))
+            || (sets_any && name.contains(HOLE))
+    };
     let runs_file = values.first().is_some_and(|first| matches!(first.text.as_str(), "source" | "."));
     runs_file || (values.iter().take(3).any(is_builtin) && values.iter().skip(1).any(may_name))
 }

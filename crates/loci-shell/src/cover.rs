@@ -81,13 +81,13 @@ pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value], docu
     }
     let base = program.rsplit('/').next().unwrap_or(program);
     // A program asked for its version runs nothing else.
-    let only_tells =
-        matches!(inner, [_, only] if matches!(only.text.as_str(), "--version" | "--help" | "-V"));
+    let only_tells = matches!(inner, [_, only] if matches!(only.text.as_str(), "--version" | "--help" | "-V"))
+        || only_helps(inner);
     let runs_by_find = base == "find" && !crate::find::is_tame(inner);
     if ONLY_EXACT.contains(&base) || runs_by_find {
         return Cover::Exact(text);
     }
-    let document = document.map_or(Document::Unknown, Document::Known);
+    let document = Document::from_text(document);
     if !only_tells && could_run_others(inner, document) {
         return Cover::Exact(text);
     }
@@ -113,6 +113,14 @@ pub(crate) fn cover(assigned: &[&str], is_harmless: bool, values: &[Value], docu
         true => Cover::Spelled { text, n_words: 1 },
         false => Cover::Pattern(text),
     }
+}
+
+/// `make --help x` tells how it is called, whatever targets follow.
+fn only_helps(values: &[Value]) -> bool {
+    let [program, flag, targets @ ..] = values else { return false };
+    let is_plain =
+        |value: &Value| value.is_literal && !value.text.starts_with('-') && !value.text.contains('=');
+    matches!(program.text.as_str(), "make" | "gmake") && flag.text == "--help" && targets.iter().all(is_plain)
 }
 
 /// A command behind a wrapper: the rule must spell it out, unless it only reads.

@@ -4,6 +4,7 @@
 //! not know makes it report more, never less.
 
 mod archive;
+mod database;
 mod flags;
 mod script;
 mod transfer;
@@ -11,7 +12,7 @@ mod versioned;
 
 use loci_core::tool::HOLE;
 
-use crate::code::{Named, PythonCode, python, python_code};
+use crate::code::{Document, Named, PythonCode, code_in_input, python, python_code};
 use crate::read_only;
 use crate::value::Value;
 use crate::wrappers::family;
@@ -76,6 +77,21 @@ const READ_FLAGS: &[(&str, &[&str])] = &[
     ("dig", &["-f"]),
     ("tar", &["--add-file"]),
     ("bsdtar", &["--add-file"]),
+    ("node", &["--env-file", "--env-file-if-exists"]),
+    ("bun", &["--env-file"]),
+    ("deno", &["--env-file"]),
+    ("docker", &["--env-file", "-f", "--file"]),
+    ("podman", &["--env-file", "-f", "--file"]),
+];
+
+/// Programs that run, or show, the file that is their first operand.
+const FILE_RUNNERS: &[&str] = &["php", "node", "nodejs", "deno", "bun", "lua", "luajit", "tclsh", "Rscript"];
+
+/// Programs that read more arguments from what `@file` names.
+#[rustfmt::skip]
+const ARGUMENT_FILES: &[&str] = &[
+    "ld", "gcc", "g++", "cc", "c++", "clang", "clang++", "as", "ar", "nm", "objdump", "objcopy", "strip", "rustc", "javac", "java",
+    "link", "lld", "gold",
 ];
 
 /// Programs that write files which flags of theirs name.
@@ -108,8 +124,16 @@ const LAST_WRITTEN: &[&str] = &["uniq", "rsync", "scp", "xxd", "sftp", "uuencode
 
 const REMOVERS: &[&str] = &["rm", "rmdir", "unlink", "shred", "trash"];
 
-/// Returns what a command does to paths.
-pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
+/// Tells whether a program does no more with a file it reads than to look at its bytes: it takes no code and no names from it.
+pub(crate) fn only_opens(values: &[Value]) -> bool {
+    const PROGRAMS: &[&str] =
+        &["dd", "tee", "cp", "base64", "head", "tail", "cat", "od", "xxd", "hexdump", "wc"];
+    let program = values.first().and_then(|first| first.text.rsplit('/').next()).unwrap_or_default();
+    PROGRAMS.contains(&program) || read_only::reads_of(values).is_some()
+}
+
+/// Returns what a command does to paths; `document` is what it gets as its input by redirection, which may be code.
+pub(crate) fn accesses(values: &[Value], document: Document<'_>) -> Vec<Access> {
     let Some((first, arguments)) = values.split_first() else { return Vec::new() };
     if first.text.contains(HOLE) {
         return by_anything(arguments);
@@ -129,10 +153,11 @@ pub(crate) fn accesses(values: &[Value]) -> Vec<Access> {
         "curl" | "wget" => transfer::transfers(program, arguments, &mut found),
         "find" => by_find(arguments, &mut found),
         "git" => versioned::git(values, &mut found),
-        _ if matches!(family(program), "python" | "pypy") => by_python(arguments, &mut found),
+        _ if family(program) == "sqlite" => database::sqlite(arguments, document, &mut found),
+        _ if matches!(family(program), "python" | "pypy") => by_python(arguments, document, &mut found),
         "xargs" => found.extend(flag_values(arguments, &["-a", "--arg-file"]).into_iter().map(Access::Read)),
         _ if REMOVERS.contains(&program) => removals(arguments, &mut found),
-        _ if PATTERN_READERS.contains(&program) => by_pattern(program, arguments, &mut found),
+        _ if PATTERN_READERS.contains(&program) => by_pattern(program, arguments, document, &mut found),
         _ => {}
     }
     by_list(program, arguments, &mut found);
@@ -160,8 +185,19 @@ fn by_list(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     for (_, flags) in WRITTEN_FLAGS.iter().filter(|(name, _)| *name == program) {
         found.extend(flag_values(arguments, flags).into_iter().map(Access::Write));
     }
+    // What only the run will tell may be one of the flags.
+    let is_vague = arguments.iter().any(|value| value.text.starts_with(HOLE) && value.pattern.is_none());
     for (_, flags) in READ_FLAGS.iter().filter(|(name, _)| *name == program) {
         found.extend(flag_values(arguments, flags).into_iter().map(Access::Read));
+        let known = operands.iter().filter(|value| is_vague && value.known().is_some());
+        found.extend(known.cloned().map(Access::Read));
+    }
+    if FILE_RUNNERS.contains(&program) {
+        found.extend(operands.first().filter(|value| value.known().is_some()).cloned().map(Access::Read));
+    }
+    if ARGUMENT_FILES.contains(&program) {
+        let named = arguments.iter().filter_map(|value| Some(part(value, value.text.strip_prefix('@')?)));
+        found.extend(named.map(Access::Read));
     }
     if LAST_WRITTEN.contains(&program) && operands.len() > 1 {
         found.extend(operands.last().cloned().map(Access::Write));
@@ -219,7 +255,7 @@ fn removals(arguments: &[Value], found: &mut Vec<Access>) {
 }
 
 /// `grep`, `sed`, `awk` and their like: a program or pattern, then files; some change them in place.
-fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
+fn by_pattern(program: &str, arguments: &[Value], document: Document<'_>, found: &mut Vec<Access>) {
     const GIVEN: &[&str] = &["-e", "-f", "--expression", "--file", "--regexp"];
     let is_short = |text: &str| text.starts_with('-') && !text.starts_with("--");
     // `-pe`, `-lane`: the code may come behind a cluster of flags.
@@ -251,6 +287,11 @@ fn by_pattern(program: &str, arguments: &[Value], found: &mut Vec<Access>) {
     }
     let mut scripts: Vec<&Value> = arguments.iter().filter(|value| !files.contains(value)).collect();
     scripts.retain(|value| !value.text.is_empty());
+    let input = match document {
+        Document::Known(code) if code_in_input(arguments) => Some(Value::literal(code)),
+        Document::Known(_) | Document::Unknown => None,
+    };
+    scripts.extend(&input);
     match program {
         "sed" | "gsed" => scripts.iter().for_each(|value| script::sed(value, found)),
         "awk" | "gawk" | "mawk" | "nawk" => scripts.iter().for_each(|value| script::awk(value, found)),
@@ -294,12 +335,16 @@ fn without_separators(arguments: &[Value]) -> Vec<Value> {
     kept.map(|(_, value)| value.clone()).collect()
 }
 
-/// Files that code on the command line opens by name.
-fn by_python(arguments: &[Value], found: &mut Vec<Access>) {
+/// Files that code on the command line or in the input opens by name.
+fn by_python(arguments: &[Value], document: Document<'_>, found: &mut Vec<Access>) {
     let (script, code) = match python_code(arguments) {
         PythonCode::Text(value) => (value.clone(), value.text.clone()),
         PythonCode::Attached(code) => (Value::literal(code), code.to_owned()),
-        PythonCode::None | PythonCode::Input | PythonCode::Unknown => return by_module(arguments, found),
+        PythonCode::Input => match document {
+            Document::Known(code) => (Value::literal(code), code.to_owned()),
+            Document::Unknown => return,
+        },
+        PythonCode::None | PythonCode::Unknown => return by_module(arguments, found),
     };
     for (name, is_written) in python::read(&code).unwrap_or_default() {
         let value = script::named(&script, &name);
@@ -353,6 +398,13 @@ pub(crate) fn is_plain_edit(values: &[Value]) -> bool {
     if values.iter().any(|value| !value.is_literal || leaves_a_directory(&value.text)) {
         return false;
     }
+    let mut arguments = arguments;
+    if let ("mkdir", [flag, mode, rest @ ..]) = (first.text.as_str(), arguments)
+        && flag.text == "-m"
+        && is_mode(&mode.text)
+    {
+        arguments = rest;
+    }
     let flags = match first.text.as_str() {
         "mkdir" => "pv",
         "touch" => "acm",
@@ -363,13 +415,21 @@ pub(crate) fn is_plain_edit(values: &[Value]) -> bool {
         "sed" => return is_plain_sed(arguments),
         _ => return false,
     };
-    let mut words = arguments.iter().map(|value| value.text.as_str());
+    let end = arguments.iter().position(|value| value.text == "--").unwrap_or(arguments.len());
+    let mut words = arguments[..end].iter().map(|value| value.text.as_str());
     let is_known = |word: &str| match word.strip_prefix('-') {
         Some(letters) if !letters.is_empty() => letters.chars().all(|letter| flags.contains(letter)),
         _ => true,
     };
-    let has_operand = arguments.iter().any(|value| !value.text.starts_with('-') && !value.text.is_empty());
-    words.all(|word| is_known(word) && !word.is_empty()) && has_operand
+    let is_whole = arguments.iter().all(|value| !value.text.is_empty());
+    words.all(is_known) && is_whole && !operands(arguments).is_empty()
+}
+
+/// `755`, `u+x,go-w`.
+fn is_mode(text: &str) -> bool {
+    let is_symbolic =
+        |part: &str| part.contains(['+', '-', '=']) && part.chars().all(|c| "ugoarwxXst+-=".contains(c));
+    text.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) || text.split(',').all(is_symbolic)
 }
 
 /// `sed -i script file…` with a script that only substitutes, deletes or prints.

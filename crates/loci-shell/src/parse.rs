@@ -367,7 +367,8 @@ impl<'a> Parser<'a> {
             "<<-" => Some(self.announce(&target, true)?),
             _ => None,
         };
-        Ok(Some(Redirect { operator: (*operator).to_owned(), target, body }))
+        let operator = (*operator).to_owned();
+        Ok(Some(Redirect { is_numbered: digits > 0, operator, target, body }))
     }
 }
 

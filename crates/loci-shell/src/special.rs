@@ -11,6 +11,7 @@ pub(crate) fn reads_of(program: &str, arguments: &[&str]) -> Option<Vec<String>>
         ("[", [inner @ .., "]"]) => test(inner),
         ("sed", _) => sed(arguments),
         ("jq", _) => jq(arguments),
+        ("xargs", _) => xargs(arguments),
         ("ps", _) => ps(arguments),
         ("ss", _) => ss(arguments),
         ("history", []) => nothing,
@@ -52,7 +53,7 @@ fn is_docker_flag(flag: &str) -> bool {
 }
 
 /// File tests look at their operand; `-v` and `-R` evaluate theirs and are left out.
-fn test(arguments: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn test(arguments: &[&str]) -> Option<Vec<String>> {
     const FILE_TESTS: &[&str] = &[
         "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-p", "-S", "-b", "-c", "-g", "-k", "-u", "-O",
         "-G", "-N",
@@ -138,6 +139,19 @@ fn is_plain_substitution(rest: &str) -> bool {
         }
     }
     end.is_some_and(|end| rest[end..].chars().all(|c| "gpIi0123456789".contains(c)))
+}
+
+/// `xargs` that prints what it reads.
+fn xargs(arguments: &[&str]) -> Option<Vec<String>> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_own =
+        |word: &&&str| matches!(**word, "-0" | "-r" | "-t") || word.strip_prefix("-n").is_some_and(is_number);
+    let own = arguments.iter().take_while(is_own).count();
+    match &arguments[own..] {
+        [] | ["echo", ..] => Some(Vec::new()),
+        ["-n", number, "echo", ..] if is_number(number) => Some(Vec::new()),
+        _ => None,
+    }
 }
 
 /// `jq` with a filter that stays within its input, and files.

@@ -58,6 +58,8 @@ pub(crate) struct Assignment {
 /// A redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
+    /// Whether it says which descriptor it is about: `3< file`.
+    pub(crate) is_numbered: bool,
     pub(crate) operator: String,
     pub(crate) target: Word,
     /// The text of a here-document.
@@ -85,6 +87,8 @@ pub(crate) enum Piece {
     Quoted(char),
     /// A variable by its name.
     Variable(String),
+    /// A substitution that prints this text, as long as `echo` and `printf` are what they are.
+    Output(String),
     /// Something only the run will tell.
     Unknown,
 }

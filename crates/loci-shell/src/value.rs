@@ -44,6 +44,8 @@ impl Value {
 pub(crate) struct Surroundings<'a> {
     pub(crate) home: Option<&'a Path>,
     pub(crate) cwd: Option<&'a Path>,
+    /// Whether `echo` and `printf` print what they are given, in one word.
+    pub(crate) prints: bool,
 }
 
 /// Returns the arguments a word becomes.
@@ -118,7 +120,11 @@ fn value(pieces: &[Piece], word: &Word, around: Surroundings<'_>, is_braced: boo
                 };
                 push_known(known, &mut text, &mut pattern);
             }
-            Piece::Unknown => {
+            Piece::Output(printed) if around.prints => {
+                is_literal = false;
+                push_known(Some(Path::new(printed)), &mut text, &mut pattern);
+            }
+            Piece::Output(_) | Piece::Unknown => {
                 is_literal = false;
                 push_known(None, &mut text, &mut pattern);
             }

@@ -22,6 +22,8 @@ pub(crate) enum Inner {
     Guess(Vec<Value>),
     /// This string, as a line of shell.
     Code(Value),
+    /// The script of this name, with its arguments.
+    Script(String),
     /// This string, in another language.
     Foreign(String),
     /// What it gets as its input.
@@ -336,7 +338,18 @@ fn shell(arguments: &[Value]) -> Vec<Inner> {
     let operand = arguments.iter().find(|value| !is_flag(value));
     let reads_input = arguments.iter().any(|value| value.text == "-s") || operand.is_none_or(is_input);
     let only_tells = matches!(arguments, [only] if only.text == "--version" || only.text == "--help");
-    if reads_input && !only_tells { vec![Inner::Input] } else { Vec::new() }
+    match arguments.iter().position(|value| !is_flag(value)) {
+        _ if reads_input && !only_tells => vec![Inner::Input],
+        Some(at) if !reads_input => script(&arguments[at..]),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// A script that a shell is given is run as it would be by its own name.
+fn script(words: &[Value]) -> Vec<Inner> {
+    let text = joined(words).text;
+    let dotted = words.first().filter(|first| !first.text.contains('/')).map(|_| format!("./{text}"));
+    std::iter::once(text).chain(dotted).map(Inner::Script).collect()
 }
 
 /// Other names of what a program gets as its input.
@@ -348,7 +361,8 @@ fn sourced(arguments: &[Value]) -> Vec<Inner> {
     match arguments.first() {
         Some(file) if is_input(file) => vec![Inner::Input],
         Some(file) if file.text.contains(HOLE) => vec![Inner::Anything],
-        _ => Vec::new(),
+        Some(_) => script(arguments),
+        None => Vec::new(),
     }
 }
 

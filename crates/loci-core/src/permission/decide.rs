@@ -14,7 +14,7 @@ use super::private_address::is_private_host;
 use super::protected::{is_protected, is_protected_target};
 use super::sandbox::is_contained;
 use super::{Mode, Reason, Rule, Rulebook};
-use crate::tool::{CallEffects, Unclear};
+use crate::tool::CallEffects;
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
@@ -220,9 +220,9 @@ fn outside_confines(effects: &CallEffects, book: &Rulebook) -> Option<Decision> 
         written_plan(&only, book).is_some() || written_memory(&only, book).is_some()
     };
     let written = effects.writes.iter().find(|path| !book.is_inside(path) && !is_own(path));
-    let reason = match (read.or(written), effects.unclear.first()) {
+    let reason = match (read.or(written), effects.unclear.iter().find(|it| it.is_unknown())) {
         (Some(path), _) => Reason::OutsideDirectories(path.real.clone()),
-        (None, Some(Unclear::Read(text) | Unclear::Write(text))) => Reason::UnclearPath(text.clone()),
+        (None, Some(unclear)) => Reason::UnclearPath(unclear.text().to_owned()),
         (None, None) => return None,
     };
     Some(Decision { verdict: Verdict::Deny, reason })
@@ -269,8 +269,8 @@ fn by_mode(call: &Call<'_>, book: &Rulebook) -> Decision {
     if let Some(what) = effects.unknown.first() {
         return ask(Reason::NotUnderstood(what.clone()));
     }
-    if let Some(Unclear::Read(text) | Unclear::Write(text)) = effects.unclear.first() {
-        return ask(Reason::UnclearPath(text.clone()));
+    if let Some(unclear) = effects.unclear.first() {
+        return ask(Reason::UnclearPath(unclear.text().to_owned()));
     }
     if effects.commands.iter().any(|command| command.runs_unknown) {
         return ask(Reason::NotUnderstood("what it runs is only known when it runs".to_owned()));

@@ -102,7 +102,9 @@ fn untraceable(effects: &CallEffects) -> Option<String> {
     let unknown = effects.unknown.iter().find(|what| *what != ASKS_OUTSIDE).cloned();
     let unclear = || {
         effects.unclear.iter().find_map(|path| match path {
-            Unclear::Write(text) => Some(format!("where it writes is only known when it runs: {text}")),
+            Unclear::Write(text) | Unclear::Redirect(text) => {
+                Some(format!("where it writes is only known when it runs: {text}"))
+            }
             Unclear::Read(_) => None,
         })
     };

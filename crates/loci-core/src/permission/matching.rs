@@ -116,9 +116,7 @@ pub(super) fn may_match(rule: &Rule, call: &Call<'_>) -> Reason {
     let effects = call.effects;
     let what = match (effects.unknown.first(), effects.unclear.first()) {
         (Some(what), _) => what.clone(),
-        (None, Some(Unclear::Read(text) | Unclear::Write(text))) => {
-            Reason::UnclearPath(text.clone()).to_string()
-        }
+        (None, Some(unclear)) => Reason::UnclearPath(unclear.text().to_owned()).to_string(),
         (None, None) => "part of the command is only known when it runs".to_owned(),
     };
     Reason::MayMatch(rule.clone(), what)
@@ -339,14 +337,18 @@ fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Opti
     named.find(|rule| effects.commands.iter().any(|command| covers(rule, command)))
 }
 
-/// Reads and writes of commands stay inside; what the shell itself writes needs a rule or a mode for edits.
+/// Reads and writes of commands stay inside; what the shell itself writes needs a rule or a mode for edits, or a rule for
+/// every command, which covers it inside as it covers the same write by `tee`.
 fn paths_in_order(call: &Call<'_>, book: &Rulebook) -> bool {
     let effects = call.effects;
+    let allows_all =
+        book.mode != Mode::Plan && book.allow.iter().any(|rule| rule.is_bare() && rule.names(call.tool));
     let may_redirect = |path: &PathEffect| {
-        book.redirect_rule(path).is_some() || (book.mode == Mode::AcceptEdits && book.is_inside(path))
+        book.redirect_rule(path).is_some()
+            || ((allows_all || book.mode == Mode::AcceptEdits) && book.is_inside(path))
     };
     let may_write = |path: &PathEffect| book.is_inside(path) || book.path_rule(EDIT, path).is_some();
-    effects.unclear.is_empty()
+    effects.unclear.iter().all(|unclear| allows_all && !unclear.is_unknown())
         && effects.reads.iter().all(|path| book.may_read(path))
         && effects.writes.iter().all(may_write)
         && effects.redirects.iter().all(may_redirect)

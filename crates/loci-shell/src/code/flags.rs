@@ -4,6 +4,7 @@ use loci_core::tool::HOLE;
 
 use super::is_vague;
 use crate::cover::{is_loading, is_safe_variable};
+use crate::git::sensitive_words;
 use crate::value::Value;
 
 /// Flags that name a program to run, or a file or text of code.
@@ -126,9 +127,10 @@ pub(super) fn has_letter(word: &str, wanted: char, valued: &str) -> bool {
 }
 
 /// Subcommands and flags of `git` that run what they are given, global options aside.
-pub(super) fn by_git(arguments: &[Value]) -> bool {
-    let Some(at) = arguments.iter().position(|value| !value.text.starts_with('-')) else { return false };
-    let (name, rest) = (arguments[at].text.as_str(), &arguments[at + 1..]);
+pub(super) fn by_git(values: &[Value]) -> bool {
+    let behind_options = values.get(1 + sensitive_words(values)..).unwrap_or_default();
+    let Some((subcommand, rest)) = behind_options.split_first() else { return false };
+    let name = subcommand.text.as_str();
     let has = |flag: &str| rest.iter().any(|value| is_flag(&value.text, flag));
     let is_code = |value: &Value| {
         let transport = |text: &str| text.starts_with("ext::") || text.starts_with("fd::");
@@ -142,7 +144,14 @@ pub(super) fn by_git(arguments: &[Value]) -> bool {
         "filter-branch" | "filter-repo" | "for-each-repo" | "difftool" | "mergetool" | "instaweb"
         | "send-email" | "merge-index" | "remote-ext" | "remote-fd" => true,
         "daemon" => has("--access-hook"),
-        "rebase" => has("--exec") || rest.iter().any(|value| has_letter(&value.text, 'x', "CsSX")),
+        // Git puts `git-` in front of a name and runs what is called so; with a slash it is a file of the project's.
+        _ if name.contains(['/', HOLE]) => true,
+        "merge" | "pull" | "cherry-pick" | "revert" | "stash" => names_strategy_file(rest),
+        "rebase" => {
+            has("--exec")
+                || rest.iter().any(|value| has_letter(&value.text, 'x', "CsSX"))
+                || names_strategy_file(rest)
+        }
         "grep" => {
             has("--open-files-in-pager") || rest.iter().any(|value| has_letter(&value.text, 'O', "efABCm"))
         }
@@ -155,8 +164,24 @@ pub(super) fn by_git(arguments: &[Value]) -> bool {
     by_name || has("--upload-pack") || has("--receive-pack") || has("--exec") || rest.iter().any(is_code)
 }
 
+/// Tells whether a strategy could be a file: git puts `git-merge-` in front of its name and runs that.
+fn names_strategy_file(arguments: &[Value]) -> bool {
+    arguments.iter().enumerate().any(|(at, value)| {
+        let text = value.text.as_str();
+        let attached = match text.split_once('=') {
+            Some((flag, attached)) if is_flag(flag, "--strategy") => attached,
+            None if is_flag(text, "--strategy") => "",
+            _ if has_letter(text, 's', "mSX") => text.split_once('s').map_or("", |(_, attached)| attached),
+            _ => return false,
+        };
+        let next = arguments.get(at + 1).map_or("", |next| next.text.as_str());
+        let strategy = if attached.is_empty() { next } else { attached };
+        strategy.contains(['/', HOLE])
+    })
+}
+
 /// Keys of git's configuration that say what to run.
-fn sets_code(arguments: &[Value]) -> bool {
+pub(crate) fn sets_code(arguments: &[Value]) -> bool {
     #[rustfmt::skip]
     const ENDINGS: &[&str] = &[
         "pager", "editor", "sshcommand", "hookspath", "fsmonitor", "external", "cmd", "textconv", "clean", "smudge", "process",

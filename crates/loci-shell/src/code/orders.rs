@@ -60,6 +60,11 @@ fn is_sqlite(program: &str) -> bool {
     program.starts_with("sqlite")
 }
 
+/// Tells whether an order of SQLite's shell only shows something.
+pub(crate) fn is_known_sqlite_order(order: &str) -> bool {
+    OF_SQLITE.contains(&order)
+}
+
 fn is_unknown_dot_order(line: &str) -> bool {
     let order = line.split_whitespace().next().unwrap_or_default();
     let has_name =

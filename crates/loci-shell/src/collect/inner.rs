@@ -2,7 +2,9 @@
 
 use loci_core::tool::HOLE;
 
+use super::paths::is_free_device;
 use super::{Dirs, Walk, walk};
+use crate::code::Document;
 use crate::files::{self, Access};
 use crate::renames::Meaning;
 use crate::syntax::Simple;
@@ -44,11 +46,13 @@ impl Walk<'_> {
             self.anything(readings);
             return;
         }
-        let accesses = match read_only::reads_of(values) {
+        let accesses: Vec<Access> = match read_only::reads_of(values) {
             Some(paths) => paths.into_iter().map(Access::Read).collect(),
-            None => files::accesses(values),
+            None => files::accesses(values, Document::from_text(documents(simple).as_deref())),
         };
-        self.accesses(accesses, dirs);
+        let is_free = |access: &Access| matches!(access, Access::Read(value) if is_free_device(value));
+        let opens_only = files::only_opens(values);
+        self.accesses(accesses.into_iter().filter(|it| !(opens_only && is_free(it))).collect(), dirs);
         let dirs = match wrappers::directory(values) {
             Some(to) => &dirs.moved_to(&to),
             // What a trap runs, it runs from wherever the shell then is.
@@ -64,6 +68,7 @@ impl Walk<'_> {
                     self.n_guesses -= 1;
                 }
                 Inner::Code(code) => self.code(&code, dirs, readings),
+                Inner::Script(text) => readings.push(text),
                 Inner::Foreign(code) => readings.extend(rough(&code)),
                 Inner::Input => match documents(simple) {
                     Some(code) => self.code(&Value::literal(&code), dirs, readings),
@@ -104,7 +109,7 @@ impl Walk<'_> {
         readings.push(join(&hidden));
         let removed = arguments.iter().filter(|value| !value.text.starts_with('-') && !value.text.is_empty());
         self.accesses(removed.cloned().map(Access::Remove).collect(), dirs);
-        self.accesses(files::accesses(&hidden), dirs);
+        self.accesses(files::accesses(&hidden, Document::Unknown), dirs);
         self.guess(&hidden, dirs, readings);
     }
 
@@ -132,7 +137,7 @@ impl Walk<'_> {
         for at in 1..values.len().min(MOST_SUFFIXES) {
             let rest = &values[at..];
             if read_only::reads_of(rest).is_none() {
-                self.accesses(files::accesses(rest), dirs);
+                self.accesses(files::accesses(rest, Document::Unknown), dirs);
             }
             for inner in wrappers::inner(rest) {
                 match inner {
@@ -247,8 +252,13 @@ fn suffixes(values: &[Value]) -> Vec<String> {
     found
 }
 
-/// Returns the literal text a command gets as its input by redirection.
+/// Returns the literal text a command gets as its input by redirection, where that is the only one of its kind: the last
+/// of several counts, and one with a number may be about another descriptor.
 pub(super) fn documents(simple: &Simple) -> Option<String> {
-    let redirect = simple.redirects.iter().rev().find(|it| it.operator.starts_with("<<"))?;
-    redirect.body.as_ref().unwrap_or(&redirect.target).literal()
+    let mut inputs = simple.redirects.iter().filter(|it| it.operator.starts_with('<'));
+    let (Some(redirect), None) = (inputs.next(), inputs.next()) else { return None };
+    let is_document = redirect.operator.starts_with("<<") && !redirect.is_numbered;
+    let text = redirect.body.as_ref().unwrap_or(&redirect.target).literal().filter(|_| is_document)?;
+    // Bash puts a line break behind a here-string.
+    Some(if redirect.body.is_some() { text } else { format!("{text}\n") })
 }

@@ -46,6 +46,9 @@ impl Walk<'_> {
             self.out.unknown.push("a network connection by redirection".to_owned());
             return;
         }
+        if redirect.operator == "<" && is_free_device(value) {
+            return;
+        }
         if matches!(redirect.operator.as_str(), "<" | "<&") {
             self.accesses(vec![Access::Read(value.clone())], dirs);
             return;
@@ -53,10 +56,10 @@ impl Walk<'_> {
         let n_before = self.out.writes.len();
         self.accesses(vec![Access::Write(value.clone())], dirs);
         let written = self.out.writes[n_before..].to_vec();
-        // Where the shell has moved may be known, but a write from there is asked about.
+        // Where the shell has moved may be known, but a write from there is asked about as a rule.
         let is_moved = *dirs != Dirs::known(self.ctx.cwd) && !value.text.starts_with('/');
-        if !value.is_literal || is_moved {
-            self.out.unclear.push(Unclear::Write(redirect.target.source.clone()));
+        if is_clear(value, dirs) && (!value.is_literal || is_moved) {
+            self.out.unclear.push(Unclear::Redirect(redirect.target.source.clone()));
         }
         self.out.redirects.extend(written);
     }
@@ -134,6 +137,14 @@ fn emptied(path: ShellPath) -> ShellPath {
         path = ShellPath { path: parent.to_path_buf(), is_glob };
     }
     path
+}
+
+/// Tells whether a value names a device whose content tells nothing, or what the command has open anyway.
+pub(super) fn is_free_device(value: &Value) -> bool {
+    const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/stdin"];
+    let Some(text) = value.known().filter(|_| value.pattern.is_none()) else { return false };
+    let is_descriptor = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    DEVICES.contains(&text) || text.strip_prefix("/dev/fd/").is_some_and(is_descriptor)
 }
 
 /// Returns true when the value stands for the same paths wherever the shell may be.

@@ -3,6 +3,7 @@
 
 use super::Access;
 use super::flags::{as_glob, flag_values, operands, part};
+use crate::code::git_sets_code;
 use crate::git::{behind_colons, pathspec};
 use crate::value::Value;
 
@@ -34,9 +35,12 @@ const READ_FLAGS: &[(&str, &[&str])] = &[
 /// Flags of subcommands that name what they write. `--output` is one of all.
 #[rustfmt::skip]
 const WRITTEN_FLAGS: &[(&str, &[&str])] = &[
+    ("am", &["--directory"]),
+    ("apply", &["--directory"]),
     ("archive", &["-o"]),
     ("bugreport", &["-o", "--output-directory"]),
     ("checkout-index", &["--prefix"]),
+    ("clone", &["--separate-git-dir"]),
     ("credential-store", &["--file"]),
     ("diagnose", &["-o", "--output-directory"]),
     ("fast-export", &["--export-marks"]),
@@ -51,8 +55,8 @@ const WRITTEN_FLAGS: &[(&str, &[&str])] = &[
 /// Subcommands that write all their operands, some behind a word of their own.
 const WRITTEN_OPERANDS: &[&str] = &["bundle", "mailinfo", "merge-file", "pack-objects"];
 
-/// Subcommands that make a directory where they are told to, beside the working directory as a rule.
-const MAKERS: &[&str] = &["clone", "init", "worktree"];
+/// Subcommands that make a directory where they are told to.
+const MAKERS: &[&str] = &["clone", "init", "submodule", "worktree"];
 
 /// Notes what a `git` reads and writes by name; one with global options is looked at again without them.
 pub(super) fn git(values: &[Value], found: &mut Vec<Access>) {
@@ -79,9 +83,24 @@ pub(super) fn git(values: &[Value], found: &mut Vec<Access>) {
         found.extend(named.iter().cloned().map(Access::Write));
     }
     if MAKERS.contains(&name) {
-        // What is cloned stands before where it goes.
-        let made = if name == "clone" { named.get(1..).unwrap_or_default() } else { &named[..] };
-        found.extend(made.iter().filter(|value| is_hidden(&value.text)).cloned().map(Access::Write));
+        let first = named.first().map_or("", |value| value.text.as_str());
+        let n_before = match (name, first) {
+            // What is cloned stands before where it goes.
+            ("clone", _) => 1,
+            ("submodule", "add") => 2,
+            ("worktree", "add" | "move") => 1,
+            ("submodule" | "worktree", _) => usize::MAX,
+            _ => 0,
+        };
+        let is_beside = |value: &Value| {
+            matches!((name, first), ("clone", _) | ("worktree", "add")) && is_sibling(&value.text)
+        };
+        let made = named.iter().skip(n_before).filter(|value| !is_beside(value));
+        found.extend(made.cloned().map(Access::Write));
+    }
+    // What git's own configuration names, git runs later.
+    if name == "config" && writes_setting(arguments) && git_sets_code(arguments) {
+        found.push(Access::Write(Value::literal(".git/config")));
     }
     if name == "config" {
         let files = flag_values(arguments, &["-f", "--file"]);
@@ -99,8 +118,24 @@ pub(super) fn git(values: &[Value], found: &mut Vec<Access>) {
     found.extend(flag_values(arguments, &written).into_iter().map(Access::Write));
 }
 
-/// Tells whether a path leads into a hidden directory or to a system's: places that hold what others run.
-fn is_hidden(path: &str) -> bool {
-    let is_hidden_name = |name: &str| name.starts_with('.') && !matches!(name, "." | "..");
-    !path.contains("://") && (path.starts_with("/etc/") || path.split('/').any(is_hidden_name))
+/// Tells whether a path is right beside the working directory, as copies of a repository usually are: `../feature`.
+fn is_sibling(path: &str) -> bool {
+    path.strip_prefix("../")
+        .is_some_and(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/'))
+}
+
+/// Tells whether `git config` is told to change something.
+fn writes_setting(arguments: &[Value]) -> bool {
+    const CHANGES: &[&str] =
+        &["--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section"];
+    const READS: &[&str] = &["get", "list"];
+    let is_change = |value: &Value| {
+        CHANGES.iter().any(|flag| value.text.len() > 3 && flag.starts_with(&value.text))
+            || matches!(value.text.as_str(), "-e" | "--edit")
+    };
+    let is_read =
+        |value: &Value| value.text.starts_with("--get") || matches!(value.text.as_str(), "-l" | "--list");
+    let operands = operands(arguments);
+    let names_read = operands.first().is_some_and(|first| READS.contains(&first.text.as_str()));
+    arguments.iter().any(is_change) || (operands.len() > 1 && !names_read && !arguments.iter().any(is_read))
 }

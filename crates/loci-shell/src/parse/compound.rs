@@ -61,7 +61,7 @@ impl Parser<'_> {
             return Err(format!("`{word}` without a name"));
         }
         self.at += name.len();
-        self.notes.moves_home |= matches!(name, "HOME" | "PWD");
+        self.notes.moves_home |= matches!(name, "HOME" | "PWD" | "IFS");
         self.lines()?;
         let mut words = Vec::new();
         if self.takes_word("in") {

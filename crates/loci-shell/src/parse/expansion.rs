@@ -49,8 +49,8 @@ impl Parser<'_> {
             return Err("`)` is missing".to_owned());
         }
         self.depth -= 1;
+        word.pieces.push(printed(&commands).map_or(Piece::Unknown, Piece::Output));
         word.scripts.push(Command::Sequence(commands));
-        word.pieces.push(Piece::Unknown);
         word.is_fancy = true;
         Ok(())
     }
@@ -58,7 +58,11 @@ impl Parser<'_> {
     /// `<(…)` and `>(…)`: the word is the name of a pipe.
     pub(super) fn process(&mut self, word: &mut Word) -> Result<(), String> {
         self.at += 2;
-        self.substitution(word)
+        let n_before = word.pieces.len();
+        self.substitution(word)?;
+        word.pieces.truncate(n_before);
+        word.pieces.push(Piece::Unknown);
+        Ok(())
     }
 
     /// Between backquotes, a backslash protects itself, the dollar sign and the backquote.
@@ -85,8 +89,8 @@ impl Parser<'_> {
             return Err("an odd command between backquotes".to_owned());
         }
         self.notes = self.notes.and(parser.notes);
+        word.pieces.push(printed(&commands).map_or(Piece::Unknown, Piece::Output));
         word.scripts.push(Command::Sequence(commands));
-        word.pieces.push(Piece::Unknown);
         word.is_fancy = true;
         Ok(())
     }
@@ -177,7 +181,7 @@ impl Parser<'_> {
         let is_fancy = self.arithmetic_operands(word)?;
         self.notes.evaluates_names |= is_fancy;
         let text = &self.text[start..self.at];
-        self.notes.moves_home |= text.contains("HOME") || text.contains("PWD");
+        self.notes.moves_home |= ["HOME", "PWD", "IFS"].iter().any(|name| text.contains(name));
         Ok(is_fancy)
     }
 
@@ -249,4 +253,21 @@ impl Parser<'_> {
         let is_plain = code != 0 && (code < 0x80 || matches!(c, 'u' | 'U'));
         char::from_u32(code).filter(|_| is_plain).ok_or_else(odd)
     }
+}
+
+/// Returns what the commands of a substitution print, where that stands in them and is one plain word: `echo a/b`.
+fn printed(commands: &[Command]) -> Option<String> {
+    let [Command::Simple(simple)] = commands else { return None };
+    if !simple.assignments.is_empty() || !simple.redirects.is_empty() {
+        return None;
+    }
+    let words: Vec<String> = simple.words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = match words.as_slice() {
+        ["echo", text] | ["printf", text] | ["printf", "%s" | "%s\\n", text] => *text,
+        _ => return None,
+    };
+    // Nothing that the shell, `echo` or `printf` would make something else of.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    (text.chars().all(is_plain) && !text.is_empty() && !text.starts_with('-')).then(|| text.to_owned())
 }

@@ -13,7 +13,7 @@ impl Word {
     pub(crate) fn literal(&self) -> Option<String> {
         let letter = |piece: &Piece| match piece {
             Piece::Plain(c) | Piece::Quoted(c) => Some(*c),
-            Piece::Variable(_) | Piece::Unknown => None,
+            Piece::Variable(_) | Piece::Output(_) | Piece::Unknown => None,
         };
         self.pieces.iter().map(letter).collect()
     }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         word.source = self.text[start..self.at].to_owned();
         let letters = word.pieces.iter().filter_map(|piece| match piece {
             Piece::Plain(c) | Piece::Quoted(c) => Some(*c),
-            Piece::Variable(_) | Piece::Unknown => None,
+            Piece::Variable(_) | Piece::Output(_) | Piece::Unknown => None,
         });
         self.note_text(&letters.collect::<String>());
         Ok(Some(word))

@@ -4,9 +4,11 @@
 //! in a directory of its own, and everything that was called must be among the readings of the analysis, or the
 //! analysis must have said that it does not understand the line. The seed is fixed, so a failure comes again.
 //!
-//! `git` holds the same for what git takes for a repository and reads in its configuration. By day each takes a second
+//! `effects` judges lines by what they then do on the disk, under several modes and rules, a rule for every command among
+//! them; `git` holds the same for what git takes for a repository and reads in its configuration. By day each takes a second
 //! or two; `LOCI_DIFFERENTIAL=200 cargo test -p loci-tools --test it differential` tries two hundred times as many cases.
 
+mod effects;
 mod generate;
 mod git;
 mod random;

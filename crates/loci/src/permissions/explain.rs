@@ -234,7 +234,7 @@ fn effect_rows(effects: &CallEffects) -> Vec<(&'static str, String)> {
     rows.extend(effects.hosts.iter().map(|it| ("contacts", it.clone())));
     rows.extend(effects.unclear.iter().map(|it| match it {
         Unclear::Read(text) => ("reads (?)", text.clone()),
-        Unclear::Write(text) => ("writes (?)", text.clone()),
+        Unclear::Write(text) | Unclear::Redirect(text) => ("writes (?)", text.clone()),
     }));
     rows.extend(effects.unknown.iter().map(|it| ("unknown", it.clone())));
     match &effects.containment {
