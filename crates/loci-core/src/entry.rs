@@ -162,6 +162,11 @@ impl Entry {
         &self.line
     }
 
+    /// Returns the line to be kept elsewhere, too; nothing is copied.
+    pub fn shared_line(&self) -> Arc<str> {
+        Arc::clone(&self.line)
+    }
+
     /// Returns the fields the tree is built from.
     pub fn head(&self) -> &Head {
         &self.head

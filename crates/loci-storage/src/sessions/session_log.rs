@@ -5,6 +5,11 @@
 //! mount) loses nothing: the lines wait in memory, in order, and go first at the next append or sync. The
 //! user hears of it once, and once more when all is saved again. Below the log is a [`Sink`], which is the
 //! disk, memory, or a test's idea of a failing disk.
+//!
+//! What `write` took may still be lost until it is synced: a file system that turns read-only, or is lost, drops what
+//! it had not written down. So lines are held until a sync has succeeded (the conversation holds the same text, which is
+//! not copied), and what is put aside at the end begins with the first of them. Syncing before the first request instead
+//! would have every prompt wait for the disk.
 
 mod sink;
 
@@ -25,6 +30,9 @@ pub use sink::{MemorySink, Sink};
 
 /// The most characters of a prompt that a `last-prompt` entry repeats.
 const LAST_PROMPT_LIMIT: usize = 200;
+
+/// So many bytes of lines may be unsynced before there is a sync in the middle of a turn.
+const MOST_UNSYNCED: usize = 16 << 20;
 
 /// Hears of every line that is written to a file, in order.
 #[derive(Clone)]
@@ -51,8 +59,10 @@ impl std::fmt::Debug for LineMirror {
 pub struct SessionLog {
     sink: Box<dyn Sink>,
     path: Option<PathBuf>,
-    /// Whole lines that are not on disk yet.
+    /// Whole lines that are not in the file yet.
     pending: Vec<u8>,
+    /// All lines since the last sync that succeeded, those in the file among them.
+    unsynced: Unsynced,
     /// Why they are not.
     failing: Option<io::ErrorKind>,
     warning: Option<LogWarning>,
@@ -129,6 +139,7 @@ impl SessionLog {
             sink,
             path: None,
             pending: Vec::new(),
+            unsynced: Unsynced::default(),
             failing: None,
             warning: None,
             fallback: None,
@@ -154,19 +165,39 @@ impl SessionLog {
     pub fn append(&mut self, entries: &[&Entry]) -> Result<(), AppendError> {
         for entry in entries {
             push_line(&mut self.pending, entry.line());
+            if self.fallback.is_some() {
+                self.unsynced.push(entry);
+            }
         }
         if let (Some(LineMirror(hear)), Some(path)) = (&self.mirror, &self.path) {
             hear(path, entries.iter().map(|entry| one_line(entry.line()).into_owned()).collect());
         }
-        self.flush()
+        self.flush()?;
+        if self.unsynced.is_due() {
+            let synced = self.sync_sink();
+            synced.unwrap_or_else(|error| tracing::warn!(target: "loci::sessions", %error, "lines are held until a sync succeeds"));
+        }
+        Ok(())
     }
 
     /// Writes what is waiting and makes everything survive a power cut.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.flush()?;
-        let attachment = self.sink.sync().map_err(AppendError::Sync)?;
-        self.warn_if_replaced(attachment);
-        Ok(())
+        self.sync_sink()
+    }
+
+    fn sync_sink(&mut self) -> Result<(), AppendError> {
+        match self.sink.sync() {
+            Ok(attachment) => {
+                self.unsynced.synced();
+                self.warn_if_replaced(attachment);
+                Ok(())
+            }
+            Err(error) => {
+                self.unsynced.sync_failed();
+                Err(AppendError::Sync(error))
+            }
+        }
     }
 
     /// Writes what is waiting, for the last time: what the disk does not take is kept elsewhere, and
@@ -175,8 +206,9 @@ impl SessionLog {
     /// What a process says after it lost its session to another one is not kept: the other goes on without it.
     pub fn close(&mut self) -> Result<(), AppendError> {
         let result = self.sync();
-        if let (true, Some((home, place))) = (self.has_unsaved() && !self.has_lost_lease(), &self.fallback) {
-            let message = match unsaved::save_unsaved(home, place, &self.pending) {
+        let may_be_lost = self.has_unsaved() || self.unsynced.has_failed;
+        if let (true, Some((home, place))) = (may_be_lost && !self.has_lost_lease(), &self.fallback) {
+            let message = match unsaved::save_unsaved(home, place, &self.unsynced.to_bytes()) {
                 Ok(path) => format!(
                     "What could not be saved is kept in `{}`; the next run of loci adds it to the session",
                     path.display()
@@ -187,6 +219,7 @@ impl SessionLog {
                 }
             };
             self.pending = Vec::new();
+            self.unsynced = Unsynced::default();
             self.warning = Some(LogWarning::Kept { message });
         }
         self.has_lost_lines |= self.has_unsaved();
@@ -262,6 +295,47 @@ impl SessionLog {
 
     fn place(&self) -> String {
         self.path.as_ref().map_or_else(String::new, |path| format!(": `{}`", path.display()))
+    }
+}
+
+/// Lines that a power cut, or a file system that turns read-only, could still take back.
+#[derive(Debug, Default)]
+struct Unsynced {
+    lines: Vec<Arc<str>>,
+    n_bytes: usize,
+    /// After so many bytes there is a sync in the middle of a turn.
+    due_at: usize,
+    /// Whether a sync has failed. A later one that succeeds says nothing of what this one should have written.
+    has_failed: bool,
+}
+
+impl Unsynced {
+    fn push(&mut self, entry: &Entry) {
+        self.n_bytes += entry.line().len();
+        self.lines.push(entry.shared_line());
+    }
+
+    /// Tells whether there is so much that holding it costs more than a sync.
+    fn is_due(&self) -> bool {
+        self.n_bytes >= self.due_at.max(MOST_UNSYNCED)
+    }
+
+    fn synced(&mut self) {
+        if !self.has_failed {
+            *self = Self::default();
+        }
+        self.due_at = self.n_bytes + MOST_UNSYNCED;
+    }
+
+    fn sync_failed(&mut self) {
+        self.has_failed = true;
+        self.due_at = self.n_bytes + MOST_UNSYNCED;
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.n_bytes + self.lines.len());
+        self.lines.iter().for_each(|line| push_line(&mut bytes, line));
+        bytes
     }
 }
 

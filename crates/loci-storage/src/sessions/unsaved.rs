@@ -5,11 +5,15 @@
 //! `{"type":"unsaved","file":"<transcript>"}` and then the lines as they would have been appended. The next run
 //! appends them where they belong, under the session's lease, and takes the file away.
 //!
+//! What is kept begins behind the last sync, so that a part of it may be in the transcript all the same: those lines are
+//! not appended again.
+//!
 //! 1. Lines are removed from here only after they are synced in their transcript.
 //! 2. Only our own files in our own directory are believed, and only transcripts of this config home written.
 
+use std::collections::HashSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -78,18 +82,46 @@ pub fn has_unsaved(home: &ConfigHome) -> bool {
 pub fn recover_unsaved(home: &ConfigHome, env: &Env) -> Vec<SessionPlace> {
     let Ok(entries) = fs::read_dir(home.unsaved_dir()) else { return Vec::new() };
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    files.filter_map(|path| recover(home, env, &path).ok()).collect()
+    files.filter_map(|path| recover(home, env, &path).ok().flatten()).collect()
 }
 
-fn recover(home: &ConfigHome, env: &Env, path: &Path) -> Result<SessionPlace, UnsavedError> {
+/// Brings back one file; returns its session if something of it was missing there.
+fn recover(home: &ConfigHome, env: &Env, path: &Path) -> Result<Option<SessionPlace>, UnsavedError> {
     let (place, lines) = read(home, path)?;
     let _lease = Lease::acquire(home, place.id(), env)?;
+    let failed = |source| UnsavedError::Read { path: place.file().to_owned(), source };
+    let lines = missing_lines(place.file(), &lines).map_err(failed)?;
     let mut file = AppendFile::open(place.file(), AppendFile::PRIVATE)?;
     file.append_lines(&lines)?;
+    // What is in the file need not be on the disk: the process that wrote it could not sync.
     file.sync()?;
     fs::remove_file(path).map_err(|source| UnsavedError::Read { path: path.to_owned(), source })?;
-    Ok(place)
+    Ok((!lines.is_empty()).then_some(place))
 }
+
+/// Returns the lines that the end of a transcript does not have. Only a part as long as they are is read, and a little more
+/// for what another program may have added.
+fn missing_lines(transcript: &Path, lines: &[u8]) -> io::Result<Vec<u8>> {
+    let mut file = match loci_stdx::open_regular(transcript) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(lines.to_vec()),
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(lines.len() as u64 + ADDED_BY_OTHERS)))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    let there: HashSet<&[u8]> = tail.split_inclusive(|byte| *byte == b'\n').collect();
+    Ok(lines
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| !there.contains(line))
+        .flatten()
+        .copied()
+        .collect())
+}
+
+/// How much others may have added to a transcript since, such as a title.
+const ADDED_BY_OTHERS: u64 = 64 * 1024;
 
 /// Reads a file of ours: the session it belongs to, and its lines.
 fn read(home: &ConfigHome, path: &Path) -> Result<(SessionPlace, Vec<u8>), UnsavedError> {

@@ -260,3 +260,59 @@ fn a_crash_at_any_byte_costs_at_most_the_line_being_written() {
         assert_eq!(fs::read(&path).unwrap()[..cut], file.as_bytes()[..cut], "nothing before is touched");
     }
 }
+
+/// A disk that takes so many appends and then turns read-only; what it took and had not synced by then is gone.
+#[derive(Debug)]
+struct TurnsReadOnly {
+    file: std::path::PathBuf,
+    n_appends: usize,
+}
+
+impl Sink for TurnsReadOnly {
+    fn append(&mut self, lines: &[u8]) -> io::Result<Attachment> {
+        if self.n_appends == 0 {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        self.n_appends -= 1;
+        let mut file = loci_stdx::AppendFile::open(&self.file, 0o600).unwrap();
+        Ok(file.append_lines(lines).unwrap())
+    }
+
+    fn sync(&mut self) -> io::Result<Attachment> {
+        match self.n_appends {
+            0 => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            _ => Ok(Attachment::Kept),
+        }
+    }
+}
+
+/// Invariant 10 of `docs/design/session-log.md`: what no sync followed counts as not saved, whatever the file says.
+#[test]
+fn lines_behind_the_last_sync_are_kept_and_none_is_written_twice() {
+    // How many of the lines that were written and not synced the disk has in the end.
+    for n_survived in 0..=3 {
+        let mut world = World::new();
+        world.env.vars = world.env.vars.with("TMPDIR", world.env.home.join("tmp").display().to_string());
+        world.home = loci_storage::layout::ConfigHome::from_env(&world.env);
+        let place = world.home.session(world.cwd(), &crate::support::session_id(1));
+        std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+        let sink = TurnsReadOnly { file: place.file().to_owned(), n_appends: 5 };
+        let mut log = SessionLog::with_sink(Box::new(sink)).with_fallback(&world.home, &place);
+        log.append(&[&entry("u1")]).unwrap();
+        log.sync().unwrap();
+        for name in ["u2", "u3", "u4", "u5"] {
+            log.append(&[&entry(name)]).unwrap();
+        }
+        assert!(log.append(&[&entry("u6")]).is_err());
+        let text = std::fs::read_to_string(place.file()).unwrap();
+        let kept: String = text.split_inclusive('\n').take(1 + n_survived).collect();
+        assert!(log.close().is_err());
+        assert!(!log.has_lost_lines());
+        // The machine was started anew.
+        std::fs::write(place.file(), kept).unwrap();
+        let back = loci_storage::sessions::recover_unsaved(&world.home, &world.env);
+        assert_eq!(back, std::slice::from_ref(&place));
+        let text = std::fs::read(place.file()).unwrap();
+        assert_eq!(uuids(&text), ["u1", "u2", "u3", "u4", "u5", "u6"], "{n_survived} survived");
+    }
+}
