@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::files::walk::{self, Ending, Ignores, Limit, Walk, WalkEntry};
+use crate::spill::with_notes;
 use crate::{Host, Tool, ToolCall, ToolFuture, Workspace};
 
 mod pattern;
@@ -241,19 +242,17 @@ fn outcome(
     newest.cut();
     let filenames: Vec<String> =
         newest.files.iter().map(|found| walk::display_below(cwd, root, &found.path)).collect();
-    let mut lines = filenames.clone();
-    if lines.is_empty() {
-        lines.push("No files found".to_owned());
-    }
+    let body = if filenames.is_empty() { "No files found".to_owned() } else { filenames.join("\n") };
+    let mut notes = Vec::new();
     if newest.total > filenames.len() {
-        lines.push(format!(
+        notes.push(format!(
             "(Showing the newest {} of {} files. Use a narrower pattern or directory to see others.)",
             filenames.len(),
             newest.total,
         ));
     }
     if completeness == Completeness::Partial {
-        lines.push(format!(
+        notes.push(format!(
             "(Partial result: the search stopped at its limit of {} s, so there may be more.)",
             limit.seconds(),
         ));
@@ -266,5 +265,5 @@ fn outcome(
         "totalMatches": newest.total,
         "countIsComplete": completeness == Completeness::Whole,
     });
-    ToolOutcome::text(lines.join("\n"), structured)
+    ToolOutcome::text(with_notes(body, notes), structured)
 }

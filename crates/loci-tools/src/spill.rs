@@ -28,6 +28,14 @@ pub fn spill_preview(text: &str, total: u64, saved: io::Result<(PathBuf, u64)>) 
     format!("<persisted-output>\n{place}\n\nPreview (first 2KB):\n{preview}\n...\n</persisted-output>")
 }
 
+/// Puts what is to be known of a result beside it: behind one that is shown whole, before one that only a preview may be
+/// left of. A total, or that something is missing, must not be what the preview cuts off.
+pub(crate) fn with_notes(body: String, notes: Vec<String>) -> String {
+    let is_shown_whole = body.len() < PREVIEW_CHARS / 2;
+    let parts = if is_shown_whole { [vec![body], notes] } else { [notes, vec![body]] };
+    parts.concat().join("\n\n")
+}
+
 /// Shows a number of bytes the way the format does: `512 bytes`, `42.9KB`, `3MB`.
 fn size(bytes: u64) -> String {
     let units = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];

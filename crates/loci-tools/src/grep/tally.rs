@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::{Mode, Request};
 use super::search::FileHits;
+use crate::spill::with_notes;
 
 /// Why a result may lack something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,23 +89,23 @@ impl<'a> Tally<'a> {
         let rest = &self.entries[offset..];
         let page = &rest[..rest.len().min(self.request.limit.unwrap_or(usize::MAX))];
         let has_more = page.len() < rest.len();
-        let mut parts = Vec::new();
-        if page.is_empty() {
-            parts.push(self.nothing());
+        let body = if page.is_empty() {
+            self.nothing()
         } else if self.request.mode == Mode::FilesWithMatches {
-            parts.push(format!("Found {}\n{}", files(page.len()), page.join("\n")));
+            format!("Found {}\n{}", files(page.len()), page.join("\n"))
         } else {
-            parts.push(page.join("\n"));
-        }
+            page.join("\n")
+        };
+        let mut notes = Vec::new();
         if self.request.mode == Mode::Count && self.n_matches > 0 {
-            parts.push(self.total());
+            notes.push(self.total());
         }
         if has_more {
-            parts.push(self.page_note(offset, page.len()));
+            notes.push(self.page_note(offset, page.len()));
         }
-        parts.extend(partial.map(Partial::note));
-        parts.extend(self.unreadable_note());
-        ToolOutcome::text(parts.join("\n\n"), self.structured(page, has_more, partial))
+        notes.extend(partial.map(Partial::note));
+        notes.extend(self.unreadable_note());
+        ToolOutcome::text(with_notes(body, notes), self.structured(page, has_more, partial))
     }
 
     fn nothing(&self) -> String {

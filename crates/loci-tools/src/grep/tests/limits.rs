@@ -68,6 +68,35 @@ async fn out_of_time_is_partial_or_an_error_in_every_mode() {
     assert!(n_outcomes[0] > 0 && n_outcomes[1] == 0 && n_outcomes[2] > 0, "{n_outcomes:?}");
 }
 
+/// What a result lacks, and its totals, are seen where only a preview of it is.
+#[test]
+fn partial_and_totals_survive_the_preview() {
+    let host = small();
+    for (mode, totals) in [
+        ("files_with_matches", "Found 400 files"),
+        ("content", "(Lines 1-250 shown, more follow."),
+        ("count", "Found 1200 matching lines in 400 files"),
+    ] {
+        let input = json!({"pattern": "x", "output_mode": mode, "head_limit": if mode == "content" { 250 } else { 0 }});
+        let request = Request::parse(&input, &host.workspace()).unwrap();
+        let mut tally = Tally::new(&request);
+        for n in 0..400 {
+            let path = format!("some/long/directory/of/a/large/project/file_{n}.rs");
+            let lines =
+                if mode == "content" { vec![format!("{path}:1:x and more words")] } else { Vec::new() };
+            if tally.add(FileHits { path, n_matches: 3, lines, problem: None }).is_break() {
+                break;
+            }
+        }
+        let outcome = tally.into_outcome(Some(Partial::Time(20)));
+        let whole = text(&outcome);
+        let preview = crate::spill_preview(whole, whole.len() as u64, Err(std::io::Error::other("none")));
+        assert!(preview.len() < 2_400, "{mode}: {}", preview.len());
+        assert!(preview.contains("(Partial result: the search stopped at its limit of 20 s"), "{preview}");
+        assert!(preview.contains(totals), "{mode}: {preview}");
+    }
+}
+
 #[test]
 fn the_last_line_of_a_file_cut_off_is_dropped() {
     let files = || vec![WalkEntry { path: "a".into(), modified: SystemTime::UNIX_EPOCH, target: None }];
