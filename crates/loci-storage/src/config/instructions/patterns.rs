@@ -3,10 +3,13 @@
 //! Patterns are globs on the path below the rule's directory: `*` stays within a name, `**` crosses names, braces
 //! hold alternatives, brackets hold letters. A pattern that is none matches nothing and leaves the others be.
 //! Braces that would multiply beyond all bounds are taken letter by letter.
+//!
+//! Reading patterns costs a thousand times what asking them does, so it is done once for as long as the rules are the same
+//! ([`RuleSet`]), and for many rules at a time.
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// How many patterns a rule's whole list may stand for, its braces multiplied out.
 const MOST_EXPANDED: usize = 1_000;
@@ -27,13 +30,72 @@ impl PathPatterns {
     }
 }
 
-/// Tells whether one of the patterns fits a path.
-pub(super) fn fits(patterns: &[String], path: &Path) -> bool {
-    PathPatterns::new(patterns).fits(path)
+/// How many rules are asked at once.
+const RULES_AT_ONCE: usize = 100;
+
+/// The patterns of many rules, ready to be asked which of them fit.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RuleSet {
+    /// Sets, each with the rule that each of its globs belongs to.
+    sets: Vec<(GlobSet, Vec<usize>)>,
+}
+
+impl RuleSet {
+    /// Reads the patterns of rules.
+    pub(super) fn compile<'a>(rules: impl IntoIterator<Item = &'a [String]>) -> Self {
+        let rules: Vec<(usize, Vec<Glob>)> = rules.into_iter().map(globs).enumerate().collect();
+        let mut sets = Vec::new();
+        rules.chunks(RULES_AT_ONCE).for_each(|chunk| add_sets(chunk, &mut sets));
+        Self { sets }
+    }
+
+    /// Returns the numbers of the rules that fit a path, in order.
+    pub(super) fn fitting(&self, path: &Path) -> Vec<usize> {
+        let mut fitting: Vec<usize> = self
+            .sets
+            .iter()
+            .flat_map(|(set, owners)| set.matches(path).into_iter().map(|at| owners[at]))
+            .collect();
+        fitting.sort_unstable();
+        fitting.dedup();
+        fitting
+    }
+}
+
+/// Makes one set of the rules, or several where one would be too large.
+fn add_sets(rules: &[(usize, Vec<Glob>)], sets: &mut Vec<(GlobSet, Vec<usize>)>) {
+    let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
+    for (rule, globs) in rules {
+        for glob in globs {
+            set.add(glob.clone());
+            owners.push(*rule);
+        }
+    }
+    match set.build() {
+        Ok(set) => sets.push((set, owners)),
+        Err(_) if rules.len() > 1 => {
+            let (before, after) = rules.split_at(rules.len() / 2);
+            add_sets(before, sets);
+            add_sets(after, sets);
+        }
+        // A rule that is too large by itself fits nothing.
+        Err(_) => {}
+    }
 }
 
 fn compile(patterns: &[String]) -> GlobSet {
     let mut set = GlobSetBuilder::new();
+    for glob in globs(patterns) {
+        set.add(glob);
+    }
+    set.build().unwrap_or_else(|_| GlobSet::empty())
+}
+
+/// Reads the patterns of one rule.
+fn globs(patterns: &[String]) -> Vec<Glob> {
+    #[cfg(test)]
+    tests::COMPILED.with(|n| n.set(n.get() + 1));
+    let mut globs = Vec::new();
     let mut left = MOST_EXPANDED;
     for pattern in patterns {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
@@ -41,10 +103,10 @@ fn compile(patterns: &[String]) -> GlobSet {
         let text = if n_expanded <= left { pattern.to_owned() } else { globset::escape(pattern) };
         left = left.saturating_sub(n_expanded);
         if let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build() {
-            set.add(glob);
+            globs.push(glob);
         }
     }
-    set.build().unwrap_or_else(|_| GlobSet::empty())
+    globs
 }
 
 /// Counts the patterns that one with braces stands for: alternatives add up, what follows multiplies.
@@ -79,12 +141,34 @@ fn expanded(pattern: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// How many rules this thread has read the patterns of.
+        pub(in super::super) static COMPILED: Cell<usize> = const { Cell::new(0) };
+    }
 
     fn check(patterns: &[&str], path: &str, expected: bool) {
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        assert_eq!(fits(&patterns, Path::new(path)), expected, "{patterns:?} {path}");
+        let path = Path::new(path);
+        assert_eq!(PathPatterns::new(&patterns).fits(path), expected, "{patterns:?} {path:?}");
+        let fitting = RuleSet::compile([&[][..], &patterns]).fitting(path);
+        assert_eq!(fitting, if expected { vec![1] } else { vec![] }, "{patterns:?} {path:?}");
+    }
+
+    #[test]
+    fn many_rules_are_asked_at_once() {
+        let rules: Vec<Vec<String>> =
+            (0..250).map(|n| vec![format!("src/{n}/**/*.rs"), format!("**/{}.md", n % 7)]).collect();
+        let set = RuleSet::compile(rules.iter().map(Vec::as_slice));
+        assert_eq!(set.sets.len(), 3);
+        assert_eq!(set.fitting(Path::new("src/42/a/b.rs")), [42]);
+        let of_three: Vec<usize> = (0..250).filter(|n| n % 7 == 3).collect();
+        assert_eq!(set.fitting(Path::new("docs/3.md")), of_three);
+        assert!(set.fitting(Path::new("docs/8.md")).is_empty());
     }
 
     #[test]
