@@ -10,8 +10,9 @@ use loci_engine::{HookTrialWorld, try_hooks};
 use loci_settings::WorktreeSettings;
 use loci_stdx::Env;
 use loci_storage::worktree::{
-    Worktree, WorktreeBase, WorktreeChanges, WorktreeOptions, WorktreeSession, create_worktree,
-    hook_worktree, is_worktree_place, open_worktree, parse_worktree_name, remove_worktree, worktree_changes,
+    WaitNotice, Worktree, WorktreeBase, WorktreeChanges, WorktreeOptions, WorktreeSession,
+    create_worktree_telling, hook_worktree, is_worktree_place, open_worktree, parse_worktree_name,
+    remove_worktree, worktree_changes,
 };
 
 use crate::child_env::child_env;
@@ -33,10 +34,16 @@ pub fn worktree_options(settings: &WorktreeSettings) -> WorktreeOptions {
     }
 }
 
-/// Makes the worktree that a run asked for, or opens it, and returns the world as it is there. An empty name is made up.
+/// Makes the worktree that a run asked for, or opens it, and returns the world as it is there. An empty name is made up;
+/// `tell` hears when that takes long.
 ///
 /// Where a hook makes it, the run's id is fixed first: the hook is told of the session that begins in the worktree.
-pub fn enter_worktree(env: &Env, options: &mut RunOptions, asked: &str) -> Result<Env, UserError> {
+pub fn enter_worktree(
+    env: &Env,
+    options: &mut RunOptions,
+    asked: &str,
+    tell: WaitNotice,
+) -> Result<Env, UserError> {
     let failed = |error| UserError::from_error(&error);
     let (name, base) = match asked {
         "" => (slug_words(env.random.uuid_v4().as_u64_pair().0), None),
@@ -58,7 +65,7 @@ pub fn enter_worktree(env: &Env, options: &mut RunOptions, asked: &str) -> Resul
         false => {
             let mut made = worktree_options(&run.settings.worktree);
             made.base = base.unwrap_or(made.base);
-            create_worktree(&run.env, &env.cwd, &name, &made).map_err(failed)?
+            create_worktree_telling(&run.env, &env.cwd, &name, &made, tell).map_err(failed)?
         }
     };
     let cwd = worktree.path.clone();

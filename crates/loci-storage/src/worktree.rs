@@ -33,6 +33,7 @@ use std::time::Duration;
 use loci_stdx::{Env, FileLock};
 
 use crate::project::main_checkout;
+pub use git::WaitNotice;
 use git::WorktreeGit;
 
 pub use hold::{hold_worktree, release_worktree};
@@ -173,11 +174,22 @@ pub fn create_worktree(
     name: &str,
     options: &WorktreeOptions,
 ) -> Result<Worktree, WorktreeError> {
+    create_worktree_telling(env, cwd, name, options, |_| {})
+}
+
+/// Does the same, and tells whoever waits when git takes long.
+pub fn create_worktree_telling(
+    env: &Env,
+    cwd: &Path,
+    name: &str,
+    options: &WorktreeOptions,
+    tell: WaitNotice,
+) -> Result<Worktree, WorktreeError> {
     check_name(name)?;
     let main = main_checkout(cwd).ok_or_else(|| WorktreeError::NoRepository(cwd.to_owned()))?;
     let path = main.join(DIR).join(name);
     check_no_symlink(&main, &path)?;
-    let git = WorktreeGit::new(env, &main);
+    let git = WorktreeGit::new(env, &main).telling(tell);
     let _lock = lock(&git)?;
     let branch = format!("worktree-{name}");
     if path.exists() {
@@ -196,7 +208,7 @@ pub fn create_worktree(
         is_reused: false,
         is_hooks: false,
     };
-    check_out_sparse(env, &made, &options.sparse_paths)?;
+    check_out_sparse(env, &made, &options.sparse_paths, tell)?;
     include::link_directories(&made, &options.symlink_directories)?;
     include::copy_included(&git, &made)?;
     Ok(made)
@@ -318,11 +330,16 @@ fn add(
     git.run(&args).map(drop).map_err(WorktreeError::Git)
 }
 
-fn check_out_sparse(env: &Env, made: &Worktree, paths: &[String]) -> Result<(), WorktreeError> {
+fn check_out_sparse(
+    env: &Env,
+    made: &Worktree,
+    paths: &[String],
+    tell: WaitNotice,
+) -> Result<(), WorktreeError> {
     if paths.is_empty() {
         return Ok(());
     }
-    let git = WorktreeGit::new(env, &made.path);
+    let git = WorktreeGit::new(env, &made.path).telling(tell);
     let mut args = vec!["sparse-checkout", "set", "--cone", "--"];
     args.extend(paths.iter().map(String::as_str));
     let set = git.run(&args).and_then(|_| git.run(&["checkout", "--quiet"]));

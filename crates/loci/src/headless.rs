@@ -55,7 +55,7 @@ pub(crate) fn run(
     args.check().map_err(UserError::new)?;
     let mut options = args.options()?;
     if let Some(name) = &args.worktree {
-        inherited = enter_worktree(&inherited, &mut options, name)?;
+        inherited = enter_worktree(&inherited, &mut options, name, crate::tell_waiting)?;
     }
     args.foreign.tell_notices();
     let client_requests = connect_client(&inherited, &args, &mut options);

@@ -39,7 +39,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
     };
     options.mcp.needs_approval = true;
     let mut env = match &args.worktree {
-        Some(name) => enter_worktree(&env, &mut options, name)?,
+        Some(name) => enter_worktree(&env, &mut options, name, crate::tell_waiting)?,
         None => env,
     };
     let plain = plain_mode(&env, args.ax_screen_reader);

@@ -151,6 +151,12 @@ fn fail(error: &UserError) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Says before the conversation begins that something takes long.
+fn tell_waiting(text: &str) {
+    // A closed stderr leaves nobody to tell.
+    drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(text)));
+}
+
 /// Help goes to stdout and is no failure; everything else about the arguments is one.
 fn refuse(error: &clap::Error) -> ExitCode {
     // A closed stream leaves nobody to tell.
