@@ -1,6 +1,6 @@
 //! Putting old sessions away, a few at a time and once a day, when settings say how long they stay; traces, long pastes of
 //! the input history, and worktrees that agents left with nothing in them go with them. Copies of plugins that nothing is
-//! installed from go a fortnight later, whatever settings say.
+//! installed from go a fortnight later, and temporary files of writers that were killed a day later, whatever settings say.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use loci_stdx::{Env, create_private_dir_all, write_private};
 use loci_storage::config::sweep_orphans;
+use loci_storage::doctor::sweep_temporary_files;
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::archive_older;
 use loci_storage::worktree::sweep_agent_worktrees;
@@ -21,6 +22,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Archives sessions in which nothing was said for so many days. What comes of it is in the audit log.
 pub fn sweep(env: &Env, home: &ConfigHome, days: Option<u64>) {
     sweep_plugins(env, home);
+    sweep_temporaries(home);
     let Some(days) = days else { return };
     let mark = home.loci_dir().join("swept");
     if is_done_today(&mark) {
@@ -45,6 +47,18 @@ fn sweep_plugins(env: &Env, home: &ConfigHome) {
     }
     for copy in sweep_orphans(&dir, SystemTime::now()) {
         tracing::info!(target: "loci::skills", copy = %copy.display(), "an old copy of a plugin is removed");
+    }
+    write_mark(home, &mark);
+}
+
+/// Removes temporary files of writers that were killed.
+fn sweep_temporaries(home: &ConfigHome) {
+    let mark = home.loci_dir().join("temporary-swept");
+    if !home.loci_dir().exists() || is_done_today(&mark) {
+        return;
+    }
+    for file in sweep_temporary_files(home, SystemTime::now()) {
+        tracing::info!(target: "loci::sessions", file = %file.display(), "a temporary file of a killed writer is removed");
     }
     write_mark(home, &mark);
 }

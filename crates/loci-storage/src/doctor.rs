@@ -40,6 +40,7 @@ use fix::{Case, Fix};
 use fs_ops::FsOps;
 use repair::RepairRun;
 use store::Store;
+pub use temporary_files::{stale_temporary_files, sweep_temporary_files};
 
 /// How often the store is looked at again after something was mended.
 const MOST_ROUNDS: usize = 6;
@@ -111,6 +112,7 @@ pub fn quick_check_store(home: &ConfigHome, env: &Env) -> Result<StoreReport, Do
     cases.extend(interrupted::quick_cases(&store));
     cases.extend(leases::cases(&store));
     cases.extend(file_modes::cases(&store));
+    cases.extend(temporary_files::quick_cases(&store));
     let findings = cases.into_iter().flat_map(|case| case.findings).collect();
     Ok(StoreReport { n_read: newest.len(), ..StoreReport::new(store.places.len(), findings) })
 }

@@ -1,6 +1,8 @@
-//! `loci sessions gc`: what files held, where no session refers to it any more.
+//! `loci sessions gc`: what files held, where no session refers to it any more, and temporary files of killed writers.
 
 use loci_app::UserError;
+use loci_stdx::counted;
+use loci_storage::doctor::{stale_temporary_files, sweep_temporary_files};
 use loci_storage::history::{BlobStore, collect_blobs};
 use serde_json::json;
 
@@ -24,6 +26,11 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &GcArgs) -> Result<(), UserEr
         UserError::from_error(&error)
             .hint("What running sessions keep is not known to others; try again later.")
     })?;
+    let now = std::time::SystemTime::now();
+    let n_temporary = match args.dry_run {
+        true => stale_temporary_files(&ctx.home, now).len(),
+        false => sweep_temporary_files(&ctx.home, now).len(),
+    };
     let (before, removed) = (collected.before, collected.removed);
     let limit = BlobStore::new(&ctx.home).limit();
     if args.json {
@@ -34,11 +41,19 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &GcArgs) -> Result<(), UserEr
             "limit": limit,
             "removedBlobs": removed.n_blobs,
             "removedBytes": removed.n_bytes,
+            "removedTemporaryFiles": n_temporary,
         }));
     }
     let verb = if args.dry_run { "Would remove" } else { "Removed" };
+    let temporary = match n_temporary {
+        0 => String::new(),
+        n => {
+            let files = counted(n as u64, "temporary file", "temporary files");
+            format!("{verb} {files} of programs that were killed\n")
+        }
+    };
     output::print(&format!(
-        "{verb} {} of {} kept contents, {} of {} (the limit is {})\n",
+        "{temporary}{verb} {} of {} kept contents, {} of {} (the limit is {})\n",
         removed.n_blobs,
         before.n_blobs,
         format::size(removed.n_bytes),
