@@ -45,8 +45,8 @@ pub use listing::{
 pub use relocate::{RelocateError, relocate_session};
 pub use remove::{RemoveError, remove_session, removed_sessions, restore_session};
 pub use session_file::{
-    ConversationTail, LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at, load_live,
-    load_tail, load_transcript,
+    ConversationTail, ForkSource, LiveLoad, LoadError, LoadedTranscript, SkipReason, SkippedLine, load_at,
+    load_fork_source, load_live, load_tail, load_transcript,
 };
 pub use session_log::{AppendError, LineMirror, LogWarning, MemorySink, SessionLog, Sink, last_prompt_text};
 pub use session_notes::{NotesCoverage, NotesError, SessionNotes, copy_notes};

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use loci_context::Replaced;
-use loci_core::conversation::Conversation;
 use loci_core::file_history::snapshots_of;
 use loci_core::ids::EntryId;
 use loci_engine::LoadedHistory;
 use loci_stdx::Env;
 use loci_storage::layout::{ConfigHome, SessionPlace};
 use loci_storage::sessions::{
-    ForkOrigin, copy_notes, copy_tasks, fork_entries, link_backups, load_transcript, session_agent,
-    session_summary,
+    ForkOrigin, ForkSource, copy_notes, copy_tasks, fork_entries, link_backups, load_fork_source,
+    session_agent, session_summary,
 };
 
 use super::{Resume, fresh, lease, no_such_message, restored_mode, skipped_warning};
@@ -27,16 +26,19 @@ pub(super) fn start(
 ) -> Result<Resume, UserError> {
     let place = fresh(env, home, options)?;
     let lease = lease(env, home, options, place.id())?;
-    let loaded = load_transcript(source.file()).map_err(|error| UserError::from_error(&error))?;
-    let entries = loaded.entries;
-    let conversation = match &options.session.at {
-        Some(uuid) => Conversation::build_at(entries.clone(), &EntryId::new(uuid.as_str()))
-            .ok_or_else(|| no_such_message(uuid, source))?,
-        None => Conversation::build(entries.clone()),
+    let at = options.session.at.as_ref();
+    let leaf = at.map(|uuid| EntryId::new(uuid.as_str()));
+    // What lies before the last compaction stays where it is.
+    let loaded =
+        load_fork_source(source.file(), leaf.as_ref()).map_err(|error| UserError::from_error(&error))?;
+    let (conversation, entries, skipped) = match (loaded, at) {
+        (Some(ForkSource { conversation, entries, skipped }), _) => (conversation, entries, skipped),
+        (None, Some(uuid)) => return Err(no_such_message(uuid, source)),
+        (None, None) => Default::default(),
     };
     let inherited = fork_entries(&entries, &conversation, source.id(), place.id(), ForkOrigin::None)
         .map_err(|error| UserError::from_error(&error))?;
-    let mut warnings: Vec<String> = skipped_warning(&loaded.skipped, source).into_iter().collect();
+    let mut warnings: Vec<String> = skipped_warning(&skipped, source).into_iter().collect();
     if options.is_persistent {
         let linked = link_backups(home, source.id(), place.id());
         warnings

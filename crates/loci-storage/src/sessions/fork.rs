@@ -60,7 +60,8 @@ pub enum ForkError {
     },
 }
 
-/// Returns the entries that a fork begins with; `entries` is the whole source, `conversation` its live path.
+/// Returns the entries that a fork begins with; `conversation` is the live path of the source, `entries` as much of its file
+/// as that path comes from ([`load_fork_source`](super::load_fork_source)), or all of it.
 pub fn fork_entries(
     entries: &[Arc<Entry>],
     conversation: &Conversation,

@@ -19,7 +19,7 @@ use loci_stdx::open_regular;
 use loci_core::entry::Entry;
 
 pub(crate) use line::read as read_line;
-pub use live::{ConversationTail, LiveLoad, load_at, load_live, load_tail};
+pub use live::{ConversationTail, ForkSource, LiveLoad, load_at, load_fork_source, load_live, load_tail};
 
 /// How much is read at once.
 const BLOCK: usize = 256 * 1024;

@@ -41,6 +41,33 @@ pub fn load_live(path: &Path) -> Result<LiveLoad, LoadError> {
     Ok(read_file(path, Goal::Leaf)?.unwrap_or_default())
 }
 
+/// Reads what a copy of the session file at `path` begins with: the living part, or what leads to one entry. `None` when the
+/// file does not have that.
+pub fn load_fork_source(path: &Path, leaf: Option<&EntryId>) -> Result<Option<ForkSource>, LoadError> {
+    let failed = |source| LoadError { path: path.to_owned(), source };
+    let file = open_regular(path).map_err(failed)?;
+    let goal = leaf.map_or(Goal::Leaf, Goal::Entry);
+    Ok(read_part(&file, goal, Sizes::default()).map_err(failed)?.map(ForkSource::new))
+}
+
+/// What a session is copied from.
+#[derive(Debug)]
+pub struct ForkSource {
+    /// The conversation, as the whole file would give it.
+    pub conversation: Conversation,
+    /// All entries of the part that was read, in file order.
+    pub entries: Vec<Arc<Entry>>,
+    /// What could not be read in that part.
+    pub skipped: Vec<SkippedLine>,
+}
+
+impl ForkSource {
+    fn new<R: Read + Seek>((window, conversation): (Window<R>, Conversation)) -> Self {
+        let loaded = window.into_loaded();
+        Self { conversation, entries: loaded.entries, skipped: loaded.skipped }
+    }
+}
+
 /// Reads the conversation that ends at one entry, whatever was written later; `None` when the file does not
 /// have it.
 pub fn load_at(path: &Path, leaf: &EntryId) -> Result<Option<LiveLoad>, LoadError> {
@@ -92,6 +119,16 @@ pub(super) fn read<R: Read + Seek + Clone>(
     goal: Goal<'_>,
     sizes: Sizes,
 ) -> io::Result<Option<LiveLoad>> {
+    let part = read_part(reader, goal, sizes)?;
+    Ok(part.map(|(window, conversation)| finish(window, conversation)))
+}
+
+/// Reads as much as settles the conversation.
+fn read_part<R: Read + Seek + Clone>(
+    reader: R,
+    goal: Goal<'_>,
+    sizes: Sizes,
+) -> io::Result<Option<(Window<R>, Conversation)>> {
     let mut window = Window::new(reader.clone(), sizes)?;
     let mut searched = Vec::new();
     window.extend_to_a_start()?;
@@ -99,7 +136,7 @@ pub(super) fn read<R: Read + Seek + Clone>(
         match build(&window, goal, &searched) {
             Ok(None) => break,
             Ok(Some(living)) if window.has_margin_before(living.start) => {
-                return Ok(Some(finish(window, living.conversation)));
+                return Ok(Some((window, living.conversation)));
             }
             Ok(Some(_)) => window.read_margin()?,
             Err(gap) => {

@@ -125,6 +125,37 @@ fn cost(steps: &[Step]) -> (usize, usize) {
     (n_read.get(), file.len())
 }
 
+/// A fork takes what lies behind the last boundary, and reads no more than a resume does.
+#[test]
+fn fork_begins_behind_the_boundary_and_reads_only_the_live_part() {
+    let file = session(&long(&[Step::plain_turn()]));
+    let n_read = Rc::new(Cell::new(0));
+    let counting = Counting { file: Cursor::new(&file), n_read: Rc::clone(&n_read) };
+    let (window, conversation) = read_part(counting, Goal::Leaf, SMALL).unwrap().unwrap();
+    let source = ForkSource::new((window, conversation));
+    assert!(n_read.get() * 50 < file.len(), "{} of {}", n_read.get(), file.len());
+    let whole = super::super::read(&mut Cursor::new(&file)).unwrap().entries;
+    assert!(source.entries.len() * 20 < whole.len(), "{} of {}", source.entries.len(), whole.len());
+    let id = |n: u32| {
+        loci_core::ids::SessionId::parse(&format!("0a0a0a0a-0001-4000-8000-00000000000{n}")).unwrap()
+    };
+    let fork = |entries: &[Arc<Entry>], conversation: &Conversation| {
+        let forked = crate::sessions::fork_entries(
+            entries,
+            conversation,
+            &id(1),
+            &id(2),
+            crate::sessions::ForkOrigin::None,
+        );
+        let chain = forked.unwrap().into_iter().filter(|entry| entry.head().kind.is_chain());
+        chain.map(|entry| entry.line().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        fork(&source.entries, &source.conversation),
+        fork(&whole, &Conversation::build(whole.clone()))
+    );
+}
+
 fn long(tail: &[Step]) -> Vec<Step> {
     let round = [Step::plain_turn(), Step::parallel_turn(), Step::plain_turn(), Step::compaction(1)];
     let mut steps = round.repeat(200);
