@@ -158,12 +158,16 @@ fn open_pair() -> (File, File) {
 
 /// Makes standard input the terminal of a session of the program's own.
 fn own_terminal(command: &mut Command) {
-    #[expect(unsafe_code, reason = "setsid and ioctl are async-signal-safe and allocate nothing")]
-    // SAFETY: between fork and exec only setsid(2) and ioctl(2) are called, which POSIX allows there.
+    #[expect(unsafe_code, reason = "setsid, ioctl and signal are async-signal-safe and allocate nothing")]
+    // SAFETY: between fork and exec only setsid(2), ioctl(2) and signal(2) are called, which POSIX allows there.
     unsafe {
         command.pre_exec(|| {
             rustix::process::setsid()?;
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+            // `nohup`, or a shell that runs the tests in the background, has set them aside for whoever is started.
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
             Ok(())
         });
     }
