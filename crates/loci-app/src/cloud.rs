@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::{CloudKind, idle_cloud_switches, resolve_model};
+use loci_http::{Secret, is_region};
 use loci_llm::{
-    Announcer, Auth, AuthSource, Client, ProviderConfig, Router, Secret, SmallModelRegion, is_geography,
-    is_location, is_mantle_id, is_region,
+    Announcer, Auth, AuthSource, Client, ProviderConfig, Router, SmallModelRegion, is_geography, is_location,
+    is_mantle_id,
 };
 use loci_settings::Settings;
 use loci_stdx::Env;

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
 use loci_engine::ReloadPoint;
-use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, Secret};
+use loci_http::Secret;
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource};
 use loci_settings::Settings;
 use loci_stdx::Env;
 use loci_storage::config::{StoredLoginError, stored_api_key, stored_login};

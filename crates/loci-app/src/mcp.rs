@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loci_core::agent::AgentDefinition;
 use loci_engine::{ClientBridge, McpConfig};
-use loci_llm::{ProviderConfig, http_client};
+use loci_http::{NetworkSettings, http_client};
 use loci_mcp::config::{
     Approvals, ConfigProblem, Plan, PlanInputs, ServerPolicy, ServerScope, Standing, plan_servers,
 };
@@ -215,8 +215,8 @@ impl WatchedProgram for DeathWatchedProgram {
 fn http_clients(env: &Env) -> HttpClients {
     let env = env.clone();
     Arc::new(move |url| {
-        let config = ProviderConfig::from_env(&env).map_err(|failure| failure.message)?;
-        http_client(&config, url).map_err(|failure| failure.message)
+        let settings = NetworkSettings::from_env(&env).map_err(|failure| failure.message)?;
+        http_client(&settings, url).map_err(|failure| failure.message)
     })
 }
 

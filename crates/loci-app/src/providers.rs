@@ -114,7 +114,7 @@ fn key_source(
     match &entry.key {
         KeySource::None => Ok(Arc::new(Auth::None)),
         KeySource::Variable(variable) => match env.vars.non_empty(variable).map(str::trim) {
-            Some(key) if !key.is_empty() => Ok(Arc::new(auth(entry.protocol, loci_llm::Secret::new(key)))),
+            Some(key) if !key.is_empty() => Ok(Arc::new(auth(entry.protocol, loci_http::Secret::new(key)))),
             _ => Err(Failure::new(
                 FailureKind::Unauthenticated,
                 format!("`{variable}` is not set, which holds the key of the provider `{name}`"),
@@ -129,7 +129,7 @@ fn key_source(
 }
 
 /// Returns a key in the header that the protocol has for it.
-fn auth(protocol: WireProtocol, key: loci_llm::Secret) -> Auth {
+fn auth(protocol: WireProtocol, key: loci_http::Secret) -> Auth {
     match protocol {
         WireProtocol::Messages => Auth::ApiKey(key),
         WireProtocol::Chat | WireProtocol::Responses => Auth::Bearer(key),

@@ -11,8 +11,8 @@ use loci_core::stream::{Failure, FailureKind};
 use loci_stdx::Vars;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::aws::AwsSigner;
-use crate::secret::Secret;
+use loci_http::AwsSigner;
+use loci_http::Secret;
 
 /// How we prove who we are.
 #[derive(Debug, Clone, PartialEq, Eq)]

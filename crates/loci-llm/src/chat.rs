@@ -5,6 +5,7 @@
 
 mod decode;
 mod encode;
+mod pdf_text;
 mod reasoning;
 mod think_tags;
 
@@ -17,10 +18,10 @@ use loci_core::stream::{Failure, StreamEvent};
 use reqwest::header::HeaderMap;
 
 use self::decode::Decoder;
+use crate::chat::pdf_text::PdfTextCache;
 use crate::config::NamedProvider;
 use crate::failure::{self, RequestFacts};
 use crate::model_traits::ModelTraits;
-use crate::pdf_text::PdfTextCache;
 use crate::provider::{Decode, Protocol};
 use crate::request::Request;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use loci_core::message::Block;
 use loci_core::stream::{Failure, StreamEvent};
+use loci_http::Transport;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::AuthSource;
@@ -20,7 +21,6 @@ use crate::provider::Provider;
 use crate::request::Request;
 use crate::router::Router;
 use crate::scripted::{Played, Scripted};
-use crate::transport::Transport;
 
 /// A model provider, ready to be asked. Clones are cheap and share connections.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl Client {
     /// Does the same with credentials that are asked for before each request, in place of fixed ones.
     pub fn with_auth_source(config: ProviderConfig, source: Arc<dyn AuthSource>) -> Result<Self, Failure> {
         let provider = Provider::from_config(&config, source)?;
-        let transport = Arc::new(Transport::new(&config, provider.endpoint.base()));
+        let transport = Arc::new(Transport::new(&config.network, provider.endpoint.base()));
         let shared = Shared { provider, transport, timeouts: config.timeouts };
         Ok(Self { kind: Kind::Remote(Arc::new(shared)) })
     }

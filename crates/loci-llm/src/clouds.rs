@@ -4,6 +4,7 @@
 //! has the beta features in the body, too. Ids are theirs; ours are mapped, and whatever is no id of ours is passed on.
 
 mod bedrock;
+pub(crate) mod event_stream;
 mod host;
 mod inference_profile;
 mod vertex;
@@ -24,8 +25,8 @@ pub use inference_profile::is_inference_profile;
 pub(crate) use inference_profile::{model_of_profile, profile_path};
 pub(crate) use vertex::{vertex_base, vertex_path};
 
+use self::event_stream::{EventStreamReader, is_event_stream};
 use crate::anthropic::{Addressee, Anthropic};
-use crate::aws::event_stream::{EventStreamReader, is_event_stream};
 use crate::config::ProviderConfig;
 use crate::failure::{self, RequestFacts};
 use crate::framing::FrameReader;

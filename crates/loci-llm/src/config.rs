@@ -4,10 +4,10 @@
 //! network, and a value it cannot use is a failure that names the variable.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use loci_core::stream::{Failure, FailureKind};
+use loci_core::stream::Failure;
+use loci_http::{NetworkSettings, bad_value};
 use loci_stdx::{Env, Vars};
 use reqwest::header::{HeaderName, HeaderValue};
 
@@ -17,7 +17,6 @@ use crate::clouds::{
 };
 use crate::model_traits::ModelTraits;
 use crate::prompt_caching::PromptCaching;
-use crate::proxy::ProxySettings;
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 /// Our own name; the words behind it say how we were started.
@@ -44,14 +43,8 @@ pub struct ProviderConfig {
     pub caching: PromptCaching,
     /// The `user-agent` header.
     pub user_agent: String,
-    /// The proxy to go through.
-    pub proxy: Option<ProxySettings>,
-    /// A PEM file with further certificate authorities.
-    pub extra_ca: Option<PathBuf>,
-    /// Which certificate authorities are trusted besides [`ProviderConfig::extra_ca`].
-    pub cert_store: CertStore,
-    /// The certificate we show to servers that ask for one.
-    pub client_identity: Option<ClientIdentity>,
+    /// How connections are made.
+    pub network: NetworkSettings,
     /// How long we wait for what.
     pub timeouts: Timeouts,
     /// Whom we speak to.
@@ -108,34 +101,12 @@ impl WireProtocol {
     }
 }
 
-/// Which built-in sets of certificate authorities are trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CertStore {
-    /// The system's, and the set that is part of the program.
-    Both,
-    /// Only the set that is part of the program.
-    Bundled,
-    /// Only the system's.
-    System,
-}
-
-/// A client certificate and its key, both PEM files; read when a connection is made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientIdentity {
-    /// The certificate, followed by its chain.
-    pub cert: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
-}
-
 /// How long is waited where nobody wants a limit: longer than any answer takes, and a clock can still count it.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How long we wait for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection: name, TCP and TLS.
-    pub connect: Duration,
     /// For the head of the answer; for the whole answer when it is not streamed.
     pub request: Duration,
     /// Between two events of a stream; pings do not count.
@@ -159,10 +130,7 @@ impl ProviderConfig {
             model_overrides: BTreeMap::new(),
             caching: PromptCaching::default(),
             user_agent: user_agent_from_vars(&Vars::default()),
-            proxy: None,
-            extra_ca: None,
-            cert_store: CertStore::Both,
-            client_identity: None,
+            network: NetworkSettings::default(),
             timeouts,
             dialect: Dialect::Anthropic,
         }
@@ -244,10 +212,7 @@ impl ProviderConfig {
             custom_headers,
             allows_experimental_betas: false,
             user_agent: user_agent_from_vars(vars),
-            proxy: ProxySettings::from_vars(vars)?,
-            extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
-            cert_store: cert_store_from_vars(vars)?,
-            client_identity: client_identity_from_vars(env)?,
+            network: NetworkSettings::from_env(env)?,
             timeouts: base.timeouts.with_vars(vars)?,
             dialect: Dialect::Named(named),
             ..base
@@ -266,10 +231,7 @@ impl ProviderConfig {
             interleaves_thinking: !vars.is_truthy("DISABLE_INTERLEAVED_THINKING"),
             caching: PromptCaching::from_vars(vars),
             user_agent: user_agent_from_vars(vars),
-            proxy: ProxySettings::from_vars(vars)?,
-            extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
-            cert_store: cert_store_from_vars(vars)?,
-            client_identity: client_identity_from_vars(env)?,
+            network: NetworkSettings::from_env(env)?,
             timeouts: base.timeouts.with_vars(vars)?,
             ..base
         })
@@ -297,7 +259,6 @@ impl Timeouts {
     fn for_server(base_url: &str) -> Self {
         let is_direct = base_url.trim_end_matches('/') == DEFAULT_BASE_URL;
         Self {
-            connect: Duration::from_secs(30),
             request: Duration::from_secs(600),
             event_idle: Duration::from_secs(300),
             byte_idle: Duration::from_secs(if is_direct { 180 } else { 300 }),
@@ -315,7 +276,6 @@ impl Timeouts {
         let (least_event_idle, bounds) =
             (Duration::from_secs(300), (Duration::from_secs(10), Duration::from_secs(1800)));
         Ok(Self {
-            connect: self.connect,
             request: millis("API_TIMEOUT_MS")?.filter(|time| !time.is_zero()).unwrap_or(self.request),
             event_idle: unless_off(
                 millis("CLAUDE_STREAM_IDLE_TIMEOUT_MS")?
@@ -362,39 +322,6 @@ fn parse_header(variable: &str, line: &str) -> Result<(String, String), Failure>
     Err(bad_value(variable, "a list of headers, one `Name: value` a line", name, "X-Team: platform"))
 }
 
-fn cert_store_from_vars(vars: &Vars) -> Result<CertStore, Failure> {
-    const NAME: &str = "CLAUDE_CODE_CERT_STORE";
-    let Some(value) = vars.non_empty(NAME) else { return Ok(CertStore::Both) };
-    let names = split_list(&value.to_ascii_lowercase());
-    let has = |wanted: &str| names.iter().any(|name| name == wanted);
-    let is_known = names.iter().all(|name| name == "bundled" || name == "system");
-    match (is_known, has("bundled"), has("system")) {
-        (true, true, true) => Ok(CertStore::Both),
-        (true, true, false) => Ok(CertStore::Bundled),
-        (true, false, true) => Ok(CertStore::System),
-        _ => Err(bad_value(NAME, "a list of `bundled` and `system`", value, "bundled,system")),
-    }
-}
-
-fn client_identity_from_vars(env: &Env) -> Result<Option<ClientIdentity>, Failure> {
-    let cert = path_from_vars(env, "CLAUDE_CODE_CLIENT_CERT");
-    let key = path_from_vars(env, "CLAUDE_CODE_CLIENT_KEY");
-    let missing = |set: &str, unset: &str| {
-        Failure::new(FailureKind::InvalidRequest, format!("`{set}` is set but `{unset}` is not"))
-            .with_hint(format!("Set {unset} to a PEM file too, or unset {set}."))
-    };
-    match (cert, key) {
-        (Some(cert), Some(key)) => Ok(Some(ClientIdentity { cert, key })),
-        (None, None) => Ok(None),
-        (Some(_), None) => Err(missing("CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY")),
-        (None, Some(_)) => Err(missing("CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_CERT")),
-    }
-}
-
-fn path_from_vars(env: &Env, name: &str) -> Option<PathBuf> {
-    env.vars.non_empty(name).map(|path| env.cwd.join(path))
-}
-
 fn split_list(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
@@ -403,12 +330,6 @@ fn split_list(list: &str) -> Vec<String> {
 pub(crate) fn parse_number(vars: &Vars, name: &str) -> Result<Option<u64>, Failure> {
     let Some(value) = vars.non_empty(name) else { return Ok(None) };
     value.trim().parse().map(Some).map_err(|_| bad_value(name, "a whole number", value, "10000"))
-}
-
-/// Says that a variable's value cannot be used, and what one that can looks like.
-pub(crate) fn bad_value(name: &str, wanted: &str, value: &str, example: &str) -> Failure {
-    Failure::new(FailureKind::InvalidRequest, format!("`{name}` is not {wanted}: `{value}`"))
-        .with_hint(format!("Set {name} to something like `{example}`, or unset it."))
 }
 
 #[cfg(test)]

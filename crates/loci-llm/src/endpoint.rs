@@ -6,8 +6,8 @@ use std::sync::Arc;
 use loci_core::stream::Failure;
 use reqwest::Url;
 
-use crate::config::bad_value;
 use crate::request::Request;
+use loci_http::bad_value;
 
 /// A server's address and the way from it to the API.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, RateLimits, StreamEvent};
+use loci_http::{EVENT_CAP, Transport, root_words};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, StatusCode, Version};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
@@ -18,14 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Auth;
 use crate::config::Timeouts;
-use crate::failure::connection::{self, root_words};
 use crate::failure::{self, RequestFacts};
 use crate::framing::FrameReader;
 use crate::provider::{Decode, Provider, Pulse};
 use crate::rate_limits;
 use crate::request::Request;
-use crate::sse::EVENT_CAP;
-use crate::transport::Transport;
 
 /// The most of an error's body that is read.
 const ERROR_CAP: usize = 256 * 1024;
@@ -124,7 +122,7 @@ impl Exchange {
             BodyKind::Untold => {
                 let idle = self.shared.timeouts.byte_idle;
                 let first = timeout_at(Instant::now() + idle, response.chunk()).await;
-                let first = first.map_err(|_| connection::stalled(idle))?.map_err(|error| {
+                let first = first.map_err(|_| loci_http::stalled(idle))?.map_err(|error| {
                     Failure::new(FailureKind::Cut, format!("The answer broke off: {}", root_words(&error)))
                 })?;
                 if !first.as_deref().is_some_and(is_json) {
@@ -179,7 +177,7 @@ impl Exchange {
     }
 
     fn late(&self) -> Failure {
-        connection::no_answer(&self.shared.transport.route(), self.shared.timeouts.request)
+        loci_http::no_answer(&self.shared.transport.route(), self.shared.timeouts.request)
     }
 
     /// The status alone tells most, so a body that does not come is done without.
@@ -255,7 +253,7 @@ impl Reading {
             }
             Ok(Ok(None)) => self.finish(queue),
             Ok(Err(error)) => Err(self.decoder.cut(&root_words(&error.without_url()))),
-            Err(_) => Err(connection::stalled(waited)),
+            Err(_) => Err(loci_http::stalled(waited)),
         }
     }
 

@@ -3,7 +3,6 @@
 //! The server's own words are kept at the end of the message, for they hold what we do not know (token
 //! counts, dates, links). They are cut to a screenful, and the client masks credentials in them.
 
-pub(crate) mod connection;
 mod context_words;
 mod retry_after;
 mod words;
@@ -108,7 +107,7 @@ fn failed(kind: FailureKind, status: Option<u16>, error: &WireError, asked: Requ
     let message = format!("{}{status_text}{colon}{}", words::what(kind), error.message);
     let mut failure = Failure::new(kind, message).with_hint(match (status, error.is_json) {
         (Some(300..400), _) => Cow::Borrowed(words::REDIRECT_HINT),
-        (Some(407), _) => Cow::Borrowed(words::PROXY_HINT),
+        (Some(407), _) => Cow::Borrowed(loci_http::PROXY_HINT),
         (Some(400..500), false) => Cow::Borrowed(words::NOT_THE_API_HINT),
         _ => hint(kind, asked),
     });

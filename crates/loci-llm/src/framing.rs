@@ -1,10 +1,12 @@
 //! How an answer's bytes are cut into frames: the part of a provider between the connection and its protocol.
 //!
-//! Anthropic's API streams server-sent events (`sse`), and so do most; Bedrock has binary event streams
-//! (`aws::event_stream`). A framing is a reader in a file of its own, named where its provider is put together.
+//! Anthropic's API streams server-sent events (`loci_http::SseReader`), and so do most; Bedrock has binary event streams
+//! (`clouds::event_stream`). A framing is a reader in a file of its own, named where its provider is put together.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
+
+use loci_http::{SseError, SseEvent, SseReader};
 
 /// Makes a reader for one answer.
 pub(crate) type Framing = fn() -> Box<dyn FrameReader>;
@@ -40,4 +42,36 @@ pub(crate) enum FrameError {
     /// The bytes are no frame.
     #[error("The answer's stream is broken: {0}")]
     Corrupt(&'static str),
+}
+
+impl From<SseError> for FrameError {
+    fn from(SseError::TooLarge { cap }: SseError) -> Self {
+        Self::TooLarge { cap }
+    }
+}
+
+impl<'a> From<SseEvent<'a>> for Frame<'a> {
+    fn from(event: SseEvent<'a>) -> Self {
+        Self { event: event.name, data: event.data }
+    }
+}
+
+/// Events without a word in them say nothing here.
+impl FrameReader for SseReader {
+    fn push(&mut self, bytes: &[u8]) {
+        Self::push(self, bytes);
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+        while self.advance()? {
+            if !self.event().data.is_empty() {
+                return Ok(Some(self.event().into()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn last_frame(&mut self) -> Option<Frame<'_>> {
+        (self.advance_to_last() && !self.event().data.is_empty()).then(|| self.event().into())
+    }
 }

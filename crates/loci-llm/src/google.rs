@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use crate::secret::Secret;
+use loci_http::Secret;
 
 /// How long the request itself is good for, in seconds: the longest that is allowed.
 const LIFETIME: i64 = 3600;

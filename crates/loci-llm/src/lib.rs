@@ -15,7 +15,6 @@ mod announcer;
 mod answer_builder;
 mod anthropic;
 mod auth;
-mod aws;
 mod chat;
 mod client;
 mod clouds;
@@ -25,51 +24,35 @@ mod exchange;
 mod failure;
 mod framing;
 mod google;
-mod json_post;
 mod kept_wire;
 mod lenient_json;
 mod model_list;
 mod model_traits;
-mod page_fetch;
-mod pdf_text;
 mod prompt_caching;
 mod provider;
-mod proxy;
 mod rate_limits;
 mod request;
 mod responses;
 mod retry;
 mod router;
 mod scripted;
-mod secret;
-mod sse;
-mod tls;
-mod transport;
 mod wire_names;
 
 pub use announcer::Announcer;
 pub use anthropic::UNPARSED_INPUT;
 pub use auth::{Auth, AuthFuture, AuthSource};
-pub use aws::{AwsKeys, AwsSigner, FORM, is_region, sha1_hex};
 pub use client::{Client, EventStream};
 pub use clouds::{
     BedrockConfig, HostConfig, HostIds, SmallModelRegion, VertexConfig, anthropic_aws_base, is_geography,
     is_inference_profile, is_mantle_id, mantle_base,
 };
-pub use config::{
-    CertStore, ClientIdentity, Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol, is_location,
-};
+pub use config::{Dialect, NamedProvider, ProviderConfig, Timeouts, WireProtocol, is_location};
 pub use failure::{Overflow, overflow};
 pub use google::service_account_jwt;
-pub use json_post::{HttpCall, JsonPost, JsonPostError, http_call, post_json};
 pub use model_list::{ListedModel, ServerFacts};
 pub use model_traits::ModelTraits;
-pub use page_fetch::{fetch_page, socket_client};
 pub use prompt_caching::{CacheLife, PromptCaching};
-pub use proxy::{NoProxy, ProxySettings};
 pub use request::{ClearResults, Request, SystemBlock, Thinking, ToolSpec, extra_body_from_env};
 pub use retry::{RetryPolicy, delay};
 pub use router::Router;
 pub use scripted::{Played, PlayedResponse};
-pub use secret::Secret;
-pub use transport::http_client;

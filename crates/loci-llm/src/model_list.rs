@@ -120,7 +120,7 @@ pub(crate) async fn model_list(shared: Arc<Shared>) -> Result<Vec<ListedModel>, 
     let asked = fetch(&shared);
     let list = tokio::time::timeout(PATIENCE, asked)
         .await
-        .map_err(|_| crate::failure::connection::no_answer(&shared.transport.route(), PATIENCE))??;
+        .map_err(|_| loci_http::no_answer(&shared.transport.route(), PATIENCE))??;
     Ok(listed(&list, shared.provider.name()))
 }
 

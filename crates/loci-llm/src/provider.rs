@@ -16,13 +16,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use loci_core::ids::RequestId;
 use loci_core::stream::{Failure, FailureKind, StreamEvent};
+use loci_http::{Post, Secret, SseReader, bad_header};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::anthropic::{API_VERSION, Anthropic};
 use crate::auth::{Auth, AuthSource};
-use crate::aws::event_stream::EventStreamReader;
 use crate::chat::Chat;
+use crate::clouds::event_stream::EventStreamReader;
 use crate::clouds::{
     BedrockConfig, Cloud, HostConfig, VertexConfig, bedrock_base, bedrock_path, profile_path, vertex_base,
     vertex_path,
@@ -34,8 +35,6 @@ use crate::framing::{Frame, Framing};
 use crate::model_list::list_url;
 use crate::request::Request;
 use crate::responses::Responses;
-use crate::secret::Secret;
-use crate::sse::SseReader;
 
 /// Knows what the bytes of request and answer mean.
 pub(crate) trait Protocol: Debug + Send + Sync {
@@ -98,14 +97,6 @@ pub(crate) struct Provider {
     custom_headers: HeaderMap,
     /// Whatever must not show up in a message.
     secrets: Vec<Secret>,
-}
-
-/// A request ready to be sent.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
 }
 
 impl Provider {
@@ -235,7 +226,7 @@ impl Provider {
     }
 
     /// Makes a request ready; headers the user wants come last and win.
-    pub(crate) fn prepare(&self, request: &Request, auth: &Auth) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(&self, request: &Request, auth: &Auth) -> Result<Post, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
@@ -251,7 +242,7 @@ impl Provider {
         if let Auth::Aws(signer) = auth {
             signer.sign("POST", &url, &mut headers, &body)?;
         }
-        Ok(Prepared { url, headers, body })
+        Ok(Post { url, headers, body })
     }
 
     /// Returns the address and headers of a request for what an inference profile stands for, where somebody can be asked.
@@ -343,7 +334,7 @@ impl Provider {
 fn secrets(config: &ProviderConfig) -> Vec<Secret> {
     let custom = config.custom_headers.iter().map(|(_, value)| value.as_str());
     let custom = custom.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
-    let password = config.proxy.as_ref().and_then(|proxy| proxy.url.password());
+    let password = config.network.proxy.as_ref().and_then(|proxy| proxy.url.password());
     let others = custom.chain(password).filter(|value| value.len() >= 8).map(Secret::new);
     config.auth.secrets().into_iter().cloned().chain(others).collect()
 }
@@ -355,9 +346,4 @@ fn header_name(name: &str) -> Result<HeaderName, Failure> {
 /// The value is not shown: it may be a credential.
 fn header_value(name: &str, value: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(value).map_err(|_| bad_header(name))
-}
-
-pub(crate) fn bad_header(name: &str) -> Failure {
-    Failure::new(FailureKind::InvalidRequest, format!("Not a header that can be sent: `{name}`"))
-        .with_hint("Header names are letters, digits and dashes; values have no line breaks.")
 }

@@ -8,7 +8,6 @@
 //! 3. What is no message is noted and skipped.
 
 pub(crate) mod bridge;
-mod event_stream;
 pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod legacy_sse;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use loci_context::{ContentHash, EntryName, Hashes, TEAM_ENTRIES, TEAM_ENTRY_BYTES};
 use loci_core::stream::Failure;
-use loci_llm::{ProviderConfig, Secret, http_client};
+use loci_http::{NetworkSettings, Secret, http_client};
 use loci_stdx::Env;
 use reqwest::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -82,7 +82,7 @@ impl HttpRemote {
         repository: &RepositoryName,
         token: Secret,
     ) -> Result<Self, Failure> {
-        let client = http_client(&ProviderConfig::from_env(env)?, address)?;
+        let client = http_client(&NetworkSettings::from_env(env)?, address)?;
         let base = address.as_str().trim_end_matches('/');
         Ok(Self { client, entries: format!("{base}/v1/repositories/{}/entries", repository.as_str()), token })
     }

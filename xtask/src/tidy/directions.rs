@@ -20,10 +20,11 @@ const TABLE: &[(&str, May)] = &[
     ("loci-context", May::Use(&["loci-core"])),
     ("loci-shell", May::Use(&["loci-core"])),
     ("loci-storage", May::Use(&["loci-settings", "loci-core", "loci-stdx"])),
-    ("loci-llm", May::Use(&["loci-core", "loci-stdx"])),
+    ("loci-http", May::Use(&["loci-core", "loci-stdx"])),
+    ("loci-llm", May::Use(&["loci-core", "loci-stdx", "loci-http"])),
     ("loci-sandbox", May::Use(&["loci-core", "loci-stdx"])),
     ("loci-tools", May::Use(&["loci-settings", "loci-core", "loci-stdx", "loci-shell", "loci-sandbox"])),
-    ("loci-mcp", May::Use(&["loci-core", "loci-settings", "loci-stdx", "loci-sandbox"])),
+    ("loci-mcp", May::Use(&["loci-core", "loci-settings", "loci-stdx", "loci-http", "loci-sandbox"])),
     (
         "loci-engine",
         May::Use(&[
@@ -33,6 +34,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-context",
             "loci-shell",
             "loci-storage",
+            "loci-http",
             "loci-llm",
             "loci-sandbox",
             "loci-tools",
@@ -41,7 +43,7 @@ const TABLE: &[(&str, May)] = &[
     ),
     (
         "loci-team",
-        May::Use(&["loci-core", "loci-stdx", "loci-context", "loci-storage", "loci-llm", "loci-team"]),
+        May::Use(&["loci-core", "loci-stdx", "loci-context", "loci-storage", "loci-http", "loci-team"]),
     ),
     (
         "loci-app",
@@ -52,6 +54,7 @@ const TABLE: &[(&str, May)] = &[
             "loci-context",
             "loci-shell",
             "loci-storage",
+            "loci-http",
             "loci-llm",
             "loci-sandbox",
             "loci-tools",

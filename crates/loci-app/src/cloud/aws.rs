@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, AwsKeys, AwsSigner, is_region};
+use loci_http::{AwsKeys, AwsSigner, is_region};
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource};
 use loci_stdx::Env;
 
 use super::ini::{self, Sections};

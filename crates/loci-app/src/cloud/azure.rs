@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Auth, AuthFuture, AuthSource, FORM, HttpCall, JsonPostError, Secret, http_call};
+use loci_http::{FORM, HttpCall, JsonPostError, Secret, http_call};
+use loci_llm::{Auth, AuthFuture, AuthSource};
 use loci_stdx::Env;
 use serde_json::Value;
 

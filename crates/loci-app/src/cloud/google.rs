@@ -11,9 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{
-    Announcer, Auth, AuthFuture, AuthSource, FORM, HttpCall, Secret, http_call, service_account_jwt,
-};
+use loci_http::{FORM, HttpCall, Secret, http_call};
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, service_account_jwt};
 use loci_stdx::Env;
 use serde_json::Value;
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use loci_http::Secret;
 use loci_llm::{
-    Announcer, Auth, AuthSource, HostConfig, HostIds, ProviderConfig, Secret, SmallModelRegion,
-    anthropic_aws_base, mantle_base,
+    Announcer, Auth, AuthSource, HostConfig, HostIds, ProviderConfig, SmallModelRegion, anthropic_aws_base,
+    mantle_base,
 };
 use loci_settings::Settings;
 use loci_stdx::Env;

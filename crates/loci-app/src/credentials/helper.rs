@@ -7,7 +7,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use loci_core::stream::{Failure, FailureKind};
-use loci_llm::{Announcer, Secret};
+use loci_http::Secret;
+use loci_llm::Announcer;
 use loci_stdx::{Env, Signal, kill_group, own_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};

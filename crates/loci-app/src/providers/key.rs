@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, Secret, WireProtocol};
+use loci_http::Secret;
+use loci_llm::{Announcer, Auth, AuthFuture, AuthSource, WireProtocol};
 use loci_stdx::Env;
 
 use super::auth;

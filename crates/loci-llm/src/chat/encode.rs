@@ -10,8 +10,8 @@ use loci_core::raw::RawObject;
 use serde_json::{Map, Value, json};
 
 use super::ChatServer;
+use crate::chat::pdf_text::PdfTextCache;
 use crate::kept_wire::kept_for;
-use crate::pdf_text::PdfTextCache;
 use crate::request::{Request, ToolSpec};
 use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
 

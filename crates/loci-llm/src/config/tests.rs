@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::secret::Secret;
+use loci_http::Secret;
 
 fn config(vars: &[(&str, &str)]) -> Result<ProviderConfig, Failure> {
     let mut env = Env::for_test("/home/me", "/code");
@@ -29,12 +29,14 @@ fn empty_environment_gives_the_default_config() {
                 agents: Short,
             },
             user_agent: "loci/0.1.0 (external, sdk-cli)",
-            proxy: None,
-            extra_ca: None,
-            cert_store: Both,
-            client_identity: None,
+            network: NetworkSettings {
+                proxy: None,
+                extra_ca: None,
+                cert_store: Both,
+                client_identity: None,
+                connect_timeout: 30s,
+            },
             timeouts: Timeouts {
-                connect: 30s,
                 request: 600s,
                 event_idle: 300s,
                 byte_idle: 180s,
@@ -99,21 +101,23 @@ fn debug_of_a_full_config_shows_no_credential() {
                 agents: Short,
             },
             user_agent: "loci/0.1.0 (external, sdk-py, agent-sdk/0.1.9, client-app/myapp/1)",
-            proxy: Some(
-                ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
-            ),
-            extra_ca: Some(
-                "/code/ca.pem",
-            ),
-            cert_store: System,
-            client_identity: Some(
-                ClientIdentity {
-                    cert: "/c.pem",
-                    key: "/k.pem",
-                },
-            ),
+            network: NetworkSettings {
+                proxy: Some(
+                    ProxySettings(http://proxy:3128, NoProxy { entries: ["localhost"] }),
+                ),
+                extra_ca: Some(
+                    "/code/ca.pem",
+                ),
+                cert_store: System,
+                client_identity: Some(
+                    ClientIdentity {
+                        cert: "/c.pem",
+                        key: "/k.pem",
+                    },
+                ),
+                connect_timeout: 30s,
+            },
             timeouts: Timeouts {
-                connect: 30s,
                 request: 1s,
                 event_idle: 300s,
                 byte_idle: 10s,

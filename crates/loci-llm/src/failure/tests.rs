@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::*;
-use crate::secret::Secret;
+use loci_http::Secret;
 
 fn failure_of(status: u16, body: &str) -> Failure {
     let auth = Auth::ApiKey(Secret::new("sk-test"));

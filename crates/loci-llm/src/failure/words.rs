@@ -8,8 +8,6 @@ use super::RequestFacts;
 use crate::auth::Auth;
 
 pub(super) const REDIRECT_HINT: &str = "The server points elsewhere: set ANTHROPIC_BASE_URL to the final address. Redirects are not followed, to keep the credentials where they belong.";
-pub(super) const PROXY_HINT: &str =
-    "The proxy wants a user and password: put them into HTTPS_PROXY, as in http://user:password@proxy:8080.";
 pub(super) const NOT_THE_API_HINT: &str = "The answer did not come from a model API: check ANTHROPIC_BASE_URL, and whether a proxy, firewall or VPN stands in the way.";
 
 /// Sorts a failure: by the server's words where they say more than the status, then by status or type.
@@ -101,14 +99,10 @@ pub(super) fn what(kind: FailureKind) -> &'static str {
 /// Returns what to do next.
 pub(crate) fn hint(kind: FailureKind, asked: RequestFacts<'_>) -> Cow<'static, str> {
     let fixed = match kind {
-        FailureKind::Connect => "Check the network, ANTHROPIC_BASE_URL and the proxy settings.",
+        FailureKind::Connect => loci_http::CONNECT_HINT,
         FailureKind::Cut => "Try again; if it happens often, look at the network and at proxies on the way.",
-        FailureKind::Stalled => {
-            "Try again; for a slow server raise CLAUDE_STREAM_IDLE_TIMEOUT_MS, CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS or API_TIMEOUT_MS."
-        }
-        FailureKind::Tls => {
-            "Check ANTHROPIC_BASE_URL; behind a proxy that inspects TLS, set NODE_EXTRA_CA_CERTS to its certificate (a PEM file)."
-        }
+        FailureKind::Stalled => loci_http::STALLED_HINT,
+        FailureKind::Tls => loci_http::TLS_HINT,
         FailureKind::Malformed => "Check ANTHROPIC_BASE_URL and the proxy settings.",
         FailureKind::RateLimited => {
             "Wait a moment and try again, with fewer requests at a time; your limits are shown in the provider's console."

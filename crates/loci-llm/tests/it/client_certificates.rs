@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::stream::FailureKind;
-use loci_llm::{CertStore, Client, ClientIdentity, ProviderConfig};
+use loci_http::{CertStore, ClientIdentity};
+use loci_llm::{Client, ProviderConfig};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
@@ -79,8 +80,8 @@ async fn serve(authority: &Authority, dir: &Path) -> ProviderConfig {
     });
     std::fs::write(dir.join("ca.pem"), authority.issuer.pem()).unwrap();
     let mut config = config(&base_url);
-    config.cert_store = CertStore::Bundled;
-    config.extra_ca = Some(dir.join("ca.pem"));
+    config.network.cert_store = CertStore::Bundled;
+    config.network.extra_ca = Some(dir.join("ca.pem"));
     config
 }
 
@@ -88,7 +89,7 @@ async fn serve(authority: &Authority, dir: &Path) -> ProviderConfig {
 async fn our_certificate_is_shown() {
     let (authority, dir) = (Authority::new(), tempfile::tempdir().unwrap());
     let mut config = serve(&authority, dir.path()).await;
-    config.client_identity = Some(authority.write_client(dir.path()));
+    config.network.client_identity = Some(authority.write_client(dir.path()));
     assert!(run(&Client::new(config).unwrap(), request()).await.has_ended());
 }
 
@@ -105,7 +106,7 @@ async fn a_missing_certificate_is_explained() {
 async fn a_renewed_certificate_is_read_after_a_failure() {
     let (authority, dir) = (Authority::new(), tempfile::tempdir().unwrap());
     let mut config = serve(&authority, dir.path()).await;
-    config.client_identity = Some(Authority::new().write_client(dir.path()));
+    config.network.client_identity = Some(Authority::new().write_client(dir.path()));
     let client = Client::new(config).unwrap();
     assert!(run(&client, request()).await.failure.is_some(), "signed by a stranger");
     authority.write_client(dir.path());
@@ -119,7 +120,7 @@ async fn a_locked_key_is_explained() {
     let identity = authority.write_client(dir.path());
     let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     std::fs::write(&identity.key, locked).unwrap();
-    config.client_identity = Some(identity);
+    config.network.client_identity = Some(identity);
     let outcome = run(&Client::new(config).unwrap(), request()).await;
     assert!(outcome.failure().hint.as_ref().unwrap().contains("openssl pkcs8"), "{outcome:?}");
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use expect_test::expect;
 use loci_core::stream::FailureKind;
-use loci_llm::{CertStore, Client, NoProxy, ProviderConfig, ProxySettings};
+use loci_http::{CertStore, NoProxy, ProxySettings};
+use loci_llm::{Client, ProviderConfig};
 use loci_testkit::{HttpVersion, Script, ScriptedModel, Step};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,8 +20,8 @@ async fn tls_model(steps: impl Into<Script>) -> (ScriptedModel, ProviderConfig, 
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("ca.pem"), model.ca_pem()).unwrap();
     let mut config = config(model.base_url());
-    config.cert_store = CertStore::Bundled;
-    config.extra_ca = Some(dir.path().join("ca.pem"));
+    config.network.cert_store = CertStore::Bundled;
+    config.network.extra_ca = Some(dir.path().join("ca.pem"));
     (model, config, dir)
 }
 
@@ -51,7 +52,7 @@ async fn cut_and_stall_over_http2_are_failures() {
 #[tokio::test]
 async fn an_unknown_authority_is_refused_with_a_way_out() {
     let (model, mut config, _dir) = tls_model(Step::text("never")).await;
-    config.extra_ca = None;
+    config.network.extra_ca = None;
     let outcome = run(&Client::new(config).unwrap(), request()).await;
     let failure = outcome.failure();
     assert_eq!((failure.kind, failure.is_retryable()), (FailureKind::Tls, false));
@@ -64,7 +65,7 @@ async fn an_unknown_authority_is_refused_with_a_way_out() {
 #[tokio::test]
 async fn a_missing_authority_file_is_named() {
     let (_model, mut config, _dir) = tls_model(Step::text("never")).await;
-    config.extra_ca = Some(PathBuf::from("/no/such/ca.pem"));
+    config.network.extra_ca = Some(PathBuf::from("/no/such/ca.pem"));
     let outcome = run(&Client::new(config).unwrap(), request()).await;
     expect![
         "Failed to read `/no/such/ca.pem` from `NODE_EXTRA_CA_CERTS`: No such file or directory (os error 2)"
@@ -76,8 +77,8 @@ async fn a_missing_authority_file_is_named() {
 async fn plain_http_reads_no_certificates() {
     let model = model(Step::text("ok")).await;
     let mut config = config(model.base_url());
-    config.extra_ca = Some(PathBuf::from("/no/such/ca.pem"));
-    config.cert_store = CertStore::System;
+    config.network.extra_ca = Some(PathBuf::from("/no/such/ca.pem"));
+    config.network.cert_store = CertStore::System;
     let client = Client::new(config).unwrap();
     client.warm_up();
     assert!(run(&client, request()).await.has_ended());
@@ -87,7 +88,7 @@ async fn plain_http_reads_no_certificates() {
 async fn tls_to_a_plain_server_is_explained() {
     let address = start_without_tls().await;
     let mut config = config(&format!("https://{address}"));
-    config.cert_store = CertStore::Bundled;
+    config.network.cert_store = CertStore::Bundled;
     let outcome = run(&Client::new(config).unwrap(), request()).await;
     assert_eq!(outcome.failure().kind, FailureKind::Tls);
     assert!(outcome.failure().hint.as_ref().unwrap().contains("does not speak TLS"), "{outcome:?}");
@@ -179,7 +180,7 @@ async fn proxy_one(stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, answer: Op
 async fn plain_requests_name_the_whole_address_to_a_proxy() {
     let (model, proxy) = (model(Step::text("ok")).await, TinyProxy::start(None).await);
     let mut config = config(model.base_url());
-    config.proxy = Some(proxy.settings("example.com"));
+    config.network.proxy = Some(proxy.settings("example.com"));
     assert!(run(&Client::new(config).unwrap(), request()).await.has_ended());
     assert_eq!(proxy.first_lines(), [format!("POST {}/v1/messages?beta=true HTTP/1.1", model.base_url())]);
     let head = proxy.heads.lock().unwrap()[0].to_lowercase();
@@ -190,7 +191,7 @@ async fn plain_requests_name_the_whole_address_to_a_proxy() {
 async fn tls_goes_through_a_tunnel() {
     let proxy = TinyProxy::start(None).await;
     let (model, mut config, _dir) = tls_model(Step::text("ok")).await;
-    config.proxy = Some(proxy.settings(""));
+    config.network.proxy = Some(proxy.settings(""));
     assert!(run(&Client::new(config).unwrap(), request()).await.has_ended());
     let server = model.base_url().strip_prefix("https://").unwrap();
     assert_eq!(proxy.first_lines(), [format!("CONNECT {server} HTTP/1.1")]);
@@ -201,7 +202,7 @@ async fn tls_goes_through_a_tunnel() {
 async fn exempt_hosts_go_around_the_proxy() {
     let (model, proxy) = (model(Step::text("ok")).await, TinyProxy::start(None).await);
     let mut config = config(model.base_url());
-    config.proxy = Some(proxy.settings("localhost, 127.0.0.1"));
+    config.network.proxy = Some(proxy.settings("localhost, 127.0.0.1"));
     assert!(run(&Client::new(config).unwrap(), request()).await.has_ended());
     assert_eq!(proxy.first_lines(), [""; 0]);
 }
@@ -214,7 +215,7 @@ async fn refusal_of_a_proxy_is_explained() {
     ] {
         let proxy = TinyProxy::start(Some(answer)).await;
         let (_model, mut config, _dir) = tls_model(Step::text("never")).await;
-        config.proxy = Some(proxy.settings(""));
+        config.network.proxy = Some(proxy.settings(""));
         let outcome = run(&Client::new(config).unwrap(), request()).await;
         let failure = outcome.failure();
         assert_eq!(failure.kind, FailureKind::Connect);
@@ -232,7 +233,7 @@ async fn missing_proxy_is_explained() {
     };
     let mut config = config(model.base_url());
     let url = format!("http://user:hush-hush@{proxy}").parse().unwrap();
-    config.proxy = Some(ProxySettings { url, no_proxy: NoProxy::default() });
+    config.network.proxy = Some(ProxySettings { url, no_proxy: NoProxy::default() });
     let outcome = run(&Client::new(config).unwrap(), request()).await;
     let message =
         outcome.failure().message.replace(model.base_url(), "BASE").replace(&proxy.to_string(), "PROXY");

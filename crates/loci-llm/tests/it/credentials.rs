@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use loci_core::stream::{Failure, FailureKind};
-use loci_llm::{Auth, AuthFuture, AuthSource, Client, Secret};
+use loci_http::Secret;
+use loci_llm::{Auth, AuthFuture, AuthSource, Client};
 use loci_testkit::{Script, ScriptedModel, Step};
 
 use crate::support::{Outcome, config, model, request, run};

@@ -1,7 +1,8 @@
 //! What is on the wire: path, headers, body.
 
 use expect_test::expect;
-use loci_llm::{Auth, Client, Request, Secret, SystemBlock, Thinking};
+use loci_http::Secret;
+use loci_llm::{Auth, Client, Request, SystemBlock, Thinking};
 use loci_testkit::{Recorded, Step};
 
 use crate::support::{client, config, model, request, run};

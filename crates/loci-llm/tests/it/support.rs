@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use loci_core::message::{Block, Message};
 use loci_core::raw::RawJson;
 use loci_core::stream::{Delta, Failure, StreamEvent};
-use loci_llm::{Auth, Client, EventStream, ProviderConfig, Request, Secret, ToolSpec};
+use loci_http::Secret;
+use loci_llm::{Auth, Client, EventStream, ProviderConfig, Request, ToolSpec};
 use loci_testkit::{Script, ScriptedModel, Step};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ pub(crate) const KEY: &str = "sk-test-0123456789";
 /// A configuration that fails within seconds rather than minutes.
 pub(crate) fn config(base_url: &str) -> ProviderConfig {
     let mut config = ProviderConfig::new(base_url, Auth::ApiKey(Secret::new(KEY)));
-    config.timeouts.connect = Duration::from_secs(20);
+    config.network.connect_timeout = Duration::from_secs(20);
     config.timeouts.request = Duration::from_secs(20);
     config.timeouts.event_idle = Duration::from_secs(20);
     config.timeouts.byte_idle = Duration::from_secs(20);

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use loci_http::SseReader;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
 use serde_json::Value;
@@ -21,7 +22,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::event_stream::EventReader;
 use super::routing_headers::{VERSION, routing_headers};
 use super::web::{Web, body, failed, is_stream, message_headers, refused, stream_headers};
 use super::{Inbound, InboundSender, Transport, TransportError, Travel};
@@ -295,7 +295,7 @@ impl HttpShared {
         id: Option<u64>,
         is_resumable: bool,
     ) -> Option<TransportError> {
-        let mut reader = EventReader::default();
+        let mut reader = SseReader::default();
         let mut response = Some(response);
         let mut resumes = 0;
         let mut pause = PAUSE;
@@ -325,12 +325,12 @@ impl HttpShared {
             tokio::time::sleep(reader.pause().unwrap_or(pause).min(LONGEST_PAUSE)).await;
             pause *= 2;
             response = self.resume(&reader).await.ok();
-            reader = EventReader::behind(reader.last_id().map(str::to_owned));
+            reader = SseReader::behind(reader.last_id().map(str::to_owned));
         }
     }
 
     /// Asks for what comes behind the last event.
-    async fn resume(&self, reader: &EventReader) -> Result<Response, TransportError> {
+    async fn resume(&self, reader: &SseReader) -> Result<Response, TransportError> {
         let mut headers = self.with_terms(stream_headers());
         if let Some(id) = reader.last_id().and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT, id);
@@ -342,7 +342,7 @@ impl HttpShared {
         }
     }
 
-    async fn read(&self, mut response: Response, reader: &mut EventReader, id: Option<u64>) -> StreamEnd {
+    async fn read(&self, mut response: Response, reader: &mut SseReader, id: Option<u64>) -> StreamEnd {
         let mut has_come = false;
         loop {
             let chunk = match response.chunk().await {
@@ -353,13 +353,15 @@ impl HttpShared {
                     return StreamEnd::Over { has_come };
                 }
             };
-            let events = match reader.push(&chunk) {
-                Ok(events) => events,
-                Err(problem) => return StreamEnd::Broken(TransportError::Failed(problem)),
-            };
-            for event in events {
+            reader.push(&chunk);
+            loop {
+                match reader.advance() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => return StreamEnd::Broken(TransportError::Failed(error.to_string())),
+                }
                 has_come = true;
-                let answered = self.take(&event.data).await;
+                let answered = self.take(reader.event().data).await;
                 if id.is_some_and(|id| answered.contains(&id)) {
                     return StreamEnd::Answered;
                 }
@@ -421,7 +423,7 @@ enum StreamEnd {
 async fn listen(shared: Arc<HttpShared>) {
     let closed = shared.closed.clone();
     let work = async {
-        let mut reader = EventReader::default();
+        let mut reader = SseReader::default();
         let (mut tries, mut pause, mut had_stream) = (0, PAUSE, false);
         loop {
             let resumed = shared.resume(&reader).await;
@@ -448,7 +450,7 @@ async fn listen(shared: Arc<HttpShared>) {
             }
             tokio::time::sleep(reader.pause().unwrap_or(pause).min(LONGEST_PAUSE)).await;
             pause *= 2;
-            reader = EventReader::behind(reader.last_id().map(str::to_owned));
+            reader = SseReader::behind(reader.last_id().map(str::to_owned));
         }
     };
     let lost = tokio::select! {

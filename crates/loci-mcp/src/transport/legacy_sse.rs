@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_http::{SseEvent, SseReader};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::event_stream::EventReader;
 use super::web::{Web, is_stream, message_headers, refused, stream_headers};
 use super::{Inbound, InboundSender, Transport, TransportError, Travel};
 use crate::log::ServerLog;
@@ -107,23 +107,27 @@ impl SseShared {
     }
 
     async fn read(&self, mut response: Response) -> String {
-        let mut reader = EventReader::default();
+        let mut reader = SseReader::default();
         loop {
-            let events = match response.chunk().await {
+            match response.chunk().await {
                 Ok(Some(chunk)) => reader.push(&chunk),
                 Ok(None) => return "its stream ended".to_owned(),
                 Err(error) => return super::web::failed(&error).to_string(),
-            };
-            let events = match events {
-                Ok(events) => events,
-                Err(problem) => return problem,
-            };
-            for event in events {
-                match event.kind.as_str() {
-                    "endpoint" => self.take_endpoint(&String::from_utf8_lossy(&event.data)),
-                    _ => self.take(&event.data).await,
+            }
+            loop {
+                match reader.advance() {
+                    Ok(true) => self.take_event(reader.event()).await,
+                    Ok(false) => break,
+                    Err(error) => return error.to_string(),
                 }
             }
+        }
+    }
+
+    async fn take_event(&self, event: SseEvent<'_>) {
+        match event.name.as_ref() {
+            "endpoint" => self.take_endpoint(&String::from_utf8_lossy(event.data)),
+            _ => self.take(event.data).await,
         }
     }
 

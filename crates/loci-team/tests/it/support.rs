@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loci_llm::Secret;
+use loci_http::Secret;
 use loci_stdx::{Env, SystemClock};
 use loci_storage::layout::ConfigHome;
 use loci_storage::memory::MemoryJournal;

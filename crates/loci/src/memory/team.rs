@@ -1,7 +1,7 @@
 //! `loci memory team`: what is shared with others through a server.
 
 use loci_app::UserError;
-use loci_llm::Secret;
+use loci_http::Secret;
 use loci_storage::config::team_token;
 use loci_storage::layout::ConfigHome;
 use loci_team::{HttpRemote, Line, Outcome, RemoteError, RepositoryName, SyncError, check_address};

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{Announcer, AwsKeys, HttpCall, JsonPostError, Secret, http_call, sha1_hex};
+use loci_http::{AwsKeys, HttpCall, JsonPostError, Secret, http_call, sha1_hex};
+use loci_llm::Announcer;
 use loci_stdx::Env;
 use serde_json::Value;
 

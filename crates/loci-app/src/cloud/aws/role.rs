@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use loci_core::stream::Failure;
-use loci_llm::{AwsKeys, AwsSigner, FORM, HttpCall, JsonPostError, Secret, http_call};
+use loci_http::{AwsKeys, AwsSigner, FORM, HttpCall, JsonPostError, Secret, http_call};
 
 use super::super::google::form;
 use super::super::ini::Sections;

@@ -297,7 +297,7 @@ async fn login_of_sso_is_exchanged_for_keys_while_it_is_good() {
     );
     let cache = |name: &str, end: &str| {
         let text = format!(r#"{{"accessToken":"login-token","expiresAt":"{end}"}}"#);
-        world.home.write_home(format!(".aws/sso/cache/{}.json", loci_llm::sha1_hex(name)), &text);
+        world.home.write_home(format!(".aws/sso/cache/{}.json", loci_http::sha1_hex(name)), &text);
     };
     assert!(show(&world.source(None, None)).await.contains("no login of SSO"));
     cache("corp", "2026-01-02T03:00:00Z");

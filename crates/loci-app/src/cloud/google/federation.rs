@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use loci_llm::{FORM, HttpCall, JsonPostError, Secret, http_call};
+use loci_http::{FORM, HttpCall, JsonPostError, Secret, http_call};
 use serde_json::{Value, json};
 
 use super::{GoogleSource, LIMIT, Token, form};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loci_core::hooks::{HandlerEnd, HookEntry};
-use loci_llm::{JsonPost, JsonPostError, post_json};
+use loci_http::{JsonPost, JsonPostError, post_json};
 use tokio_util::sync::CancellationToken;
 
 use super::HookService;

@@ -1,7 +1,7 @@
 //! Web sockets as the Monitor tool has them: to the host that was judged, on a public address unless a rule names it, and
 //! within what settings say of hosts.
 
-use loci_llm::socket_client;
+use loci_http::socket_client;
 use loci_mcp::{EventSocket, SocketNews};
 use loci_sandbox::egress::rules::{DomainRules, HostVerdict};
 use loci_sandbox::egress::target::Target;

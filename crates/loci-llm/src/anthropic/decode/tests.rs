@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::framing::FrameReader;
-use crate::sse::SseReader;
+use loci_http::SseReader;
 
 /// Renders an event as one line.
 pub(in crate::anthropic) fn show(event: &StreamEvent) -> String {

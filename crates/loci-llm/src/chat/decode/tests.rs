@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::framing::FrameReader;
-use crate::sse::SseReader;
+use loci_http::SseReader;
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("p/m", 100, vec![Message::user_text("Hi")]))
@@ -592,7 +592,7 @@ proptest! {
                 &Request::new(model, 1, vec![said]),
                 "p",
                 server,
-                &crate::pdf_text::PdfTextCache::default(),
+                &crate::chat::pdf_text::PdfTextCache::default(),
             );
             serde_json::from_slice::<Value>(&body).unwrap()["messages"][0].clone()
         };

@@ -7,7 +7,7 @@ use loci_core::raw::RawJson;
 use proptest::prelude::*;
 
 use super::*;
-use crate::pdf_text::tests::pdf_with;
+use crate::chat::pdf_text::tests::pdf_with;
 use crate::request::SystemBlock;
 
 fn block(value: Value) -> Block {

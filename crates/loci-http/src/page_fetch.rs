@@ -18,8 +18,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT};
 use reqwest::{Client, Response, Url};
 
-use crate::config::ProviderConfig;
-use crate::failure::connection::root_words;
+use crate::connection_failure::root_words;
+use crate::settings::NetworkSettings;
 use crate::transport::{Transport, not_built};
 
 /// How long a page may take in all.
@@ -97,10 +97,10 @@ async fn fetch(env: Env, mut url: Url, may_be_private: bool) -> Result<PageAnswe
 /// Builds a client for one host: one that cannot be led to a private network, unless that was allowed.
 fn page_client(env: &Env, server: &Url, may_be_private: bool) -> Result<Client, String> {
     let failed = |failure: loci_core::stream::Failure| failure.message;
-    let mut config = ProviderConfig::from_env(env).map_err(failed)?;
+    let mut settings = NetworkSettings::from_env(env).map_err(failed)?;
     // It is meant for the model's provider, and says who the user is.
-    config.client_identity = None;
-    let transport = Transport::new(&config, server);
+    settings.client_identity = None;
+    let transport = Transport::new(&settings, server);
     let mut builder = transport.builder().map_err(failed)?;
     if !may_be_private {
         check_literal(server)?;

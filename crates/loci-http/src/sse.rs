@@ -1,40 +1,67 @@
-//! Server-sent events: bytes in, frames out. Somebody else owns the socket.
+//! Server-sent events: bytes in, events out. Somebody else owns the socket.
 //!
 //! The stream is lines, ended by LF, CR or CRLF, after an optional byte order mark. A line is `field:value` or
-//! `field: value`; one that starts with `:` is a comment. An empty line ends an event. Of the fields only
-//! `event` and `data` matter here; several `data` lines are joined by newlines. An event without data is none.
+//! `field: value`; one that starts with `:` is a comment. An empty line ends an event. Its fields are `event`, `data`
+//! (several are joined by newlines) and `id`, which says where to go on when the stream breaks off; `retry` says how long to
+//! wait before that. An event without data is none, but its id counts.
 //!
 //! It is written by hand, although there are crates for it (`eventsource-stream`): those hold an event of any size in
 //! memory and give text, while a model's answer needs a cap and its bytes as they came.
 //!
 //! What must stay true:
-//! 1. Any way of cutting the stream into chunks gives the same frames (a property test).
+//! 1. Any way of cutting the stream into chunks gives the same events (a property test).
 //! 2. No more than the cap of one event is ever held, and each byte is looked at a bounded number of times.
+
+use std::borrow::Cow;
+use std::time::Duration;
 
 use memchr::memchr2;
 
-use crate::framing::{Frame, FrameError, FrameReader};
-
 /// The most bytes one event may have: far above the longest answer, far below what would hurt.
-pub(crate) const EVENT_CAP: usize = 64 * 1024 * 1024;
+pub const EVENT_CAP: usize = 64 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Splits a byte stream into frames.
+/// One event, lent until the reader moves on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// Its name; empty when the stream did not give one.
+    pub name: Cow<'a, str>,
+    /// Its data.
+    pub data: &'a [u8],
+}
+
+/// Why there is no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SseError {
+    /// One event grew past the cap.
+    #[error("One event of the stream has more than {cap} bytes")]
+    TooLarge {
+        /// The cap that was met.
+        cap: usize,
+    },
+}
+
+/// Splits a byte stream into events.
 #[derive(Debug)]
-pub(crate) struct SseReader {
+pub struct SseReader {
     /// Bytes received; those before `start` are done with, those before `scanned` hold no line end.
     input: Vec<u8>,
     start: usize,
     scanned: usize,
-    event: Vec<u8>,
+    name: Vec<u8>,
+    /// Each line of data with a newline behind it; without the last one once the event is whole.
     data: Vec<u8>,
-    /// Whether `event` and `data` were lent as a frame and are to be emptied before reading on.
-    is_lent: bool,
+    /// Whether `name` and `data` are of a whole event and are to be emptied before reading on.
+    is_whole: bool,
     /// Whether a CR ended the last line, so that an LF right after it belongs to it.
     is_after_cr: bool,
     is_at_beginning: bool,
     cap: usize,
+    /// The id of the last event that came whole, to go on behind.
+    last_id: Option<String>,
+    next_id: Option<String>,
+    pause: Option<Duration>,
 }
 
 impl Default for SseReader {
@@ -43,25 +70,48 @@ impl Default for SseReader {
     }
 }
 
-impl FrameReader for SseReader {
-    /// Takes in more bytes; ask for frames until there are none before taking in the next.
-    fn push(&mut self, bytes: &[u8]) {
+impl SseReader {
+    /// Makes a reader with a cap of its own.
+    pub fn with_cap(cap: usize) -> Self {
+        Self {
+            input: Vec::new(),
+            start: 0,
+            scanned: 0,
+            name: Vec::new(),
+            data: Vec::new(),
+            is_whole: false,
+            is_after_cr: false,
+            is_at_beginning: true,
+            cap,
+            last_id: None,
+            next_id: None,
+            pause: None,
+        }
+    }
+
+    /// Makes a reader for a stream that goes on behind an event.
+    pub fn behind(last_id: Option<String>) -> Self {
+        Self { last_id, ..Self::default() }
+    }
+
+    /// Takes in more bytes; move on until there is no event before taking in the next.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.input.drain(..self.start);
         self.scanned -= self.start;
         self.start = 0;
         self.input.extend_from_slice(bytes);
     }
 
-    /// Returns the next whole event, or `None` until more bytes come.
-    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
-        self.forget_lent();
+    /// Moves to the next whole event; false until more bytes come.
+    pub fn advance(&mut self) -> Result<bool, SseError> {
+        self.forget_event();
         if !self.skip_byte_order_mark() {
-            return Ok(None);
+            return Ok(false);
         }
         while let Some((line_start, line_end)) = self.next_line() {
             if line_start == line_end {
-                if self.is_event_ready() {
-                    return Ok(Some(self.lend()));
+                if self.end_event() {
+                    return Ok(true);
                 }
             } else {
                 self.take_field(line_start, line_end);
@@ -69,38 +119,37 @@ impl FrameReader for SseReader {
             self.check_cap()?;
         }
         self.check_cap()?;
-        Ok(None)
+        Ok(false)
     }
 
-    /// Returns the event that only lacked its empty line when the stream ended, if there is one.
+    /// Moves to the event that only lacked its empty line when the stream ended, if there is one.
     ///
     /// Strictly such an event is to be dropped, but some servers end without the empty line; its lines are
     /// whole, and a cut is noticed by what the events say, not by how the bytes end.
-    fn last_frame(&mut self) -> Option<Frame<'_>> {
-        self.forget_lent();
-        self.is_event_ready().then(|| self.lend())
-    }
-}
-
-impl SseReader {
-    /// Makes a reader with a cap of its own.
-    pub(crate) fn with_cap(cap: usize) -> Self {
-        Self {
-            input: Vec::new(),
-            start: 0,
-            scanned: 0,
-            event: Vec::new(),
-            data: Vec::new(),
-            is_lent: false,
-            is_after_cr: false,
-            is_at_beginning: true,
-            cap,
-        }
+    pub fn advance_to_last(&mut self) -> bool {
+        self.forget_event();
+        self.end_event()
     }
 
-    fn forget_lent(&mut self) {
-        if std::mem::take(&mut self.is_lent) {
-            self.event.clear();
+    /// Lends the event that the reader has moved to.
+    pub fn event(&self) -> SseEvent<'_> {
+        let data = if self.is_whole { self.data.as_slice() } else { &[] };
+        SseEvent { name: String::from_utf8_lossy(&self.name), data }
+    }
+
+    /// Returns the id of the last event that came whole, to go on behind.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// Returns how long to wait before going on, where the server said so.
+    pub fn pause(&self) -> Option<Duration> {
+        self.pause
+    }
+
+    fn forget_event(&mut self) {
+        if std::mem::take(&mut self.is_whole) {
+            self.name.clear();
             self.data.clear();
         }
     }
@@ -153,33 +202,34 @@ impl SseReader {
                 self.data.push(b'\n');
             }
             b"event" => {
-                self.event.clear();
-                self.event.extend_from_slice(value);
+                self.name.clear();
+                self.name.extend_from_slice(value);
             }
-            // Comments have an empty name; `id` and `retry` serve reconnecting, which we do not do.
+            b"id" if !value.contains(&0) => self.next_id = Some(String::from_utf8_lossy(value).into_owned()),
+            b"retry" => {
+                let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.pause = number.map(Duration::from_millis).or(self.pause);
+            }
+            // Comments have an empty name.
             _ => {}
         }
     }
 
     /// Ends the event; one without data is dropped, name and all.
-    fn is_event_ready(&mut self) -> bool {
-        if self.data.len() <= 1 {
-            self.event.clear();
-            self.data.clear();
-            return false;
+    fn end_event(&mut self) -> bool {
+        if let Some(id) = self.next_id.take() {
+            self.last_id = Some(id).filter(|id| !id.is_empty());
         }
-        self.data.pop();
-        true
+        self.is_whole = self.data.pop().is_some();
+        if !self.is_whole {
+            self.name.clear();
+        }
+        self.is_whole
     }
 
-    fn lend(&mut self) -> Frame<'_> {
-        self.is_lent = true;
-        Frame { event: String::from_utf8_lossy(&self.event), data: &self.data }
-    }
-
-    fn check_cap(&self) -> Result<(), FrameError> {
-        let held = self.data.len() + self.event.len() + (self.scanned - self.start);
-        if held > self.cap { Err(FrameError::TooLarge { cap: self.cap }) } else { Ok(()) }
+    fn check_cap(&self) -> Result<(), SseError> {
+        let held = self.data.len() + self.name.len() + (self.scanned - self.start);
+        if held > self.cap { Err(SseError::TooLarge { cap: self.cap }) } else { Ok(()) }
     }
 }
 
@@ -190,30 +240,30 @@ mod tests {
 
     use super::*;
 
-    fn frames_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)> {
+    fn events_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)> {
         let mut reader = SseReader::default();
-        let mut frames = Vec::new();
-        let mut keep = |frame: Frame<'_>| {
-            frames.push((frame.event.into_owned(), String::from_utf8_lossy(frame.data).into_owned()));
+        let mut events = Vec::new();
+        let mut keep = |event: SseEvent<'_>| {
+            events.push((event.name.into_owned(), String::from_utf8_lossy(event.data).into_owned()));
         };
         for chunk in chunks {
             reader.push(chunk);
-            while let Some(frame) = reader.next_frame().unwrap() {
-                keep(frame);
+            while reader.advance().unwrap() {
+                keep(reader.event());
             }
         }
-        if let Some(frame) = reader.last_frame() {
-            keep(frame);
+        if reader.advance_to_last() {
+            keep(reader.event());
         }
-        frames
+        events
     }
 
     fn check(stream: &str, expected: Expect) {
         let shown: Vec<String> =
-            frames_of([stream.as_bytes()]).iter().map(|(event, data)| format!("{event}={data:?}")).collect();
+            events_of([stream.as_bytes()]).iter().map(|(name, data)| format!("{name}={data:?}")).collect();
         expected.assert_eq(&shown.join(" "));
-        let bytewise = frames_of(stream.as_bytes().chunks(1));
-        assert_eq!(bytewise, frames_of([stream.as_bytes()]), "byte by byte: {stream:?}");
+        let bytewise = events_of(stream.as_bytes().chunks(1));
+        assert_eq!(bytewise, events_of([stream.as_bytes()]), "byte by byte: {stream:?}");
     }
 
     #[test]
@@ -225,7 +275,7 @@ mod tests {
         check(": hello\n\n:\n\ndata: x\n: in between\n\n", expect![[r#"="x""#]]);
         check("data: one\ndata: two\ndata:\ndata:  four\n\n", expect![[r#"="one\ntwo\n\n four""#]]);
         check("event: ping\n\ndata: x\n\n", expect![[r#"="x""#]]);
-        check("data\n\ndata: \n\n", expect![[""]]);
+        check("data\n\nevent: a\ndata: \n\n", expect![[r#"="" a="""#]]);
         check("id: 7\nretry: 10\nfoo: bar\nnonsense\ndata: x\n\n", expect![[r#"="x""#]]);
         check("event: a\nevent: b\ndata: x\n\n", expect![[r#"b="x""#]]);
         check("data: a:b: c\n\n", expect![[r#"="a:b: c""#]]);
@@ -248,19 +298,39 @@ mod tests {
         {
             let mut reader = SseReader::with_cap(8);
             reader.push(stream.as_bytes());
-            assert_eq!(reader.next_frame(), Err(FrameError::TooLarge { cap: 8 }), "{stream:?}");
+            assert_eq!(reader.advance(), Err(SseError::TooLarge { cap: 8 }), "{stream:?}");
         }
         let mut reader = SseReader::with_cap(8);
         reader.push(&b"data: 12\n\n".repeat(100));
         for _ in 0..100 {
-            assert_eq!(reader.next_frame().unwrap().unwrap().data, b"12");
+            assert_eq!(reader.advance(), Ok(true));
+            assert_eq!(reader.event().data, b"12");
         }
-        assert_eq!(reader.next_frame(), Ok(None));
+        assert_eq!(reader.advance(), Ok(false));
+    }
+
+    #[test]
+    fn last_id_and_pause_are_those_of_whole_events() {
+        const STREAM: &str =
+            "id: 1\ndata: a\n\nid: 2\nretry: 50\nretry: soon\n\ndata: b\n\nid: 3\ndata: lost";
+        for chunk in 1..=STREAM.len() {
+            let mut reader = SseReader::behind(Some("0".to_owned()));
+            assert_eq!(reader.last_id(), Some("0"));
+            for bytes in STREAM.as_bytes().chunks(chunk) {
+                reader.push(bytes);
+                while reader.advance().unwrap() {}
+            }
+            assert_eq!((reader.last_id(), reader.pause()), (Some("2"), Some(Duration::from_millis(50))));
+        }
+        let mut reader = SseReader::behind(Some("7".to_owned()));
+        reader.push(b"id\ndata: x\n\n");
+        assert_eq!(reader.advance(), Ok(true));
+        assert_eq!(reader.last_id(), None, "an empty id takes it back");
     }
 
     proptest! {
         #[test]
-        fn any_chunking_gives_the_same_frames(
+        fn any_chunking_gives_the_same_events(
             lines in proptest::collection::vec(
                 prop_oneof![
                     Just("".to_owned()), Just("".to_owned()), Just(": c".to_owned()),
@@ -285,7 +355,7 @@ mod tests {
                 chunks.push(chunk);
                 rest = tail;
             }
-            prop_assert_eq!(frames_of(chunks), frames_of([stream.as_bytes()]));
+            prop_assert_eq!(events_of(chunks), events_of([stream.as_bytes()]));
         }
     }
 }

@@ -7,24 +7,35 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use loci_core::stream::{Failure, FailureKind};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, Url};
 
 use self::local::LocalServer;
-use crate::config::ProviderConfig;
-use crate::failure::connection::{self, Route, root_words};
-use crate::provider::Prepared;
+use crate::connection_failure::{self as connection, Route, root_words};
 use crate::proxy::url_without_credentials;
+use crate::settings::NetworkSettings;
 use crate::tls::{self, TlsSettings};
 
 mod local;
 
 pub(crate) use self::local::LocalError;
 
-/// How a client is made, and the client once it is.
+/// A request ready to be posted.
 #[derive(Debug)]
-pub(crate) struct Transport {
+pub struct Post {
+    /// Where to.
+    pub url: Url,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// The way to one server: how a client is made, and the client once it is.
+#[derive(Debug)]
+pub struct Transport {
     tls: TlsSettings,
     /// The proxy, unless the server is exempt from it.
     proxy: Option<Url>,
@@ -38,25 +49,25 @@ pub(crate) struct Transport {
 
 impl Transport {
     /// Notes how to reach `server`; nothing else happens yet.
-    pub(crate) fn new(config: &ProviderConfig, server: &Url) -> Self {
-        let proxy = config.proxy.as_ref().filter(|proxy| !proxy.no_proxy.covers(server));
+    pub fn new(settings: &NetworkSettings, server: &Url) -> Self {
+        let proxy = settings.proxy.as_ref().filter(|proxy| !proxy.no_proxy.covers(server));
         let is_direct = proxy.is_none() && is_here(server);
         Self {
             tls: TlsSettings {
-                extra_ca: config.extra_ca.clone(),
-                cert_store: config.cert_store,
-                client_identity: config.client_identity.clone(),
+                extra_ca: settings.extra_ca.clone(),
+                cert_store: settings.cert_store,
+                client_identity: settings.client_identity.clone(),
             },
             proxy: proxy.map(|proxy| proxy.url.clone()),
             server: server.clone(),
-            connect_timeout: config.timeouts.connect,
-            local: is_direct.then(|| LocalServer::new(server, config.timeouts.connect)).flatten(),
+            connect_timeout: settings.connect_timeout,
+            local: is_direct.then(|| LocalServer::new(server, settings.connect_timeout)).flatten(),
             client: Mutex::new(None),
         }
     }
 
     /// Returns the way to the server, for messages.
-    pub(crate) fn route(&self) -> Route {
+    pub fn route(&self) -> Route {
         Route {
             server: url_without_credentials(&self.server),
             proxy: self.proxy.as_ref().map(url_without_credentials),
@@ -64,7 +75,7 @@ impl Transport {
     }
 
     /// Starts building the client on a thread of its own if that is slow; the first request joins it.
-    pub(crate) fn warm_up(self: &Arc<Self>) {
+    pub fn warm_up(self: &Arc<Self>) {
         if !self.uses_tls() {
             return;
         }
@@ -78,13 +89,13 @@ impl Transport {
     }
 
     /// Sends a request and returns its answer as soon as its head is there.
-    pub(crate) async fn post(self: &Arc<Self>, prepared: Prepared) -> Result<Response, Failure> {
+    pub async fn post(self: &Arc<Self>, post: Post) -> Result<Response, Failure> {
         if let Some(local) = &self.local {
-            let answer = local.post(prepared).await;
+            let answer = local.post(post).await;
             return answer.map_err(|error| connection::from_local(&error, &self.route()));
         }
         let client = self.ready().await?;
-        let sent = client.post(prepared.url).headers(prepared.headers).body(prepared.body).send();
+        let sent = client.post(post.url).headers(post.headers).body(post.body).send();
         sent.await.map_err(|error| {
             self.forget_stale_identity();
             connection::from_error(error, &self.route())
@@ -92,14 +103,14 @@ impl Transport {
     }
 
     /// Asks for something small and returns the answer as soon as its head is there.
-    pub(crate) async fn get(self: &Arc<Self>, url: Url, headers: HeaderMap) -> Result<Response, Failure> {
+    pub async fn get(self: &Arc<Self>, url: Url, headers: HeaderMap) -> Result<Response, Failure> {
         // A client of its own: whoever asks may do so in a runtime that ends before the first request.
         let sent = self.build()?.get(url).headers(headers).send();
         sent.await.map_err(|error| connection::from_error(error, &self.route()))
     }
 
     /// Posts JSON as [`Transport::get`] asks.
-    pub(crate) async fn post_json(
+    pub async fn post_json(
         self: &Arc<Self>,
         url: Url,
         mut headers: HeaderMap,
@@ -137,7 +148,8 @@ impl Transport {
         }
     }
 
-    pub(crate) fn uses_tls(&self) -> bool {
+    /// Tells whether anything on the way is spoken to by TLS, which takes certificates.
+    pub fn uses_tls(&self) -> bool {
         matches!(self.server.scheme(), "https" | "wss")
             || self.proxy.as_ref().is_some_and(|proxy| proxy.scheme() == "https")
     }
@@ -197,8 +209,8 @@ fn is_here(server: &Url) -> bool {
 
 /// Builds a client for a server that is no model's, with the same proxy, certificates and caution. With TLS it reads
 /// certificates, so it is not for an async thread.
-pub fn http_client(config: &ProviderConfig, server: &Url) -> Result<reqwest::Client, Failure> {
-    Transport::new(config, server).client()
+pub fn http_client(settings: &NetworkSettings, server: &Url) -> Result<reqwest::Client, Failure> {
+    Transport::new(settings, server).client()
 }
 
 pub(crate) fn not_built(error: &(dyn std::error::Error + 'static)) -> Failure {

@@ -20,7 +20,7 @@ use reqwest::{Body, Response, Url};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::provider::Prepared;
+use super::Post;
 
 /// More than this many at rest are closed: the conversation uses one, side requests a few.
 const MOST_KEPT: usize = 4;
@@ -62,8 +62,8 @@ impl LocalServer {
     }
 
     /// Sends a request and returns its answer as soon as its head is there.
-    pub(crate) async fn post(&self, prepared: Prepared) -> Result<Response, LocalError> {
-        let request = request(prepared)?;
+    pub(crate) async fn post(&self, post: Post) -> Result<Response, LocalError> {
+        let request = request(post)?;
         if let Some(mut sender) = self.take() {
             // The server may have closed it meanwhile, as servers do with connections at rest.
             if let Ok(answer) = sender.send_request(request.clone()).await {
@@ -106,8 +106,8 @@ impl LocalServer {
     }
 }
 
-fn request(prepared: Prepared) -> Result<Request, LocalError> {
-    let url = &prepared.url;
+fn request(post: Post) -> Result<Request, LocalError> {
+    let url = &post.url;
     let target = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
@@ -117,9 +117,9 @@ fn request(prepared: Prepared) -> Result<Request, LocalError> {
         (host, None) => host.to_owned(),
     };
     let host = HeaderValue::try_from(host).map_err(|error| LocalError::Request(error.into()))?;
-    let request = hyper::Request::post(target).body(Full::new(prepared.body));
+    let request = hyper::Request::post(target).body(Full::new(post.body));
     let mut request = request.map_err(LocalError::Request)?;
-    *request.headers_mut() = prepared.headers;
+    *request.headers_mut() = post.headers;
     request.headers_mut().entry(HOST).or_insert(host);
     Ok(request)
 }

@@ -8,8 +8,8 @@ use loci_stdx::Env;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
-use crate::config::ProviderConfig;
-use crate::failure::connection::root_words;
+use crate::connection_failure::root_words;
+use crate::settings::NetworkSettings;
 use crate::transport::http_client;
 
 /// What is sent, and what it may take.
@@ -97,10 +97,7 @@ async fn send(env: Env, post: HttpCall, max_bytes: usize) -> Result<(u16, String
     }
     let server = url.clone();
     // With TLS certificates are read, which is not for an async thread.
-    let client = tokio::task::spawn_blocking(move || {
-        let config = ProviderConfig::from_env(&env)?;
-        http_client(&config, &server)
-    });
+    let client = tokio::task::spawn_blocking(move || http_client(&NetworkSettings::from_env(&env)?, &server));
     let client = client.await.map_err(|error| error.to_string())?.map_err(|failure| failure.message)?;
     let method = Method::from_bytes(post.method.as_bytes()).map_err(|error| error.to_string())?;
     let body = post.body.map(|(_, body)| body).unwrap_or_default();

@@ -22,7 +22,7 @@ impl Secret {
     }
 
     /// Returns `text` with every occurrence of the credential masked.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         if self.expose().is_empty() {
             return text.to_owned();
         }

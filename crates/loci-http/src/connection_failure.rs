@@ -7,18 +7,25 @@ use std::time::Duration;
 use loci_core::stream::{Failure, FailureKind};
 use rustls::{AlertDescription, CertificateError};
 
-use super::words;
-use super::{RequestFacts, hint};
-use crate::auth::Auth;
 use crate::transport::LocalError;
+
+/// The next step where a proxy wants to know who asks.
+pub const PROXY_HINT: &str =
+    "The proxy wants a user and password: put them into HTTPS_PROXY, as in http://user:password@proxy:8080.";
+/// The next step where nobody was reached.
+pub const CONNECT_HINT: &str = "Check the network, ANTHROPIC_BASE_URL and the proxy settings.";
+/// The next step where nothing more came.
+pub const STALLED_HINT: &str = "Try again; for a slow server raise CLAUDE_STREAM_IDLE_TIMEOUT_MS, CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS or API_TIMEOUT_MS.";
+/// The next step where TLS could not be agreed on.
+pub const TLS_HINT: &str = "Check ANTHROPIC_BASE_URL; behind a proxy that inspects TLS, set NODE_EXTRA_CA_CERTS to its certificate (a PEM file).";
 
 /// Where a connection was going; shown in messages, so without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub struct Route {
     /// The server.
-    pub(crate) server: String,
+    pub server: String,
     /// The proxy on the way to it.
-    pub(crate) proxy: Option<String>,
+    pub proxy: Option<String>,
 }
 
 impl Route {
@@ -57,9 +64,9 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
     let says = |words: &str| texts.iter().any(|text| text.contains(words));
     let io_kind =
         causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last();
-    let general = general_hint(FailureKind::Connect);
+    let general = CONNECT_HINT.to_owned();
     if says("proxy authorization required") {
-        return ("the proxy wants a user and password".to_owned(), words::PROXY_HINT.to_owned());
+        return ("the proxy wants a user and password".to_owned(), PROXY_HINT.to_owned());
     }
     if says("tunnel error") || says("socks") {
         let next = "Check HTTPS_PROXY and that the proxy may reach the server, or add the host to NO_PROXY.";
@@ -86,19 +93,19 @@ fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
 }
 
 /// Says that a connection or the head of an answer did not come in time.
-pub(crate) fn no_answer(route: &Route, waited: Duration) -> Failure {
+pub fn no_answer(route: &Route, waited: Duration) -> Failure {
     let message = format!("No answer from {} for {}", route.describe(), format_time(waited));
-    Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
+    Failure::new(FailureKind::Stalled, message).with_hint(STALLED_HINT)
 }
 
 /// Says that a stream that began has gone silent.
-pub(crate) fn stalled(waited: Duration) -> Failure {
+pub fn stalled(waited: Duration) -> Failure {
     let message = format!("The server went silent in the middle of the answer for {}", format_time(waited));
-    Failure::new(FailureKind::Stalled, message).with_hint(general_hint(FailureKind::Stalled))
+    Failure::new(FailureKind::Stalled, message).with_hint(STALLED_HINT)
 }
 
 /// Returns the deepest cause's words, which name what actually happened.
-pub(crate) fn root_words(error: &(dyn Error + 'static)) -> String {
+pub fn root_words(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -143,13 +150,9 @@ fn tls_hint(error: &rustls::Error) -> String {
         ) => {
             "The server wants another client certificate: check CLAUDE_CODE_CLIENT_CERT and CLAUDE_CODE_CLIENT_KEY."
         }
-        _ => return general_hint(FailureKind::Tls),
+        _ => TLS_HINT,
     };
     hint.to_owned()
-}
-
-fn general_hint(kind: FailureKind) -> String {
-    hint(kind, RequestFacts { model: "", auth: &Auth::None }).into_owned()
 }
 
 /// Walks from an error to its root. An [`io::Error`] is asked for what it wraps, which its `source` skips.

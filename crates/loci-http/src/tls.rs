@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
-use crate::config::{CertStore, ClientIdentity};
+use crate::settings::{CertStore, ClientIdentity};
 
 /// Whom we trust and who we are, as far as TLS is concerned.
 #[derive(Debug, Clone)]

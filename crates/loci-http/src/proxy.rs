@@ -10,7 +10,7 @@ use loci_core::stream::Failure;
 use loci_stdx::Vars;
 use reqwest::Url;
 
-use crate::config::bad_value;
+use crate::settings::bad_value;
 
 /// Variables that name a proxy; the first that is set wins.
 const PROXY_VARS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];

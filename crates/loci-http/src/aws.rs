@@ -1,9 +1,8 @@
-//! What Amazon's services have of their own: signatures that cover the body, and answers in binary frames.
+//! What requests to Amazon's services have of their own: signatures that cover the body.
 
-pub(crate) mod event_stream;
 mod sigv4;
 
-use loci_core::stream::Failure;
+use loci_core::stream::{Failure, FailureKind};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -66,13 +65,7 @@ impl AwsSigner {
     }
 
     /// Adds the signature of a request to its headers.
-    pub(crate) fn sign(
-        &self,
-        method: &str,
-        url: &Url,
-        headers: &mut HeaderMap,
-        body: &[u8],
-    ) -> Result<(), Failure> {
+    pub fn sign(&self, method: &str, url: &Url, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Failure> {
         let host = match (url.host_str().unwrap_or_default(), url.port()) {
             (host, Some(port)) => format!("{host}:{port}"),
             (host, None) => host.to_owned(),
@@ -96,7 +89,7 @@ impl AwsSigner {
         let scope = sigv4::Scope { date: &date, region, service: self.service };
         let authorization = sigv4::authorization(&request, &scope, &self.keys);
         let mut insert = |name: &'static str, value: &str| -> Result<(), Failure> {
-            let mut value = HeaderValue::from_str(value).map_err(|_| crate::provider::bad_header(name))?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| bad_header(name))?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
             Ok(())
@@ -107,6 +100,12 @@ impl AwsSigner {
         }
         insert("authorization", &authorization)
     }
+}
+
+/// Says that a header cannot be sent.
+pub fn bad_header(name: &str) -> Failure {
+    Failure::new(FailureKind::InvalidRequest, format!("Not a header that can be sent: `{name}`"))
+        .with_hint("Header names are letters, digits and dashes; values have no line breaks.")
 }
 
 /// Tells whether a text is shaped like the name of a region.
