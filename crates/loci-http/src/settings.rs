@@ -21,6 +21,10 @@ pub struct NetworkSettings {
     pub proxy: Option<ProxySettings>,
     /// A PEM file with further certificate authorities.
     pub extra_ca: Option<PathBuf>,
+    /// A PEM file that stands for the system's certificates.
+    pub cert_file: Option<PathBuf>,
+    /// A directory of such files.
+    pub cert_dir: Option<PathBuf>,
     /// Which certificate authorities are trusted besides [`NetworkSettings::extra_ca`].
     pub cert_store: CertStore,
     /// The certificate we show to servers that ask for one.
@@ -55,6 +59,8 @@ impl Default for NetworkSettings {
         Self {
             proxy: None,
             extra_ca: None,
+            cert_file: None,
+            cert_dir: None,
             cert_store: CertStore::Both,
             client_identity: None,
             connect_timeout: CONNECT_TIMEOUT,
@@ -68,6 +74,8 @@ impl NetworkSettings {
         Ok(Self {
             proxy: ProxySettings::from_vars(&env.vars)?,
             extra_ca: path_from_vars(env, "NODE_EXTRA_CA_CERTS"),
+            cert_file: path_from_vars(env, "SSL_CERT_FILE"),
+            cert_dir: path_from_vars(env, "SSL_CERT_DIR"),
             cert_store: cert_store_from_vars(&env.vars)?,
             client_identity: client_identity_from_vars(env)?,
             connect_timeout: CONNECT_TIMEOUT,

@@ -55,6 +55,8 @@ impl Transport {
         Self {
             tls: TlsSettings {
                 extra_ca: settings.extra_ca.clone(),
+                cert_file: settings.cert_file.clone(),
+                cert_dir: settings.cert_dir.clone(),
                 cert_store: settings.cert_store,
                 client_identity: settings.client_identity.clone(),
             },

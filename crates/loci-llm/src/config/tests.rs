@@ -32,6 +32,8 @@ fn empty_environment_gives_the_default_config() {
             network: NetworkSettings {
                 proxy: None,
                 extra_ca: None,
+                cert_file: None,
+                cert_dir: None,
                 cert_store: Both,
                 client_identity: None,
                 connect_timeout: 30s,
@@ -108,6 +110,8 @@ fn debug_of_a_full_config_shows_no_credential() {
                 extra_ca: Some(
                     "/code/ca.pem",
                 ),
+                cert_file: None,
+                cert_dir: None,
                 cert_store: System,
                 client_identity: Some(
                     ClientIdentity {
