@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::permission::{canonical_host, is_private_address, socket_host};
+use loci_core::permission::{canonical_host, is_private_address, is_private_host, socket_host};
 use loci_core::web::{Page, PageAnswer, PageRequest, Redirect};
 use loci_stdx::Env;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -51,7 +51,8 @@ pub fn socket_client(env: &Env, url: &str, host: &str, may_be_private: bool) -> 
 }
 
 /// Reads the address. It must lead to the host that was judged, by both ways to read it; `http` becomes `https`, but for
-/// hosts that may be private: a server on the own machine rarely has a certificate.
+/// hosts that are private by their spelling and may be: a server on the own machine rarely has a certificate. A public name
+/// is upgraded whatever rule names it.
 fn judged_url(request: &PageRequest) -> Result<Url, String> {
     let bad = |why: String| format!("`{}` cannot be fetched: {why}", request.url);
     let mut url = Url::parse(&request.url).map_err(|error| bad(error.to_string()))?;
@@ -64,7 +65,8 @@ fn judged_url(request: &PageRequest) -> Result<Url, String> {
     if canonical_host(url.as_str()).as_ref() != Some(&request.host) {
         return Err(bad(format!("it leads elsewhere than to `{}`", request.host)));
     }
-    if url.scheme() == "http" && !request.may_be_private && url.set_scheme("https").is_err() {
+    let is_own = request.may_be_private && is_private_host(&request.host);
+    if url.scheme() == "http" && !is_own && url.set_scheme("https").is_err() {
         return Err(bad("it cannot be asked for over https".to_owned()));
     }
     Ok(url)
@@ -205,7 +207,15 @@ mod tests {
         ] {
             assert_eq!(url(address, host, false).unwrap(), expected, "{address}");
         }
-        assert_eq!(url("http://localhost:3000/", "localhost", true).unwrap(), "http://localhost:3000/");
+        for (address, host) in [
+            ("http://localhost:3000/", "localhost"),
+            ("http://192.168.1.7/", "192.168.1.7"),
+            ("http://wiki/", "wiki"),
+        ] {
+            assert_eq!(url(address, host, true).unwrap(), address);
+        }
+        let named = url("http://site.test/", "site.test", true);
+        assert_eq!(named.unwrap(), "https://site.test/", "a public name that a rule names");
         for (address, host, why) in [
             ("ftp://example.com/", "example.com", "not an address of the web"),
             ("https://u:p@example.com/", "example.com", "a name or a password"),
