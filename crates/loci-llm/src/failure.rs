@@ -160,7 +160,8 @@ fn error_kind(error: &serde_json::Map<String, Value>) -> String {
     let code = text(error.get("code"));
     let is_telling =
         ["insufficient_quota", "rate_limit_exceeded", "invalid_api_key", "model_not_found", "server_error"];
-    if is_telling.contains(&code.as_str()) { code } else { text(error.get("type")) }
+    let kind = text(error.get("type"));
+    if kind.is_empty() || is_telling.contains(&code.as_str()) { code } else { kind }
 }
 
 #[derive(Deserialize)]

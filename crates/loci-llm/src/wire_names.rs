@@ -46,6 +46,16 @@ pub(crate) fn fresh_call_id(id: &str, n_messages: usize, n_calls: usize) -> Stri
     format!("call_{:016x}", hash(&format!("{id} {n_messages} {n_calls}")))
 }
 
+/// Makes the id of a past answer from a digest of its text and how often the same was said before.
+pub(crate) fn answer_id(digest: u64, n_before: u64) -> String {
+    format!("msg_{digest:016x}{n_before:08x}")
+}
+
+/// Returns a digest that is the same everywhere and for ever.
+pub(crate) fn digest(text: &str) -> u64 {
+    hash(text)
+}
+
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }

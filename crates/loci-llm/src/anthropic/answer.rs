@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::block::on_one_line;
 use super::decode::read_usage;
 use crate::failure;
+use crate::lenient_json::whole_characters;
 
 #[derive(Deserialize)]
 struct MessageResponse {
@@ -25,8 +26,9 @@ struct MessageResponse {
 
 /// Reads a whole answer. There are no wire events: there was no stream.
 pub(crate) fn read(body: &[u8], request_id: Option<RequestId>) -> Result<Vec<StreamEvent>, Failure> {
-    let answer =
-        std::str::from_utf8(body).ok().and_then(|body| serde_json::from_str(&on_one_line(body)).ok());
+    let answer = std::str::from_utf8(body)
+        .ok()
+        .and_then(|body| serde_json::from_str(&on_one_line(&whole_characters(body))).ok());
     let Some(answer): Option<MessageResponse> = answer else {
         return Err(failure::not_an_answer(body, request_id));
     };

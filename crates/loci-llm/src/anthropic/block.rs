@@ -17,6 +17,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::lenient_json::{HalfJoiner, with_stand_ins, without_stand_ins};
+
 /// The one key of a tool call's `input` when the model's arguments were not a JSON object.
 pub const UNPARSED_INPUT: &str = "__unparsed";
 
@@ -24,11 +26,33 @@ pub const UNPARSED_INPUT: &str = "__unparsed";
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
     start: RawJson,
-    text: String,
-    thinking: String,
+    text: Growing,
+    thinking: Growing,
     signature: Option<String>,
-    input: String,
+    input: Growing,
     citations: Vec<Box<RawValue>>,
+}
+
+/// A text that grows.
+#[derive(Debug, Default)]
+struct Growing {
+    text: String,
+    halves: HalfJoiner,
+}
+
+impl Growing {
+    /// Adds a piece; returns it with whole characters.
+    fn add(&mut self, piece: String, has_halves: bool) -> String {
+        let piece = self.halves.join(piece, has_halves);
+        self.text.push_str(&piece);
+        piece
+    }
+
+    /// Returns the whole.
+    fn finish(&mut self) -> &str {
+        self.text.extend(self.halves.rest());
+        &self.text
+    }
 }
 
 /// What the wire adds to a block; one of the fields, depending on the type.
@@ -53,47 +77,51 @@ impl OpenBlock {
     pub(crate) fn new(start: RawJson) -> Self {
         Self {
             start,
-            text: String::new(),
-            thinking: String::new(),
+            text: Growing::default(),
+            thinking: Growing::default(),
             signature: None,
-            input: String::new(),
+            input: Growing::default(),
             citations: Vec::new(),
         }
     }
 
     /// Adds a delta; returns what the caller should hear of it. Unknown kinds of delta change nothing.
     pub(crate) fn add(&mut self, delta: &RawValue) -> Result<Option<Delta>, serde_json::Error> {
-        let delta: WireDelta<'_> = serde_json::from_str(delta.get())?;
-        Ok(match delta.kind.as_ref() {
-            "text_delta" => {
-                self.text.push_str(&delta.text);
-                Some(Delta::Text(delta.text))
-            }
-            "thinking_delta" => {
-                self.thinking.push_str(&delta.thinking);
-                Some(Delta::Thinking(delta.thinking))
-            }
-            "input_json_delta" => {
-                self.input.push_str(&delta.partial_json);
-                Some(Delta::InputJson(delta.partial_json))
-            }
+        match serde_json::from_str(delta.get()) {
+            Ok(delta) => Ok(self.grow(delta, false)),
+            Err(error) => match with_stand_ins(delta.get()) {
+                Some(delta) => Ok(self.grow(serde_json::from_str(&delta)?, true)),
+                None => Err(error),
+            },
+        }
+    }
+
+    fn grow(&mut self, delta: WireDelta<'_>, has_halves: bool) -> Option<Delta> {
+        match delta.kind.as_ref() {
+            "text_delta" => Some(Delta::Text(self.text.add(delta.text, has_halves))),
+            "thinking_delta" => Some(Delta::Thinking(self.thinking.add(delta.thinking, has_halves))),
+            "input_json_delta" => Some(Delta::InputJson(self.input.add(delta.partial_json, has_halves))),
             "signature_delta" => {
                 self.signature = Some(delta.signature);
                 None
             }
             "citations_delta" => {
-                self.citations.extend(delta.citation.map(ToOwned::to_owned));
+                let whole = |citation: &RawValue| match has_halves {
+                    true => RawValue::from_string(without_stand_ins(citation.get())).ok(),
+                    false => Some(citation.to_owned()),
+                };
+                self.citations.extend(delta.citation.and_then(whole));
                 None
             }
             _ => None,
-        })
+        }
     }
 
     /// Completes the block.
-    pub(crate) fn finish(&self) -> Result<Block, serde_json::Error> {
+    pub(crate) fn finish(&mut self) -> Result<Block, serde_json::Error> {
         let mut object = RawObject::parse(self.start.as_str())?;
-        append_text(&mut object, "text", &self.text)?;
-        append_text(&mut object, "thinking", &self.thinking)?;
+        append_text(&mut object, "text", self.text.finish())?;
+        append_text(&mut object, "thinking", self.thinking.finish())?;
         if let Some(signature) = &self.signature {
             object.set("signature", signature)?;
         }
@@ -102,8 +130,9 @@ impl OpenBlock {
             citations.extend(self.citations.iter().cloned());
             object.set("citations", &citations)?;
         }
-        if !self.input.trim().is_empty() {
-            object.set("input", &input_object(&self.input)?)?;
+        let input = self.input.finish();
+        if !input.trim().is_empty() {
+            object.set("input", &input_object(input)?)?;
         } else if object.get("input").is_some_and(|input| !input.get().starts_with('{')) {
             object.set("input", &Map::new())?;
         }
@@ -176,6 +205,28 @@ mod tests {
             &[],
             expect![[r#"{"type":"redacted_thinking","data":"abc"}"#]],
         );
+    }
+
+    #[test]
+    fn character_that_is_cut_in_two_is_joined() {
+        let add = |block: &mut OpenBlock, delta: &str| {
+            block.add(&RawValue::from_string(delta.to_owned()).unwrap()).unwrap()
+        };
+        let mut block = OpenBlock::new(serde_json::from_str(r#"{"type":"text","text":""}"#).unwrap());
+        let said = [
+            add(&mut block, r#"{"type":"text_delta","text":"a\ud83d"}"#),
+            add(&mut block, r#"{"type":"text_delta","text":"\ude00b"}"#),
+            add(&mut block, r#"{"type":"text_delta","text":"\ude00c\ud83d"}"#),
+        ];
+        let expected = ["a", "\u{1f600}b", "\u{fffd}c"];
+        assert_eq!(said, expected.map(|text| Some(Delta::Text(text.to_owned()))));
+        expect![[r#"{"type":"text","text":"a😀b�c�"}"#]].assert_eq(block.finish().unwrap().json().as_str());
+        let start = r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#;
+        let mut block = OpenBlock::new(serde_json::from_str(start).unwrap());
+        add(&mut block, r#"{"type":"input_json_delta","partial_json":"{\"a\":\"\ud83d"}"#);
+        add(&mut block, r#"{"type":"input_json_delta","partial_json":"\ude00\"}"}"#);
+        expect![[r#"{"type":"tool_use","id":"t","name":"Read","input":{"a":"😀"}}"#]]
+            .assert_eq(block.finish().unwrap().json().as_str());
     }
 
     #[test]

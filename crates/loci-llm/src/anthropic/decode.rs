@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use super::block::{OpenBlock, on_one_line};
 use crate::failure;
 use crate::framing::Frame;
+use crate::lenient_json::whole_characters;
 use crate::provider::{Decode, Pulse};
 
 /// Turns frames into events; one decoder for one answer.
@@ -133,7 +134,7 @@ impl Decoder {
 
     fn start_block(&mut self, index: usize, block: Option<&RawValue>) -> Result<StreamEvent, Failure> {
         let head: BlockHead = self.read(block, "content_block_start has no block")?;
-        let start = self.keep(block.map_or("null", RawValue::get))?;
+        let start = self.keep(&whole_characters(block.map_or("null", RawValue::get)))?;
         self.blocks.retain(|(open, _)| *open != index);
         self.blocks.push((index, OpenBlock::new(start)));
         Ok(StreamEvent::BlockStarted { index, kind: head.kind, name: head.name })
@@ -152,7 +153,7 @@ impl Decoder {
 
     fn stop_block(&mut self, index: usize) -> Result<Option<StreamEvent>, Failure> {
         let Some(position) = self.blocks.iter().position(|(open, _)| *open == index) else { return Ok(None) };
-        let (_, block) = self.blocks.remove(position);
+        let (_, mut block) = self.blocks.remove(position);
         match block.finish() {
             Ok(block) => Ok(Some(StreamEvent::BlockDone { index, block })),
             Err(error) => Err(self.malformed(&format!("a block is not the JSON we expect ({error})"))),

@@ -17,7 +17,7 @@ use super::think_tags::{Split, ThinkTags};
 use crate::answer_builder::{AnswerBuilder, reasoning_details};
 use crate::failure;
 use crate::framing::Frame;
-use crate::lenient_json::parse_lenient;
+use crate::lenient_json::{HalfJoiner, parse_lenient, parse_piece, without_stand_ins};
 use crate::provider::{Decode, Pulse};
 use crate::request::Request;
 
@@ -29,6 +29,8 @@ pub(crate) struct Decoder {
     think_tags: Option<ThinkTags>,
     finish_reason: Option<String>,
     has_refused: bool,
+    content_halves: HalfJoiner,
+    reasoning_halves: HalfJoiner,
 }
 
 /// A call as far as the server has named it.
@@ -38,6 +40,7 @@ struct OpenCall {
     index: Option<u64>,
     id: String,
     name: String,
+    halves: HalfJoiner,
     /// Arguments that came before the name.
     early: String,
     /// What the server must hear again with the call.
@@ -148,11 +151,13 @@ impl Decoder {
             think_tags: splits_thinking.then(ThinkTags::new),
             finish_reason: None,
             has_refused: false,
+            content_halves: HalfJoiner::default(),
+            reasoning_halves: HalfJoiner::default(),
         }
     }
 
     fn chunk(&mut self, data: &str, out: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
-        let chunk: Chunk = parse_lenient(data).map_err(|error| {
+        let (chunk, has_halves): (Chunk, bool) = parse_piece(data).map_err(|error| {
             self.answer.malformed(&format!("a chunk is not the JSON we expect ({error})"))
         })?;
         if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
@@ -167,14 +172,36 @@ impl Decoder {
             return Err(failure::from_stream_error(&serde_json::json!({"error": error}).to_string()));
         }
         self.answer.start(chunk.id.as_deref().unwrap_or_default(), out);
-        if let Some(delta) = choice.delta {
-            self.delta(delta, out);
+        if let Some(mut delta) = choice.delta {
+            self.join_halves(&mut delta, has_halves);
+            self.delta(delta, has_halves, out);
         }
         self.finish_reason = choice.finish_reason.filter(|it| !it.is_empty()).or(self.finish_reason.take());
         Ok(())
     }
 
-    fn delta(&mut self, delta: WireDelta, out: &mut VecDeque<StreamEvent>) {
+    /// Makes characters whole whose halves came in two pieces; some servers cut text so.
+    fn join_halves(&mut self, delta: &mut WireDelta, has_halves: bool) {
+        if let Some(text) = text_of(&delta.content) {
+            delta.content = self.content_halves.join(text, has_halves).into();
+        }
+        if let Some(text) = &mut delta.reasoning_content {
+            *text = self.reasoning_halves.join(std::mem::take(text), has_halves);
+        } else if let Value::String(text) = &mut delta.reasoning {
+            *text = self.reasoning_halves.join(std::mem::take(text), has_halves);
+        }
+        if !has_halves {
+            return;
+        }
+        delta.refusal = delta.refusal.as_deref().map(without_stand_ins);
+        let details =
+            delta.reasoning_details.as_ref().and_then(|details| serde_json::to_string(details).ok());
+        if let Some(details) = details.and_then(|it| serde_json::from_str(&without_stand_ins(&it)).ok()) {
+            delta.reasoning_details = Some(details);
+        }
+    }
+
+    fn delta(&mut self, delta: WireDelta, has_halves: bool, out: &mut VecDeque<StreamEvent>) {
         self.reasoning(&delta, out);
         if let Some(text) = text_of(&delta.content) {
             self.text(&text, out);
@@ -184,7 +211,7 @@ impl Decoder {
             self.answer.text(&refusal, out);
         }
         for call in delta.tool_calls.unwrap_or_default() {
-            self.call(call, out);
+            self.call(call, has_halves, out);
         }
     }
 
@@ -224,7 +251,7 @@ impl Decoder {
 
     /// Adds a piece of a call. Which call it belongs to is said by `index`; some servers leave it out, or say 0 each time.
     /// Then another id is another call, and no id means the last one.
-    fn call(&mut self, piece: WireCall, out: &mut VecDeque<StreamEvent>) {
+    fn call(&mut self, piece: WireCall, has_halves: bool, out: &mut VecDeque<StreamEvent>) {
         let function = piece.function.unwrap_or_default();
         let id = piece.id.filter(|id| !id.is_empty());
         let found = self.calls.iter().rposition(|call| {
@@ -246,6 +273,7 @@ impl Decoder {
                     index: piece.index,
                     id: String::new(),
                     name: String::new(),
+                    halves: HalfJoiner::default(),
                     early: String::new(),
                     kept: Map::new(),
                     has_begun: false,
@@ -262,7 +290,7 @@ impl Decoder {
         }
         let kept = piece.more.into_iter();
         call.kept.extend(kept.filter(|(name, it)| KEPT_FIELDS.contains(&name.as_str()) && !it.is_null()));
-        let arguments = arguments_text(&function.arguments);
+        let arguments = call.halves.join(arguments_text(&function.arguments), has_halves);
         if !call.has_begun && call.name.is_empty() {
             call.early.push_str(&arguments);
             return;
@@ -284,6 +312,9 @@ impl Decoder {
 
     /// Ends the answer, if there is one.
     fn end(&mut self, out: &mut VecDeque<StreamEvent>) -> Result<(), Failure> {
+        if let Some(half) = self.content_halves.rest() {
+            self.text(half.encode_utf8(&mut [0; 4]), out);
+        }
         if let Some(split) = self.think_tags.as_mut().and_then(ThinkTags::end) {
             self.sorted([split], out);
         }

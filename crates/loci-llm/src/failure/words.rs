@@ -67,10 +67,23 @@ fn by_type(error_type: &str) -> FailureKind {
         "request_too_large" => FailureKind::TooLarge,
         "rate_limit_error" | "rate_limit_exceeded" => FailureKind::RateLimited,
         "overloaded_error" => FailureKind::Overloaded,
-        "invalid_request_error" => FailureKind::InvalidRequest,
+        kind if is_of_the_request(kind) => FailureKind::InvalidRequest,
         // `api_error`, `timeout_error` and whatever comes: the request was accepted, so the fault is not ours.
         _ => FailureKind::Server,
     }
+}
+
+/// Tells whether an error speaks of what was asked, which no other try changes: `invalid_prompt`, `image_too_large`.
+fn is_of_the_request(kind: &str) -> bool {
+    let prefixes = ["invalid_", "image_", "unsupported_", "unknown_parameter", "missing_required_"];
+    let whole = [
+        "empty_image_file",
+        "failed_to_download_image",
+        "context_length_exceeded",
+        "string_above_max_length",
+        "content_policy_violation",
+    ];
+    prefixes.iter().any(|prefix| kind.starts_with(prefix)) || whole.contains(&kind)
 }
 
 /// Returns what happened, in a clause.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::answer_builder::{AnswerBuilder, reasoning_details};
 use crate::failure;
 use crate::framing::Frame;
-use crate::lenient_json::parse_lenient;
+use crate::lenient_json::{HalfJoiner, parse_lenient, parse_piece};
 use crate::provider::{Decode, Pulse};
 use crate::request::Request;
 
@@ -31,6 +31,7 @@ pub(crate) struct Decoder {
     /// The place of the reasoning at hand.
     reasoning: Option<u64>,
     has_refused: bool,
+    halves: HalfJoiner,
 }
 
 /// Where the places of calls begin in [`Decoder::told`].
@@ -90,6 +91,7 @@ impl Decoder {
             calls: Vec::new(),
             reasoning: None,
             has_refused: false,
+            halves: HalfJoiner::default(),
         }
     }
 
@@ -272,9 +274,15 @@ impl Decode for Decoder {
         if data == "[DONE]" {
             return Ok(Pulse::Progress);
         }
-        let mut event: WireEvent = parse_lenient(data).map_err(|error| {
-            self.answer.malformed(&format!("an event is not the JSON we expect ({error})"))
-        })?;
+        let (mut event, has_halves): (WireEvent, bool) = match data.contains(".delta\"") {
+            true => parse_piece(data),
+            // Whole items: a half in them stays alone.
+            false => parse_lenient(data).map(|event| (event, false)),
+        }
+        .map_err(|error| self.answer.malformed(&format!("an event is not the JSON we expect ({error})")))?;
+        if let Value::String(delta) = &mut event.delta {
+            *delta = self.halves.join(std::mem::take(delta), has_halves);
+        }
         if event.kind.is_empty() {
             event.kind = frame.event.clone().into_owned();
         }

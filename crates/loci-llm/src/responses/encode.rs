@@ -1,5 +1,7 @@
 //! A request as Responses have it: a list of items, in the order in which they were said.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use loci_core::message::{Block, BlockKind, Message, Role};
 use loci_core::raw::RawObject;
@@ -8,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::chat::{Part, part, result_parts, tool_parts};
 use crate::kept_wire::kept_for;
 use crate::request::{Request, ToolSpec};
-use crate::wire_names::{call_id_to_wire, tool_name_to_wire};
+use crate::wire_names::{answer_id, call_id_to_wire, digest, tool_name_to_wire};
 
 /// Writes the body; `provider` is whom it is for.
 pub(crate) fn body(request: &Request, provider: &str) -> Bytes {
@@ -34,8 +36,9 @@ pub(crate) fn body(request: &Request, provider: &str) -> Bytes {
     if !request.tools.is_empty() {
         add("tools", request.tools.iter().map(tool).collect());
     }
+    let mut answers = AnswerIds::default();
     let items = request.messages.iter().flat_map(|message| match message.role {
-        Role::Assistant => assistant(message, provider, &request.model),
+        Role::Assistant => assistant(message, provider, &request.model, &mut answers),
         Role::User | Role::System => user(message),
     });
     add("input", items.collect());
@@ -48,13 +51,28 @@ fn tool(tool: &ToolSpec) -> Value {
         "parameters": parameters, "strict": false})
 }
 
+/// Ids of past answers, which strict servers insist on. They are made of what was said and how often it was said before, so
+/// that they are the same in every later request, also of a session that was resumed.
+#[derive(Default)]
+struct AnswerIds(HashMap<u64, u64>);
+
+impl AnswerIds {
+    fn next(&mut self, text: &str) -> String {
+        let digest = digest(text);
+        let n_before = self.0.entry(digest).or_default();
+        let id = answer_id(digest, *n_before);
+        *n_before += 1;
+        id
+    }
+}
+
 /// Each block is an item of its own; reasoning of this very model stands right before what it led to.
-fn assistant(message: &Message, provider: &str, model: &str) -> Vec<Value> {
+fn assistant(message: &Message, provider: &str, model: &str, answers: &mut AnswerIds) -> Vec<Value> {
     let items = message.content.iter().filter_map(|block| match block.kind() {
         BlockKind::Text => {
             let text = block.text().filter(|text| !text.is_empty())?;
-            Some(json!({"type": "message", "role": "assistant",
-                "content": [{"type": "output_text", "text": text}]}))
+            Some(json!({"type": "message", "id": answers.next(&text), "status": "completed", "role": "assistant",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]}))
         }
         BlockKind::ToolUse => call(block),
         // Reasoning, and items of kinds that we do not know.

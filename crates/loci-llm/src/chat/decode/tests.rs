@@ -631,3 +631,19 @@ fn cut(text: &str, cuts: &[usize]) -> Vec<String> {
     }
     pieces
 }
+
+/// Streams of which a chunk is no JSON for a strict reader: text was cut by its UTF-16 units.
+#[test]
+fn character_that_is_cut_in_two_is_joined() {
+    check_stream(
+        concat!(
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\\ud83d\"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00b\\ud83d\"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n",
+            "data: [DONE]\n\n",
+        ),
+        expect![[r#"
+            {"type":"text","text":"a😀b�"}
+            end_turn in=1 cached=0 out=1"#]],
+    );
+}

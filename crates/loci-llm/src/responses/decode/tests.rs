@@ -256,8 +256,8 @@ fn tokens_of_reasoning_are_counted() {
 fn item() -> impl Strategy<Value = Value> {
     let text = "[^\\x00]{1,20}";
     prop_oneof![
-        text.prop_map(|text| json!({"type": "message", "role": "assistant",
-            "content": [{"type": "output_text", "text": text}]})),
+        text.prop_map(|text| json!({"type": "message", "status": "completed", "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": []}]})),
         ("[a-z]{0,8}", "[A-Za-z0-9+/]{1,20}").prop_map(|(summary, sealed)| {
             let summary = if summary.is_empty() {
                 json!([])
@@ -314,7 +314,11 @@ proptest! {
             _ => None,
         }).collect();
         let said = Request::new("p/m", 1, vec![Message::new(Role::Assistant, blocks)]);
-        let body: Value = serde_json::from_slice(&crate::responses::encode::body(&said, "p")).unwrap();
+        let mut body: Value = serde_json::from_slice(&crate::responses::encode::body(&said, "p")).unwrap();
+        for item in body["input"].as_array_mut().unwrap().iter_mut().filter(|item| item["type"] == "message") {
+            // Ids of messages are ours.
+            prop_assert!(item.as_object_mut().unwrap().shift_remove("id").is_some());
+        }
         // Messages that follow each other are one text to us.
         let mut expected: Vec<Value> = Vec::new();
         for item in items {
@@ -327,5 +331,52 @@ proptest! {
             }
         }
         prop_assert_eq!(&body["input"], &Value::Array(expected));
+    }
+}
+
+/// Streams of which an event is no JSON for a strict reader: text was cut by its UTF-16 units.
+#[test]
+fn character_that_is_cut_in_two_is_joined() {
+    let mut decoder = Decoder::new(&request(), None, "p");
+    let mut out = VecDeque::new();
+    for data in [
+        r#"{"type":"response.created","response":{"id":"r"}}"#,
+        r#"{"type":"response.output_text.delta","output_index":0,"delta":"a\ud83d"}"#,
+        r#"{"type":"response.output_text.delta","output_index":0,"delta":"\ude00b"}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"a\ud83d"}]}}"#,
+        &completed().to_string(),
+    ] {
+        decoder.decode(&Frame { event: "".into(), data: data.as_bytes() }, &mut out).unwrap();
+    }
+    expect![[r#"
+        {"type":"text","text":"a😀b"}
+        end_turn in=6 cached=4 out=3"#]]
+    .assert_eq(&shown(&Vec::from(out)));
+}
+
+#[test]
+fn failure_of_the_request_is_final() {
+    for (code, is_final) in [
+        ("invalid_prompt", true),
+        ("invalid_request_error", true),
+        ("image_too_large", true),
+        ("unsupported_image_media_type", true),
+        ("context_length_exceeded", true),
+        ("server_error", false),
+        ("rate_limit_exceeded", false),
+        ("vector_store_timeout", false),
+    ] {
+        let error = json!({"code": code, "message": "It went wrong."});
+        for event in [
+            json!({"type": "response.failed", "response": {"id": "r", "error": error}}),
+            json!({"type": "error", "code": code, "message": "It went wrong."}),
+        ] {
+            let mut decoder = Decoder::new(&request(), None, "p");
+            let data = event.to_string();
+            let frame = Frame { event: "".into(), data: data.as_bytes() };
+            let failure = decoder.decode(&frame, &mut VecDeque::new()).unwrap_err();
+            assert_eq!(!failure.is_retryable(), is_final, "{code}: {failure:?}");
+            assert!(failure.message.contains("It went wrong."), "{failure:?}");
+        }
     }
 }

@@ -56,7 +56,7 @@ fn request_says_everything_and_keeps_nothing_at_the_server() {
     expect![[r#"
         {"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}
         {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"E"}
-        {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Look."}]}
+        {"type":"message","id":"msg_80d2d4c6f454582800000000","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Look.","annotations":[]}]}
         {"type":"function_call","call_id":"call_1","name":"Read","arguments":"{\"a\":1.5}"}
         {"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"Error:"},{"type":"input_text","text":"broken"},{"type":"input_image","image_url":"http://x/y.png","detail":"auto"}]}
         {"type":"message","role":"user","content":[{"type":"input_file","filename":"document","file_data":"data:application/pdf;base64,AA=="}]}"#]]
@@ -156,6 +156,27 @@ fn told(item: &Value) -> Vec<String> {
         value.unwrap_or_default().trim_start_matches("Error:").trim_start_matches('\n').to_owned()
     };
     parts.map(text).filter(|text| !text.is_empty()).collect()
+}
+
+#[test]
+fn past_answers_have_what_the_official_types_ask_for() {
+    let say = |text: &str| Message::new(Role::Assistant, vec![Block::new_text(text)]);
+    let answers = |messages: Vec<Message>| -> Vec<Value> {
+        let body: Value = serde_json::from_slice(&body(&Request::new("p/m", 100, messages), "p")).unwrap();
+        let items = body["input"].as_array().unwrap().iter();
+        items.filter(|item| item["role"] == "assistant").cloned().collect()
+    };
+    let ask = || Message::user_text("Hi");
+    let earlier = answers(vec![ask(), say("Yes."), ask(), say("Yes."), ask()]);
+    let later = answers(vec![ask(), say("Yes."), ask(), say("Yes."), ask(), say("No."), ask()]);
+    assert_eq!(later[..2], earlier[..], "ids are the same in every request");
+    let ids: Vec<&str> = later.iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert!(ids.iter().all(|id| id.starts_with("msg_")), "{ids:?}");
+    assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
+    for item in &later {
+        assert_eq!((item["type"].as_str(), item["status"].as_str()), (Some("message"), Some("completed")));
+        assert_eq!(item["content"][0]["annotations"], json!([]));
+    }
 }
 
 proptest! {
