@@ -54,7 +54,8 @@ impl SkillUsageLog for StateFileUsage {
         }
         pending.last_write = Some(now);
         let uses = Arc::clone(&self.0);
-        std::thread::spawn(move || uses.write());
+        // Without a thread they are written with the next ones, or at the end.
+        drop(std::thread::Builder::new().spawn(move || uses.write()));
     }
 
     fn flush(&self) {

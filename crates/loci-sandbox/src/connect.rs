@@ -20,11 +20,12 @@ pub fn connect_through_proxy(host: &str, port: u16) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     let mut upwards = stream.try_clone()?;
-    std::thread::spawn(move || {
+    let upload = move || {
         // Where the other side has gone nobody waits for the rest.
         io::copy(&mut io::stdin().lock(), &mut upwards).ok();
         upwards.shutdown(Shutdown::Write).ok();
-    });
+    };
+    std::thread::Builder::new().spawn(upload)?;
     let mut out = io::stdout().lock();
     let mut bytes = [0; 64 << 10];
     loop {

@@ -45,7 +45,8 @@ pub use packed::{Packed, checksum, put_number, put_text};
 pub use parallel::{in_parallel, in_parallel_with};
 pub use private::{create_private, private_file, write_private};
 pub use process::{
-    Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, terminate_then_kill,
+    Signal, ignores_hang_up, is_alive, kill_group, own_group, start_ticks, survive_file_size_limit,
+    terminate_then_kill,
 };
 pub use random::{OsRandom, Random, SeededRandom, Uuid};
 pub use readable::wait_readable;

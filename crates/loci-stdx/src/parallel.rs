@@ -42,7 +42,8 @@ pub fn in_parallel_with<S, T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..n_threads {
-            scope.spawn(work);
+            // Without another thread this one does all the work.
+            drop(thread::Builder::new().spawn_scoped(scope, work));
         }
         work();
     });

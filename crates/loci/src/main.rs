@@ -24,6 +24,7 @@ mod mcp;
 mod memory;
 mod models;
 mod options;
+mod panics;
 mod parse_time;
 mod permission_prompter;
 mod permissions;
@@ -78,9 +79,15 @@ fn main() -> ExitCode {
         UserError::new(format!("The working directory cannot be read: {error}"))
             .hint("Change to a directory that exists and try again.")
     });
-    match env.and_then(|env| run(env, args, subcommand, Early { started, skills })) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => fail(&error),
+    panics::install();
+    // Where it cannot be had, a limit on the size of files ends the process, as it ends others.
+    drop(loci_stdx::survive_file_size_limit());
+    let work = || env.and_then(|env| run(env, args, subcommand, Early { started, skills }));
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(error)) => fail(&error),
+        Err(panic) if panics::is_of_scarcity(&*panic) => fail(&panics::scarcity("The run broke off")),
+        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The runtime that a session's tasks share.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use loci_app::UserError;
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,9 +21,12 @@ pub(crate) fn of_server() -> Result<Runtime, UserError> {
 }
 
 fn with_threads(n: usize) -> Result<Runtime, UserError> {
-    Builder::new_multi_thread()
-        .worker_threads(n)
-        .enable_all()
-        .build()
-        .map_err(|error| UserError::new(format!("The runtime cannot start: {error}")))
+    // The library panics where the system gives it no thread or no socket for signals, and returns what else goes wrong.
+    // `panics` keeps those panics to itself.
+    let built =
+        catch_unwind(AssertUnwindSafe(|| Builder::new_multi_thread().worker_threads(n).enable_all().build()));
+    match built {
+        Ok(built) => built.map_err(|error| UserError::new(format!("The runtime cannot start: {error}"))),
+        Err(_) => Err(crate::panics::scarcity("The runtime cannot start")),
+    }
 }

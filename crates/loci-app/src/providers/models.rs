@@ -99,7 +99,7 @@ pub(crate) fn block_on_thread<T: Send + 'static>(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
         runtime.block_on(asked)
     };
-    std::thread::spawn(ask).join().ok().flatten()
+    std::thread::Builder::new().spawn(ask).ok()?.join().ok().flatten()
 }
 
 impl NamedModels for ProviderModels {

@@ -177,8 +177,11 @@ pub fn search_sessions(
     let uses_index = how != IndexUse::None && !query.is_regex;
     // Listing the files and reading what is known of them have nothing to do with each other.
     let (listed, opened) = std::thread::scope(|scope| {
-        let opening = uses_index.then(|| scope.spawn(|| open_all(&dir).0));
-        (files_on_disk(home), opening.map(|opening| opening.join()))
+        let open = || open_all(&dir).0;
+        let opening = uses_index.then(|| std::thread::Builder::new().spawn_scoped(scope, open));
+        let listed = files_on_disk(home);
+        // Without another thread one thing is done after the other.
+        (listed, opening.map(|opening| opening.map_or_else(|_| Ok(open()), |opening| opening.join())))
     });
     let (files, unlisted) = listed?;
     let mut segments = match opened {

@@ -356,7 +356,7 @@ fn one_line(line: &str) -> Cow<'_, str> {
 
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             "Free some space; the session is kept in memory and saved as soon as there is room"
         }
         io::ErrorKind::ResourceBusy => {

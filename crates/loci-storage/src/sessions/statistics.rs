@@ -200,7 +200,8 @@ fn read_all(sessions: &[Session], query: &StatisticsQuery) -> Vec<SessionUsage> 
     let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
     std::thread::scope(|scope| {
         for _ in 1..n_readers.min(sessions.len()) {
-            scope.spawn(read);
+            // Without another thread this one does all the work.
+            drop(std::thread::Builder::new().spawn_scoped(scope, read));
         }
         read();
     });

@@ -167,7 +167,7 @@ impl TerminalLines {
         let (sender, lines) = unbounded_channel();
         let device = File::open("/dev/tty").ok();
         let reader = device.as_ref().and_then(|device| device.try_clone().ok());
-        std::thread::spawn(move || {
+        let read = move || {
             let mut reader = reader.map(BufReader::new);
             loop {
                 let mut line = String::new();
@@ -176,7 +176,9 @@ impl TerminalLines {
                     return;
                 }
             }
-        });
+        };
+        // Without a thread nothing is read, as from a terminal that has gone.
+        drop(std::thread::Builder::new().spawn(read));
         Self {
             #[cfg(unix)]
             device,

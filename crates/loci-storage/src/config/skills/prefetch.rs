@@ -47,7 +47,8 @@ impl SkillsPrefetch {
             }
             files
         };
-        Some(Self { state, thread: Some(std::thread::spawn(read)) })
+        // Without a thread everything is read when it is wanted.
+        Some(Self { state, thread: std::thread::Builder::new().spawn(read).ok() })
     }
 
     /// Returns the directory.

@@ -74,7 +74,9 @@ impl Capture<'_> {
             work()
         } else {
             thread::scope(|scope| {
-                let threads: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+                // Without another thread this one does all the work.
+                let another = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+                let threads: Vec<_> = (1..n_threads).filter_map(another).collect();
                 let mut seen = work();
                 threads.into_iter().for_each(|thread| seen.extend(thread.join().unwrap_or_default()));
                 seen

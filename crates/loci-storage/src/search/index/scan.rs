@@ -80,7 +80,8 @@ pub(super) fn scan(
     };
     std::thread::scope(|scope| {
         for _ in 1..n_readers.min(rests.len()) {
-            scope.spawn(read);
+            // Without another thread this one does all the work.
+            drop(std::thread::Builder::new().spawn_scoped(scope, read));
         }
         read();
     });

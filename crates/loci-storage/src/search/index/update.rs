@@ -101,12 +101,15 @@ impl Work<'_> {
         let n_readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
-            for _ in 0..n_readers.min(self.rest.len()) {
-                scope.spawn(|| {
-                    if let Err(error) = self.read_some() {
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    }
-                });
+            let read = || {
+                if let Err(error) = self.read_some() {
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            };
+            let another = |_| std::thread::Builder::new().spawn_scoped(scope, read).is_ok();
+            // Without another thread this one does all the work.
+            if !(0..n_readers.min(self.rest.len())).map(another).fold(false, |any, is_there| any | is_there) {
+                read();
             }
         });
         let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);

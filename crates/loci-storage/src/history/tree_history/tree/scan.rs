@@ -51,7 +51,9 @@ pub(super) fn scan_dirs(root: &Path, dirs: Vec<(&PathBuf, &DirNode)>) -> io::Res
         return Ok(work());
     }
     Ok(thread::scope(|scope| {
-        let threads: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+        // Without another thread this one does all the work.
+        let another = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..n_threads).filter_map(another).collect();
         let mut found = work();
         for thread in threads {
             // A thread that panicked found nothing more; its directories are looked at again the next time.
