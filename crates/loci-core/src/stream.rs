@@ -130,6 +130,8 @@ pub struct Ended {
 pub enum FailureKind {
     /// No connection, or it broke before an answer.
     Connect,
+    /// This machine refused the connection: nobody listens there.
+    NoListener,
     /// The connection broke in the middle of the answer.
     Cut,
     /// The server went silent.
@@ -216,7 +218,8 @@ impl Failure {
             | FailureKind::RateLimited
             | FailureKind::Overloaded
             | FailureKind::Server => true,
-            FailureKind::Tls
+            FailureKind::NoListener
+            | FailureKind::Tls
             | FailureKind::SpendLimit
             | FailureKind::PromptTooLong
             | FailureKind::OutputTooLong
@@ -250,6 +253,7 @@ impl Failure {
             FailureKind::NotFound => "model_not_found",
             FailureKind::Server => "server_error",
             FailureKind::Connect
+            | FailureKind::NoListener
             | FailureKind::Cut
             | FailureKind::Stalled
             | FailureKind::Tls

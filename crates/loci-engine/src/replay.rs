@@ -217,7 +217,7 @@ impl Player {
             model: ModelConfig::new(&self.model),
             limits: TurnLimits {
                 max_parallel: usize::MAX,
-                retry: RetryPolicy { max_retries: 0, is_watchful: false },
+                retry: RetryPolicy { max_retries: 0, ..RetryPolicy::default() },
                 ..TurnLimits::default()
             },
             compaction: CompactionConfig {

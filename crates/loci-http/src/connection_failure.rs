@@ -26,6 +26,8 @@ pub struct Route {
     pub server: String,
     /// The proxy on the way to it.
     pub proxy: Option<String>,
+    /// Whether what is connected to, the proxy or the server, is on this machine.
+    pub is_here: bool,
 }
 
 impl Route {
@@ -56,14 +58,22 @@ fn sorted(error: &(dyn Error + 'static), what: &str, route: &Route) -> Failure {
         return tls_failure(tls, route);
     }
     let (why, next) = reason(error, route);
-    Failure::new(FailureKind::Connect, format!("{what} {}: {why}", route.describe())).with_hint(next)
+    // Nobody on the way can have refused it: whoever should listen does not run, and waiting starts nothing.
+    let kind = match route.is_here && io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
+        true => FailureKind::NoListener,
+        false => FailureKind::Connect,
+    };
+    Failure::new(kind, format!("{what} {}: {why}", route.describe())).with_hint(next)
+}
+
+fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last()
 }
 
 fn reason(error: &(dyn Error + 'static), route: &Route) -> (String, String) {
     let texts: Vec<String> = causes(error).map(ToString::to_string).collect();
     let says = |words: &str| texts.iter().any(|text| text.contains(words));
-    let io_kind =
-        causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last();
+    let io_kind = io_kind(error);
     let general = CONNECT_HINT.to_owned();
     if says("proxy authorization required") {
         return ("the proxy wants a user and password".to_owned(), PROXY_HINT.to_owned());
@@ -180,7 +190,7 @@ mod tests {
     use super::*;
 
     fn check(error: io::Error, expected: Expect) {
-        let route = Route { server: "https://api.example.com".to_owned(), proxy: None };
+        let route = Route { server: "https://api.example.com".to_owned(), proxy: None, is_here: false };
         // Wrapped twice, as the HTTP library does.
         let wrapped = io::Error::other(io::Error::new(error.kind(), error));
         let failure = sorted(&wrapped, "Failed to connect to", &route);
@@ -189,6 +199,20 @@ mod tests {
             failure.kind,
             failure.hint.as_deref().unwrap_or_default()
         ));
+    }
+
+    #[test]
+    fn connection_that_this_machine_refuses_is_not_tried_again() {
+        for (is_here, kind, is_retryable) in [
+            (true, io::ErrorKind::ConnectionRefused, false),
+            (false, io::ErrorKind::ConnectionRefused, true),
+            (true, io::ErrorKind::ConnectionReset, true),
+            (true, io::ErrorKind::TimedOut, true),
+        ] {
+            let route = Route { server: "http://localhost".to_owned(), proxy: None, is_here };
+            let failure = sorted(&io::Error::from(kind), "Failed to connect to", &route);
+            assert_eq!(failure.is_retryable(), is_retryable, "{is_here} {kind:?}");
+        }
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl Transport {
         Route {
             server: url_without_credentials(&self.server),
             proxy: self.proxy.as_ref().map(url_without_credentials),
+            is_here: is_here(self.proxy.as_ref().unwrap_or(&self.server)),
         }
     }
 

@@ -11,6 +11,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 const LONGEST_DELAY: Duration = Duration::from_secs(32);
 /// A server may ask for more than we would wait by ourselves, but not for an idle afternoon.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
+/// What a run that nobody watches waits for at a server's wish.
+const LONGEST_UNWATCHED_WAIT: Duration = Duration::from_secs(2 * 60);
 const JITTER: f64 = 0.25;
 
 const DEFAULT_RETRIES: u32 = 10;
@@ -25,11 +27,14 @@ pub struct RetryPolicy {
     pub max_retries: u32,
     /// Whether throttling is waited out for ever, for unattended runs (`CLAUDE_CODE_RETRY_WATCHDOG`).
     pub is_watchful: bool,
+    /// The longest wait that a server may ask for; a longer one ends the run. Nothing, where somebody watches and may
+    /// interrupt.
+    pub longest_wait: Option<Duration>,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { max_retries: DEFAULT_RETRIES, is_watchful: false }
+        Self { max_retries: DEFAULT_RETRIES, is_watchful: false, longest_wait: None }
     }
 }
 
@@ -38,12 +43,27 @@ impl RetryPolicy {
     pub fn from_env(env: &Env) -> Result<Self, Failure> {
         let max_retries = parse_number(&env.vars, "CLAUDE_CODE_MAX_RETRIES")?
             .map_or(DEFAULT_RETRIES, |n| u32::try_from(n).unwrap_or(MOST_RETRIES).min(MOST_RETRIES));
-        Ok(Self { max_retries, is_watchful: env.vars.is_truthy("CLAUDE_CODE_RETRY_WATCHDOG") })
+        let is_watchful = env.vars.is_truthy("CLAUDE_CODE_RETRY_WATCHDOG");
+        Ok(Self { max_retries, is_watchful, longest_wait: None })
+    }
+
+    /// Returns the policy of a run whose answer a program or a script waits for: it hears of a long wait instead.
+    pub fn unwatched(self) -> Self {
+        Self { longest_wait: Some(LONGEST_UNWATCHED_WAIT), ..self }
     }
 
     /// Tells whether retry number `attempt` (the first is 1) may follow `failure`.
     pub fn allows(&self, failure: &Failure, attempt: u32) -> bool {
-        failure.is_retryable() && self.limit(failure.kind).is_none_or(|limit| attempt <= limit)
+        // A server on this machine may be started again, if somebody sees to it.
+        let may_pass = failure.is_retryable() || self.is_watchful && failure.kind == FailureKind::NoListener;
+        may_pass
+            && !self.is_asked_too_much(failure)
+            && self.limit(failure.kind).is_none_or(|limit| attempt <= limit)
+    }
+
+    fn is_asked_too_much(&self, failure: &Failure) -> bool {
+        let longest = self.longest_wait.filter(|_| !self.is_watchful);
+        longest.zip(failure.retry_after).is_some_and(|(longest, asked)| asked > longest)
     }
 
     fn limit(&self, kind: FailureKind) -> Option<u32> {
@@ -117,6 +137,29 @@ mod tests {
         check_policy(&watchful, FailureKind::Connect, 300, true);
         check_policy(&watchful, FailureKind::Connect, 301, false);
         check_policy(&watchful, FailureKind::Billing, 1, false);
+    }
+
+    #[test]
+    fn wait_that_is_too_long_ends_a_run_that_nobody_watches() {
+        let mut failure = Failure::new(FailureKind::RateLimited, "x");
+        let usual = RetryPolicy::default();
+        let watchful = RetryPolicy { is_watchful: true, ..usual };
+        for (asked, policy, expected) in [
+            (119, usual.unwatched(), true),
+            (121, usual.unwatched(), false),
+            (121, usual, true),
+            (99_999_999_999, usual.unwatched(), false),
+            (99_999_999_999, watchful.unwatched(), true),
+        ] {
+            failure.retry_after = Some(Duration::from_secs(asked));
+            assert_eq!(policy.allows(&failure, 1), expected, "{asked} s, {policy:?}");
+        }
+    }
+
+    #[test]
+    fn server_that_is_not_there_is_waited_for_by_a_watchful_run_alone() {
+        check_policy(&[], FailureKind::NoListener, 1, false);
+        check_policy(&[("CLAUDE_CODE_RETRY_WATCHDOG", "1")], FailureKind::NoListener, 300, true);
     }
 
     #[test]

@@ -173,6 +173,7 @@ fn parse_max_turns(text: &str) -> Result<u32, UserError> {
 /// Returns how long and how often a turn may go on.
 fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
     let parallel = env.vars.non_empty("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY");
+    let retry = RetryPolicy::from_env(env)?;
     Ok(TurnLimits {
         max_turns: match options.max_turns {
             Some(most) => Some(most),
@@ -180,7 +181,7 @@ fn limits(env: &Env, options: &RunOptions) -> Result<TurnLimits, UserError> {
         },
         max_budget_usd: options.max_budget_usd,
         max_parallel: parallel.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
-        retry: RetryPolicy::from_env(env)?,
+        retry: if options.is_interactive { retry } else { retry.unwatched() },
         allows_one_piece: !env.vars.is_truthy("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK"),
         structured: None,
     })

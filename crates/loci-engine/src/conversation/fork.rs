@@ -80,7 +80,7 @@ impl Conversation {
             max_turns: Some(setup.max_turns),
             max_budget_usd: deps.max_budget_usd,
             max_parallel: 1,
-            retry: RetryPolicy { max_retries: 0, is_watchful: false },
+            retry: RetryPolicy { max_retries: 0, ..RetryPolicy::default() },
             allows_one_piece: false,
             structured: None,
         };

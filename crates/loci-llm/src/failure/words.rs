@@ -89,7 +89,7 @@ fn is_of_the_request(kind: &str) -> bool {
 /// Returns what happened, in a clause.
 pub(super) fn what(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::Connect => "Failed to connect",
+        FailureKind::Connect | FailureKind::NoListener => "Failed to connect",
         FailureKind::Cut => "The connection broke",
         FailureKind::Stalled => "The server went silent",
         FailureKind::Tls => "Failed to agree on TLS",
@@ -112,7 +112,7 @@ pub(super) fn what(kind: FailureKind) -> &'static str {
 /// Returns what to do next.
 pub(crate) fn hint(kind: FailureKind, asked: RequestFacts<'_>) -> Cow<'static, str> {
     let fixed = match kind {
-        FailureKind::Connect => loci_http::CONNECT_HINT,
+        FailureKind::Connect | FailureKind::NoListener => loci_http::CONNECT_HINT,
         FailureKind::Cut => "Try again; if it happens often, look at the network and at proxies on the way.",
         FailureKind::Stalled => loci_http::STALLED_HINT,
         FailureKind::Tls => loci_http::TLS_HINT,

@@ -100,7 +100,7 @@ async fn refused_connection_is_explained() {
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let outcome = run(&Client::new(config(&base_url)).unwrap(), request()).await;
-    assert_eq!(outcome.failure().kind, FailureKind::Connect);
+    assert_eq!(outcome.failure().kind, FailureKind::NoListener);
     let message = outcome.failure().message.replace(&base_url, "BASE");
     expect!["Failed to connect to `BASE`: the connection was refused"].assert_eq(&message);
 }

@@ -39,6 +39,11 @@ use crate::task_frames::LiveTasks;
 /// What a suggestion is asked for by: no id of a client's.
 pub(super) const SUGGESTION_REQUEST: &str = "loci-prompt-suggestion";
 
+/// A wait that is longer is told.
+const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+/// Before this attempt, the waits of half a second and its doubles come to about as much.
+const ATTEMPTS_IN_SILENCE: u32 = 5;
+
 pub(super) struct EventLoop<'a> {
     pub(super) options: &'a Headless,
     pub(super) frames: Frames,
@@ -291,13 +296,26 @@ impl EventLoop<'_> {
         }
         match self.options.output {
             OutputFormat::StreamJson => self.show_frames(event),
-            OutputFormat::Text | OutputFormat::Json => {}
+            OutputFormat::Text | OutputFormat::Json => self.say_wait(event),
         }
         match event {
             EngineEvent::TurnEnded(report) => self.end_turn(report),
             EngineEvent::TurnsOver { .. } => self.show_held_result(),
             _ => {}
         }
+    }
+
+    /// Says on stderr that a request is waited with, where nothing else would: people take a long silence for a hang.
+    fn say_wait(&mut self, event: &EngineEvent) {
+        if let EngineEvent::Agent { event, .. } = event {
+            return self.say_wait(event);
+        }
+        let EngineEvent::Retry { attempt, max_retries, delay, failure } = event else { return };
+        if *delay < LONGEST_SILENCE && *attempt < ATTEMPTS_IN_SILENCE {
+            return;
+        }
+        let (why, seconds) = (printable(&failure.message), delay.as_secs_f64().ceil());
+        self.warn(&format!("{why}; trying again in {seconds} s (attempt {attempt} of {max_retries})"));
     }
 
     /// Shows the result of a turn, or keeps it until the last: with no prompt to come, what agents in the background bring

@@ -281,15 +281,14 @@ async fn an_output_that_does_not_fit_is_asked_for_in_smaller_size() {
 }
 
 #[tokio::test]
-async fn refused_connection_is_reported() {
+async fn refused_connection_is_reported_at_once() {
     let world = World::new([]).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let binary = watched(["hi"]).env("ANTHROPIC_BASE_URL", format!("http://{unused}"));
-    let output = world.run(&binary.env("CLAUDE_CODE_MAX_RETRIES", "1"));
+    let output = world.run(&binary);
     let said = account(&world, &output).replace(&unused.to_string(), "<address>");
     expect![[r#"
         system init
-        system api_retry 1/1 status null unknown
         assistant API Error: Failed to connect to `http://<address>`: the connection was refused
         Check that the server is running and that its port is right.
         result success (error) api_error
@@ -548,4 +547,41 @@ async fn missing_credentials_send_no_request() {
     "#]]
     .assert_eq(&output.stderr);
     assert_eq!(world.model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn wait_that_the_server_asks_for_and_is_too_long_ends_the_run() {
+    let world = World::new(Step::status(429).header("retry-after", "99999999999")).await;
+    let output = world.run(&print(["hi"]));
+    assert_eq!((output.code, world.requests().len()), (Some(1), 1), "{output:?}");
+    assert!(output.stdout.contains("The rate limit is reached (429)"), "{output:?}");
+}
+
+#[tokio::test]
+async fn long_waits_are_told_in_text_form() {
+    let world = World::new([soon(Step::status(429)).times(5), Step::text("At last.")]).await;
+    let output = world.run(&print(["hi"]));
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "At last.\n"), "{output:?}");
+    let told: Vec<&str> = output.stderr.lines().collect();
+    expect![[r#"
+        [
+            "The rate limit is reached (429): Number of requests has exceeded your rate limit; trying again in 1 s (attempt 5 of 10)",
+        ]"#]]
+    .assert_eq(&format!("{told:#?}"));
+}
+
+/// A limit on the size of files is a full disk, not the end of the process.
+#[cfg(unix)]
+#[tokio::test]
+async fn limit_on_the_size_of_files_does_not_end_the_run() {
+    let read = || Step::call("Read", json!({"file_path": "big.txt"}));
+    let world = World::new([read(), read(), Step::text("Done.")]).await;
+    world.home.write("big.txt", "line of words\n".repeat(1_000));
+    // Blocks of 512 bytes.
+    let script = r#"ulimit -f 16; exec "$0" "$@""#;
+    let loci = env!("CARGO_BIN_EXE_loci");
+    let output = world.run(&Binary::new("/bin/sh").args(["-c", script, loci, "-p", "hi"]));
+    // Nor can what was not saved be kept elsewhere, which the code says.
+    assert_eq!((output.code, output.stdout.as_str()), (Some(1), "Done.\n"), "{output:?}");
+    assert!(output.stderr.contains("Free some space"), "{output:?}");
 }

@@ -161,7 +161,7 @@ async fn interrupt_before_the_response_ends_the_turn() {
 
 #[tokio::test]
 async fn interrupt_during_retry_backoff_ends_the_turn() {
-    let world = World::new(Step::status(529).header("retry-after", "500")).await;
+    let world = World::new(Step::status(529).header("retry-after", "100")).await;
     let mut session = world.start_closed(&watched(["hi"]));
     session.wait_for_json(|frame| frame["subtype"] == "api_retry");
     session.interrupt();
