@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use loci_core::sandbox_profile::SandboxProfile;
 use loci_mcp::SandboxMaker;
 use loci_sandbox::{HelperHandle, Sandbox, SandboxReport};
-use loci_stdx::{Signal, kill_group, own_group};
+use loci_stdx::{CommandFailure, CommandLimits, CommandOutput, Signal, exchange, kill_group, own_group};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -121,6 +121,26 @@ pub(crate) struct HelperShell {
 }
 
 impl HelperShell {
+    /// Runs it within limits, as [`loci_stdx::run_bounded`] runs programs.
+    pub(crate) fn run(
+        mut self,
+        input: &[u8],
+        limits: CommandLimits,
+    ) -> Result<CommandOutput, CommandFailure> {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut started = self.start().map_err(CommandFailure::from_start)?;
+        let answer = exchange(&mut started.child, input.to_vec(), limits);
+        if answer.is_err() {
+            started.stop().stop();
+        }
+        let HelperEnd { status, why_not_run } = started.end();
+        let bytes = answer?;
+        match why_not_run {
+            Some(why) => Err(CommandFailure::Start(io::Error::other(why))),
+            None => Ok(CommandOutput { bytes, status }),
+        }
+    }
+
     /// Starts it, in a process group of its own.
     pub(crate) fn start(self) -> io::Result<StartedHelper> {
         let Self { mut command, supervised } = self;

@@ -9,7 +9,6 @@ mod agent_servers;
 pub mod agents;
 pub mod approvals;
 mod background_agents;
-pub mod bounded_command;
 mod bypass_warning;
 pub mod checkpoints;
 pub mod child_env;

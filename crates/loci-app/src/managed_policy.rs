@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use loci_engine::is_on_cloud;
 use loci_settings::{MergedSettings, Scope};
-use loci_stdx::Env;
+use loci_stdx::{CommandFailure, CommandLimits, Env, run_bounded};
 use loci_storage::config::{GivenSettings, LoadedSettings};
 use serde_json::Value;
 
 use crate::COMPATIBLE_VERSION;
-use crate::bounded_command::{self, CommandFailure, CommandLimits};
 use crate::child_env::helper_env;
 use crate::user_error::UserError;
 
@@ -63,7 +62,7 @@ pub(crate) fn helper_policy(merged: &MergedSettings, env: &Env) -> Result<Option
         .env_clear()
         .envs(helper_env(env))
         .env("CLAUDE_CODE_VERSION", COMPATIBLE_VERSION);
-    let output = bounded_command::run(command, &[], limits).map_err(|failure| match failure {
+    let output = run_bounded(command, &[], limits).map_err(|failure| match failure {
         CommandFailure::NotFound => refused("is not there"),
         CommandFailure::Start(error) => refused(&format!("could not be started: {error}")),
         CommandFailure::Read => refused("printed what cannot be read"),

@@ -7,6 +7,7 @@
 
 mod append;
 mod atomic;
+mod bounded_command;
 mod clock;
 #[cfg(unix)]
 mod dir_entries;
@@ -33,6 +34,9 @@ mod user;
 
 pub use append::{AppendError, AppendFile, Attachment};
 pub use atomic::{WriteError, WriteOptions, write_atomic};
+pub use bounded_command::{
+    CommandFailure, CommandLimits, CommandOutput, GroupGuard, exchange, run_bounded, run_for_status,
+};
 pub use clock::{Clock, Date, FixedClock, SystemClock, TimeZone, Timestamp, rfc3339_millis};
 #[cfg(unix)]
 pub use dir_entries::{EntryKind, dir_entries};

@@ -4,16 +4,14 @@
 //! by default. So where the clipboard is on this machine the window system's own program is run as well, and within tmux its
 //! buffer is filled.
 
-use std::io::{self, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use base64::Engine as _;
-use loci_stdx::{Signal, Vars, kill_group, own_group};
+use loci_stdx::{CommandFailure, Vars, run_for_status};
 
-/// How often it is looked whether such a program has ended, and how long between.
-const LOOKS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(20);
+/// How long such a program has.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What such a program may know; nothing else of the environment is its business.
 const VARIABLES: &[&str] = &[
@@ -27,6 +25,15 @@ const VARIABLES: &[&str] = &[
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
 ];
+
+/// Why a program did not take what is to be copied.
+#[derive(Debug, thiserror::Error)]
+enum NotCopied {
+    #[error(transparent)]
+    Run(#[from] CommandFailure),
+    #[error("it ended with {0}")]
+    Status(ExitStatus),
+}
 
 /// A program that takes what is to be copied on its standard input.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,35 +113,19 @@ fn alternatives(vars: &Vars) -> [Vec<&'static CopyProgram>; 2] {
 }
 
 impl CopyProgram {
-    fn copy(&self, text: &str, vars: &Vars) -> io::Result<()> {
+    fn copy(&self, text: &str, vars: &Vars) -> Result<(), NotCopied> {
         self.runs.iter().try_for_each(|arguments| self.run(arguments, text, vars))
     }
 
-    fn run(&self, arguments: &[&str], text: &str, vars: &Vars) -> io::Result<()> {
+    fn run(&self, arguments: &[&str], text: &str, vars: &Vars) -> Result<(), NotCopied> {
         let mut command = clipboard_program(self.name, vars);
         command.args(arguments);
         // Some go on in the background, where they answer whoever pastes.
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        own_group(&mut command);
-        let mut child = command.spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(text.as_bytes())?;
-        }
-        wait_for(&mut child)
-    }
-}
-
-fn wait_for(child: &mut Child) -> io::Result<()> {
-    for _ in 0..LOOKS {
-        match child.try_wait()? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(io::Error::other(format!("it ended with {status}"))),
-            None => std::thread::sleep(PAUSE),
+        match run_for_status(command, text.as_bytes(), PATIENCE)? {
+            status if status.success() => Ok(()),
+            status => Err(NotCopied::Status(status)),
         }
     }
-    kill_group(child.id(), Signal::Kill)?;
-    child.wait()?;
-    Err(io::Error::from(io::ErrorKind::TimedOut))
 }
 
 #[cfg(test)]

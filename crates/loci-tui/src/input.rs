@@ -33,7 +33,7 @@ pub use history::{
     HistoryFile, HistoryNews, HistorySearch, PastPrompt, PromptHistory, SearchScope, SearchStyles,
     past_prompt,
 };
-pub(crate) use loci_app::bounded_command::{CommandLimits, run as run_bounded};
+pub(crate) use loci_stdx::{CommandLimits, run_bounded};
 pub use picture::{PictureSource, image_paths, read_picture};
 pub use vim::{Vim, VimMode, VimRemap, VimStep};
 pub use words::Flavor;

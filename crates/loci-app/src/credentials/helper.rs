@@ -9,7 +9,7 @@ use std::time::Duration;
 use loci_core::stream::{Failure, FailureKind};
 use loci_http::Secret;
 use loci_llm::Announcer;
-use loci_stdx::{Env, Signal, kill_group, own_group};
+use loci_stdx::{Env, GroupGuard, own_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -115,14 +115,14 @@ async fn once(command: &str, env: &Env) -> Result<Secret, String> {
 }
 
 /// Starts a command; what it prints can be read, what it says on standard error is thrown away.
-fn spawn(command: &str, env: &Env) -> Result<(Child, Group), String> {
+fn spawn(command: &str, env: &Env) -> Result<(Child, GroupGuard), String> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).current_dir(&env.cwd).env_clear().envs(helper_env(env));
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     own_group(shell.as_std_mut());
     let child = shell.spawn().map_err(|error| format!("the command cannot be run: {error}"))?;
     tracing::debug!(target: "loci::process", pid = child.id(), "a command for credentials started");
-    let group = Group(child.id());
+    let group = GroupGuard::new(child.id());
     Ok((child, group))
 }
 
@@ -148,17 +148,5 @@ fn secret(status: ExitStatus, text: &str) -> Result<Secret, String> {
         Some(0) => Ok(Secret::new(key)),
         Some(code) => Err(format!("the command ended with code {code}")),
         None => Err("the command was killed".to_owned()),
-    }
-}
-
-/// The processes of a command, which do not outlive our interest in it.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(pid) = self.0 {
-            // A group that has ended is what we wanted.
-            drop(kill_group(pid, Signal::Kill));
-        }
     }
 }

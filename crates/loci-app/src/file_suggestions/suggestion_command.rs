@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::bounded_command::{self, CommandFailure, CommandLimits};
+use loci_stdx::{CommandFailure, CommandLimits};
+
 use crate::helper_command::{HelperCommand, HelperSandboxes};
 
 /// How long the command has.
@@ -31,13 +32,12 @@ pub fn suggest(
     shell.command.env("CLAUDE_PROJECT_DIR", cwd);
     let question = serde_json::json!({ "query": query }).to_string();
     let limits = CommandLimits { patience: PATIENCE, output: OUTPUT_LIMIT };
-    let output =
-        bounded_command::run_helper(shell, question.as_bytes(), limits).map_err(|failure| match failure {
-            CommandFailure::NotFound => failed("could not be started (there is no `sh`)".to_owned()),
-            CommandFailure::Start(error) => failed(format!("could not be started ({error})")),
-            CommandFailure::Read => failed("could not be read".to_owned()),
-            CommandFailure::TimedOut => failed(format!("took longer than {} seconds", PATIENCE.as_secs())),
-        })?;
+    let output = shell.run(question.as_bytes(), limits).map_err(|failure| match failure {
+        CommandFailure::NotFound => failed("could not be started (there is no `sh`)".to_owned()),
+        CommandFailure::Start(error) => failed(format!("could not be started ({error})")),
+        CommandFailure::Read => failed("could not be read".to_owned()),
+        CommandFailure::TimedOut => failed(format!("took longer than {} seconds", PATIENCE.as_secs())),
+    })?;
     let text = String::from_utf8_lossy(&output.bytes);
     let paths: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES).map(str::to_owned).collect();

@@ -1,12 +1,11 @@
 //! Running the command of the status line: beside everything else, one at a time, and never for long.
 
-use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use loci_stdx::prefixed_command;
+use loci_stdx::{CommandFailure, CommandLimits, exchange, prefixed_command};
 
 use crate::helper_command::{HelperCommand, HelperEnd, HelperSandboxes, HelperStop, StartedHelper};
 
@@ -97,17 +96,12 @@ impl Running {
             Ok(started) => started,
             Err(why) => return not_run(why),
         };
-        let input = started.child.stdin.take();
-        let output = started.child.stdout.take();
-        // One that prints before it reads must not wait for us.
-        std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
-        let (sender, receiver) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = output.map(|output| output.take(MOST_OUTPUT).read_to_end(&mut bytes));
-            drop(sender.send(read.map(|_| bytes).unwrap_or_default()));
-        });
-        let said = receiver.recv_timeout(PATIENCE);
+        let limits = CommandLimits { patience: PATIENCE, output: MOST_OUTPUT };
+        let said = match exchange(&mut started.child, text.into_bytes(), limits) {
+            // What cannot be read is nothing.
+            Err(CommandFailure::Read) => Ok(Vec::new()),
+            said => said,
+        };
         if said.is_err() {
             started.stop().stop();
         }
@@ -119,6 +113,7 @@ impl Running {
                 not_run("its shell finds no such command, or may not execute it".to_owned())
             }
             (false, Ok(bytes), None) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
+            (false, Err(CommandFailure::Start(error)), _) => not_run(error.to_string()),
             (false, Err(_), _) => {
                 Some(Err(format!("{} took longer than {} seconds", run.label, PATIENCE.as_secs())))
             }

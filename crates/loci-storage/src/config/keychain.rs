@@ -2,12 +2,11 @@
 //! `.credentials.json` elsewhere. It is read with the system's own `security`, which the item already lets in, and never
 //! written. Whoever has no such item has no secrets there; a question that nobody answers is not waited for.
 
-use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::Duration;
 
+use loci_stdx::{CommandLimits, run_bounded};
 use serde_json::{Map, Value};
 
 /// The item.
@@ -34,22 +33,9 @@ pub(super) fn keychain_secrets(security: &Path) -> Map<String, Value> {
 fn read_item(security: &Path) -> Option<String> {
     let mut command = Command::new(security);
     command.args(["find-generic-password", "-s", SERVICE, "-w"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let output = child.stdout.take()?;
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = output.take(LIMIT).read_to_string(&mut text).map(|_| text);
-        // Whoever waited has given up where nobody takes it.
-        drop(sender.send(read));
-    });
-    let read = receiver.recv_timeout(PATIENCE);
-    if read.is_err() {
-        child.kill().ok()?;
-    }
-    let is_found = child.wait().ok()?.success();
-    let text = read.ok()?.ok().filter(|_| is_found)?;
+    let output = run_bounded(command, b"", CommandLimits { patience: PATIENCE, output: LIMIT }).ok()?;
+    let text =
+        String::from_utf8(output.bytes).ok().filter(|_| output.status.is_some_and(|it| it.success()))?;
     let text = text.trim();
     // What is not plain letters is printed as hexadecimal digits.
     match text.starts_with('{') {

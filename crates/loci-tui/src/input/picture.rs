@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_app::bounded_command::{self, CommandFailure, CommandLimits, CommandOutput};
 use loci_core::hex::decode_percent;
 use loci_stdx::Vars;
+use loci_stdx::{CommandFailure, CommandLimits, CommandOutput, run_bounded};
 
 use super::chip::PastedImage;
 use crate::clipboard::clipboard_program;
@@ -142,7 +142,7 @@ impl ClipboardProgram {
     ) -> Result<CommandOutput, CommandFailure> {
         let mut command = clipboard_program(self.name, vars);
         command.args(arguments);
-        bounded_command::run(command, b"", LIMITS)
+        run_bounded(command, b"", LIMITS)
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use loci_app::bounded_command::{self, CommandFailure, CommandLimits};
 use loci_app::child_env::child_env;
+use loci_stdx::{CommandFailure, CommandLimits, run_bounded};
 use loci_stdx::{Env, read_regular_to_string};
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ fn fetch(env: &Env, dir: &Path, words: &[&str]) -> Result<(), String> {
     let (program, args) = words.split_first().ok_or("there is no program for it")?;
     let mut command = Command::new(program);
     command.args(args).current_dir(dir).env_clear().envs(child_env(env));
-    match bounded_command::run(command, &[], LIMITS) {
+    match run_bounded(command, &[], LIMITS) {
         Ok(output) if output.status.is_some_and(|it| it.success()) => Ok(()),
         Ok(_) => Err(format!("`{}` failed; run it in {} to see why", words.join(" "), dir.display())),
         Err(CommandFailure::NotFound) => Err(format!("there is no `{program}`")),
