@@ -22,15 +22,14 @@ fn main() {
         println!("cargo:rustc-link-arg-bins=-Wl,-T,{script}");
     }
     println!("cargo:rerun-if-env-changed=LOCI_PIE");
-    match env::var("LOCI_PIE").is_ok_and(|asked| asked == "1") {
-        true if loads_packed_relocations() => {
+    // The program may lie anywhere: a fault in the C that reads hostile text is no use to whoever does not know where code is.
+    // The loader writes 54,000 addresses at every start for that, a fraction of a millisecond where they are packed.
+    match env::var("LOCI_PIE").is_ok_and(|asked| asked == "0") {
+        true => println!("cargo:rustc-link-arg-bins=-no-pie"),
+        false if loads_packed_relocations() => {
             println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
         }
-        true => {}
-        // The loader of a program that may lie anywhere writes 54,000 addresses into 1 MB of it at every start: a
-        // millisecond of nine, and pages that no other process shares. Code lies at fixed addresses instead, as that of
-        // Node and Claude Code does; heap, stacks and libraries lie anywhere all the same.
-        false => println!("cargo:rustc-link-arg-bins=-no-pie"),
+        false => {}
     }
 }
 
