@@ -17,6 +17,7 @@ mod machine_paths;
 mod manifest;
 mod markdown;
 mod mod_files;
+mod printing;
 mod purity;
 mod regressions;
 mod rust_source;
@@ -45,6 +46,7 @@ const CHECKS: &[Check] = &[
     machine_paths::check,
     markdown::check,
     mod_files::check,
+    printing::check,
     purity::check,
     regressions::check,
     setting_keys::check,

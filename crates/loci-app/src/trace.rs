@@ -33,7 +33,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use loci_stdx::{Clock, Env, Vars, create_private_dir_all, private_file, visible};
+use loci_stdx::{Clock, Env, TerminalWriter, Vars, create_private_dir_all, private_file, visible};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -141,7 +141,7 @@ pub fn start_trace(options: &TraceOptions, env: &Env, session_file: &Path) -> Re
         TraceTarget::File(path) => Some(path.as_path()),
     };
     let writer: Box<dyn Write + Send> = match path {
-        None => Box::new(io::stderr()),
+        None => Box::new(TerminalWriter::new(io::stderr())),
         Some(path) => Box::new(open(path).map_err(|error| {
             UserError::new(format!("Failed to open the debug file: `{}`: {error}", path.display()))
         })?),

@@ -29,6 +29,7 @@ mod same_file;
 mod shell_prefix;
 mod sorted;
 mod store;
+mod terminal_text;
 mod text;
 mod user;
 
@@ -60,5 +61,6 @@ pub use regular::{copy_regular, open_regular, open_regular_with, read_regular, r
 pub use shell_prefix::{prefixed_command, prefixed_program};
 pub use sorted::nth_largest;
 pub use store::{Listener, Store, Subscription};
+pub use terminal_text::{TerminalWriter, escape_for_terminal};
 pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};
 pub use user::{is_in_foreground, is_root};

@@ -31,7 +31,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use loci_app::RunOptions;
-use loci_stdx::{Env, printable};
+use loci_stdx::{Env, escape_for_terminal};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -106,7 +106,7 @@ impl Writers<'_> {
         match line {
             Outgoing::Message(message) => self.output.write_line(&message),
             // Nobody is left to tell when stderr is gone.
-            Outgoing::Log(text) => drop(writeln!(self.stderr, "{}", printable(&text))),
+            Outgoing::Log(text) => drop(writeln!(self.stderr, "{}", escape_for_terminal(&text))),
         }
     }
 }

@@ -11,7 +11,7 @@ use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 use loci_wire::Acp;
 
-use crate::{login, runtime};
+use crate::{login, print, runtime};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AcpArgs {
@@ -97,7 +97,7 @@ pub(crate) fn run(env: Env, args: &AcpArgs) -> Result<u8, UserError> {
         uses_client_terminals: args.client_terminal,
     };
     let runtime = runtime::of_session()?;
-    let exit = runtime.block_on(async { Box::pin(acp.run(std::io::stdout(), &mut std::io::stderr())).await });
+    let exit = runtime.block_on(async { Box::pin(acp.run(print::stdout(), &mut print::stderr())).await });
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(exit.code())

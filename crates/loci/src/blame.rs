@@ -1,7 +1,6 @@
 //! `loci blame`: which prompt of which session last changed each line of a file.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use loci_app::UserError;
@@ -42,13 +41,8 @@ pub(crate) fn run(env: &Env, args: &BlameArgs) -> Result<u8, UserError> {
             false => as_text(n + 1, line, &mut prompts),
         })
         .collect();
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(UserError::new(format!("Failed to write to standard output: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(0),
-    }
+    crate::print::print(&text)?;
+    Ok(0)
 }
 
 fn as_json(n: usize, line: &BlamedLine, prompts: &mut Prompts<'_>) -> String {

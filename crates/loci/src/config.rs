@@ -13,13 +13,13 @@ mod set;
 mod trust;
 mod unset;
 
-use std::io::Write;
-
 use loci_app::UserError;
 use loci_settings::{Scope, json_schema};
 use loci_stdx::Env;
 use serde_json::Value;
 
+pub(crate) use crate::print::print as write;
+use crate::print::print_message;
 pub(crate) use loci_app::settings_editor::{SettingsContext, to_user_error};
 
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     let ctx = SettingsContext::new(env);
     if matches!(&args.verb, Verb::Get(_) | Verb::List(_) | Verb::Explain(_)) {
         // What cannot be read is not in what is shown.
-        ctx.problems().iter().for_each(|problem| tell(problem));
+        ctx.problems().iter().for_each(|problem| print_message(problem));
     }
     let text = match &args.verb {
         Verb::Get(args) => get::run(&ctx, args)?,
@@ -96,21 +96,6 @@ pub(crate) fn run(env: &Env, args: &ConfigArgs) -> Result<u8, UserError> {
     };
     write(&text)?;
     Ok(0)
-}
-
-fn tell(problem: &str) {
-    // Nobody is left to tell when stderr is gone.
-    drop(writeln!(std::io::stderr(), "{problem}"));
-}
-
-/// Writes to standard output; a reader that went away is no failure.
-pub(crate) fn write(text: &str) -> Result<(), UserError> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(UserError::new(format!("Standard output cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn pretty(value: &Value) -> String {

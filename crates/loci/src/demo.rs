@@ -22,6 +22,7 @@ use loci_stdx::Env;
 use crate::args::DemoArgs;
 use crate::interactive;
 use crate::permission_prompter::is_person_there;
+use crate::print;
 use crate::runtime;
 use loci_core::permission::Mode;
 use view::View;
@@ -36,7 +37,7 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, UserError> {
     let project = project::create(env)?;
     let env = Env { cwd: project, ..env.clone() };
     let pace = if demo.fast { Duration::ZERO } else { PACE };
-    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+    if std::io::stdin().is_terminal() && print::is_stdout_terminal() {
         return show(&env, pace, started);
     }
     let options = options();
@@ -87,7 +88,7 @@ fn options() -> RunOptions {
 type Parts = (Session, loci_engine::SessionHandle, tokio::sync::mpsc::UnboundedReceiver<EngineEvent>);
 
 async fn play(env: &Env, (session, handle, mut events): Parts) -> Result<u8, UserError> {
-    let mut view = View::new(env, std::io::stdout());
+    let mut view = View::new(env, print::own_stdout());
     let engine = tokio::spawn(session.run());
     handle.send(Command::Prompt(Prompt::text(PROMPT)));
     handle.send(Command::Close);

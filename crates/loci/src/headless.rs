@@ -1,7 +1,7 @@
 //! `loci -p`: one prompt, or a stream of them, without a terminal interface.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +29,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::{Args, Input, Output};
 use crate::permission_prompter::permission_prompter;
+use crate::print::{self, print_message};
 use crate::runtime;
 
 /// The most of a piped prompt that is read.
@@ -205,8 +206,8 @@ async fn first_request(options: &mut RunOptions) -> EarlyInput {
 
 impl Run<'_> {
     async fn serve(mut self, prompt: Option<Prompt>, mut composed: Composed) -> Result<u8, UserError> {
-        let mut stderr = std::io::stderr();
-        tell(&std::mem::take(&mut composed.warnings), &mut stderr);
+        let mut stderr = print::stderr();
+        tell(&std::mem::take(&mut composed.warnings));
         let is_early = self.early.is_some();
         let EarlyInput { mut input, initialize } = self.early.take().unwrap_or_else(|| EarlyInput {
             input: match self.args.input_format {
@@ -224,12 +225,12 @@ impl Run<'_> {
             // What is to be done is known; nobody is waited for.
             None | Some(_) => initialize,
         };
-        warn_of_previews(self.env, &mut stderr);
+        warn_of_previews(self.env);
         if let Some(request) = &initialize {
-            warn_of_late_parts(request, is_early, &mut stderr);
+            warn_of_late_parts(request, is_early);
             self.options.take_initialize(request.clone());
             composed.take_initialize(&self.options).await?;
-            tell(&composed.warnings, &mut stderr);
+            tell(&composed.warnings);
         }
         let prompt = prompt.or_else(|| self.goes_on.then(|| Prompt::text(resume_prompt(&self.env.vars))));
         let identity = &composed.config.identity;
@@ -269,7 +270,7 @@ impl Run<'_> {
         }
         let renew = renewal::fresh_sessions(self.inherited, self.options, None);
         let session = Session::new(composed.config).into();
-        let exit = Box::pin(front.run(session, input, std::io::stdout(), &mut stderr, Some(renew))).await;
+        let exit = Box::pin(front.run(session, input, print::stdout(), &mut stderr, Some(renew))).await;
         if let Some(mcp) = mcp {
             mcp.servers.shutdown().await;
         }
@@ -278,34 +279,28 @@ impl Run<'_> {
 }
 
 /// Tells people what they should know.
-fn tell(warnings: &[String], stderr: &mut std::io::Stderr) {
-    for warning in warnings {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "{warning}"));
-    }
+fn tell(warnings: &[String]) {
+    warnings.iter().for_each(|warning| print_message(warning));
 }
 
 /// The format of what options of a question show, by which the TypeScript SDK passes `toolConfig` on.
 const PREVIEW_FORMAT: &str = "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT";
 
 /// Tells that previews stay what they are where another format is asked for.
-fn warn_of_previews(env: &Env, stderr: &mut std::io::Stderr) {
+fn warn_of_previews(env: &Env) {
     if env.vars.non_empty(PREVIEW_FORMAT).is_some_and(|format| format != "markdown") {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(
-            stderr,
+        print_message(&format!(
             "toolConfig.askUserQuestion.previewFormat ({PREVIEW_FORMAT}) has no effect in loci: previews are Markdown"
         ));
     }
 }
 
 /// Says what of a request came too late to count: what a run has to know before it reads its settings.
-fn warn_of_late_parts(request: &InitializeRequest, is_early: bool, stderr: &mut std::io::Stderr) {
+fn warn_of_late_parts(request: &InitializeRequest, is_early: bool) {
     let parts =
         [("plugins", !request.plugin_dirs.is_empty()), ("mcpServers", !request.mcp_servers.is_empty())];
     for (part, _) in parts.into_iter().filter(|(_, is_given)| *is_given && !is_early) {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "initialize.{part} has no effect without --await-initialize"));
+        print_message(&format!("initialize.{part} has no effect without --await-initialize"));
     }
 }
 
@@ -318,7 +313,7 @@ fn headless(env: &Env, args: &Args, prompt: Option<Prompt>, session: loci_core::
             Output::Json => OutputFormat::Json,
             Output::StreamJson => OutputFormat::StreamJson,
         },
-        is_terminal: std::io::stdout().is_terminal(),
+        is_terminal: print::is_stdout_terminal(),
         input: match args.input_format {
             Input::Text => InputFormat::Text,
             Input::StreamJson => InputFormat::StreamJson,
@@ -362,7 +357,7 @@ fn report(env: &Env, args: &Args, prompt: Option<Prompt>, user_error: UserError)
     if let Ok(id) = id {
         let front = headless(env, args, prompt, id);
         // Nobody is left to tell when stdout is gone; the complaint follows on stderr.
-        drop(front.report_failed_start(user_error.message(), &mut std::io::stdout()));
+        drop(front.report_failed_start(user_error.message(), &mut print::stdout()));
     }
     Err(user_error)
 }
@@ -421,9 +416,7 @@ fn has_input(env: &Env, stdin: &std::io::Stdin, has_prompt: bool) -> bool {
         true => ("going on without it", "close it with `< /dev/null`"),
         false => ("still waiting for a prompt there", "give one as an argument, `loci -p \"your prompt\"`"),
     };
-    // Nobody is left to tell when stderr is gone.
-    drop(writeln!(
-        std::io::stderr(),
+    print_message(&format!(
         "Nothing came on standard input for {seconds} seconds: {what} ({hint}; {STDIN_WAIT} waits longer)"
     ));
     !has_prompt

@@ -1,6 +1,6 @@
 //! `loci` at a terminal: the interface in which people work.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::args::{Args, DemoArgs};
 use crate::demo;
 use crate::detached_session;
 use crate::headless::trace_options;
+use crate::print::print_message;
 use crate::worktree_end;
 
 /// Runs the terminal interface and returns the exit code.
@@ -59,8 +60,7 @@ pub(crate) fn run(env: Env, args: Args, started: Instant) -> Result<u8, UserErro
     }
     if let Some(run) = &end.background {
         let told = detached_session::start(&env, run)?;
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(&told)));
+        print_message(&told);
     }
     // Whoever was told to end by a signal has nobody to ask.
     if end.background.is_none() && end.code < 128 {
@@ -126,11 +126,7 @@ pub(crate) fn show(
     let program = std::env::current_exe().unwrap_or_else(|_| "loci".into());
     let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone(), program }, start)
         .map_err(|error| UserError::from_error(&error))?;
-    let mut stderr = std::io::stderr();
-    for text in &end.farewell {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "{}", loci_stdx::printable(text)));
-    }
+    end.farewell.iter().for_each(|text| print_message(text));
     Ok(end)
 }
 

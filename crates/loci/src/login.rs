@@ -66,7 +66,7 @@ fn ask_for_key() -> std::io::Result<Option<String>> {
 #[cfg(not(unix))]
 fn ask_for_key() -> std::io::Result<Option<String>> {
     let mut line = String::new();
-    write!(std::io::stderr(), "API key: ")?;
+    crate::print::ask("API key: ")?;
     std::io::stdin().read_line(&mut line)?;
     Ok(Some(line))
 }

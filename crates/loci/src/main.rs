@@ -29,6 +29,7 @@ mod parse_time;
 mod permission_prompter;
 mod permissions;
 mod plugin;
+mod print;
 mod progress_bar;
 mod runtime;
 mod sandbox;
@@ -38,7 +39,6 @@ mod skills;
 mod stats;
 mod worktree_end;
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use loci_app::{COMPATIBLE_VERSION, UserError};
@@ -107,7 +107,7 @@ fn run(
     let Early { started, skills } = early;
     args.client.safe_mode |= env.vars.is_truthy("CLAUDE_CODE_SAFE_MODE");
     // What goes into a file or a pipe is read by a program: `loci "why?" > answer.txt` is a run as with `-p`.
-    args.print |= !std::io::stdout().is_terminal();
+    args.print |= !print::is_stdout_terminal();
     match &subcommand {
         Some(Subcommand::Acp(acp)) => acp::run(env, acp),
         Some(Subcommand::Agents(agents)) => agents::run(&env, agents),
@@ -144,17 +144,15 @@ fn say_version() -> ExitCode {
     let version = env!("CARGO_PKG_VERSION");
     let build = build_info::describe();
     let text = format!("{COMPATIBLE_VERSION} (Claude Code compatible; loci {version})\nbuild: {build}\n");
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match print::print(&text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 fn fail(error: &UserError) -> ExitCode {
-    // Names of files come from anywhere: at a terminal they are read, and do nothing.
-    let text = loci_stdx::printable(&format!("Error: {error}"));
     // A closed stderr leaves nobody to tell; the exit code says it all the same.
-    drop(writeln!(std::io::stderr(), "{text}"));
+    print::print_message(&format!("Error: {error}"));
     ExitCode::FAILURE
 }
 

@@ -1,13 +1,12 @@
 //! `loci models`: which models there are, and whether one answers.
 
-use std::io::Write as _;
-
 use loci_app::UserError;
 use loci_app::providers::{CheckedModel, ListedRow, ModelListing, check_model, list_models};
 use loci_stdx::Env;
 use serde_json::{Value, json};
 
 use crate::config::write;
+use crate::print::print_message;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelsArgs {
@@ -46,8 +45,7 @@ pub(crate) fn run(env: &Env, args: &ModelsArgs) -> Result<u8, UserError> {
             };
             write(&text)?;
             for note in notes {
-                // Nobody is left to tell when stderr is gone.
-                drop(writeln!(std::io::stderr(), "{note}"));
+                print_message(&note);
             }
         }
         ModelsVerb::Check { name, settings } => {

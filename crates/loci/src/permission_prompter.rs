@@ -20,5 +20,5 @@ pub(crate) fn permission_prompter(args: &Args) -> PermissionPrompter {
 
 /// Tells whether a person sits at the terminal that both standard input and standard error are.
 pub(crate) fn is_person_there() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && loci_stdx::is_in_foreground()
+    std::io::stdin().is_terminal() && crate::print::is_stderr_terminal() && loci_stdx::is_in_foreground()
 }

@@ -6,10 +6,11 @@
 //!
 //! By hand, because `indicatif` draws by a clock of its own, and has no plain lines for where there is no terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::print;
 use crate::sessions::format;
 
 /// Cells of the bar where there is room.
@@ -44,7 +45,7 @@ pub(crate) struct ProgressBar {
 impl ProgressBar {
     /// Begins with nothing done; nothing is drawn yet.
     pub(crate) fn new(what: &'static str, unit: ProgressUnit) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = print::is_stderr_terminal();
         let (drawn, n_cells) = (AtomicU64::new(0), AtomicUsize::new(0));
         Self { what, unit, is_terminal, since: Instant::now(), drawn, n_cells }
     }
@@ -59,7 +60,7 @@ impl ProgressBar {
         }
         match self.is_terminal {
             true => self.draw(&self.bar(n_done, n_total, n_columns())),
-            false if self.since.elapsed() >= QUICK => say(&self.line(n_done, n_total)),
+            false if self.since.elapsed() >= QUICK => print::print_message(&self.line(n_done, n_total)),
             false => {}
         }
     }
@@ -96,7 +97,7 @@ impl ProgressBar {
 
     /// Draws over the row that was drawn before.
     fn draw(&self, text: &str) {
-        let mut stderr = std::io::stderr().lock();
+        let mut stderr = print::own_stderr().lock();
         let n_before = self.n_cells.swap(text.len(), Ordering::Relaxed);
         // A window that became narrower has wrapped what was longer.
         let n_blanks = n_before.min(n_columns().saturating_sub(1)).saturating_sub(text.len());
@@ -113,13 +114,8 @@ impl ProgressBar {
 
 /// Returns how wide the window is.
 fn n_columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let size = rustix::termios::tcgetwinsize(print::own_stderr());
     size.map_or(80, |size| if size.ws_col > 0 { usize::from(size.ws_col) } else { 80 })
-}
-
-fn say(text: &str) {
-    // Nobody is there to be told that it cannot be said.
-    drop(writeln!(std::io::stderr().lock(), "{text}"));
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `loci sandbox check` and `loci sandbox run`: what this machine can give, and a command tried in it.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 
 use loci_app::UserError;
@@ -12,6 +11,7 @@ use loci_stdx::Env;
 use serde_json::json;
 
 use crate::config::{SettingsContext, pretty, write};
+use crate::print::print_message;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SandboxArgs {
@@ -131,8 +131,7 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
     };
     let (sandbox, warnings) = sandbox(&world, &settings, &found);
     for warning in settings_notes(&settings.sandbox).into_iter().chain(warnings) {
-        // A closed stderr leaves nobody to tell.
-        drop(writeln!(std::io::stderr(), "{warning}"));
+        print_message(&warning);
     }
     let [program, rest @ ..] = args.command.as_slice() else {
         return Err(UserError::new("There is no command to run"));
@@ -151,8 +150,7 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
         let status = child.wait().await.map_err(failed)?;
         let report = running.report().await;
         for text in report.removed.iter().chain(&report.refused_hosts) {
-            // A closed stderr leaves nobody to tell.
-            drop(writeln!(std::io::stderr(), "[sandbox] {text}"));
+            print_message(&format!("[sandbox] {text}"));
         }
         match report.why_not_run() {
             Some(why) => Err(UserError::new(format!("The command was not run: {why}"))),

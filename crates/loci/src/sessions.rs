@@ -13,7 +13,6 @@ pub(crate) mod format;
 mod gc;
 mod import;
 mod list;
-pub(crate) mod output;
 mod pin;
 mod rename;
 mod replay;
@@ -32,6 +31,7 @@ use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 
 use crate::args::Args;
+pub(crate) use crate::print as output;
 
 /// The arguments of `loci sessions`.
 #[derive(Debug, clap::Args)]

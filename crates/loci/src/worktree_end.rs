@@ -1,11 +1,13 @@
 //! What becomes of the worktree that a session was in when the person leaves the terminal: one in which nothing is new goes
 //! with a session that has no name; about any other the person is asked, and it stays unless they say otherwise.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use loci_app::RunOptions;
 use loci_app::worktree::LeftBehind;
-use loci_stdx::{Env, counted, printable};
+use loci_stdx::{Env, counted};
+
+use crate::print;
 
 /// Looks after the worktree of a session that has ended.
 pub(crate) fn settle(env: &Env, options: &RunOptions) {
@@ -16,7 +18,7 @@ pub(crate) fn settle(env: &Env, options: &RunOptions) {
         false => is_to_be_removed(&left),
     };
     let name = &left.worktree().name;
-    tell(&match removes {
+    print::print_message(&match removes {
         false => format!("The worktree {name} stays: `loci -w {name}` opens it again."),
         true => match left.remove(env, options) {
             Ok(None) => format!("The worktree {name} is removed."),
@@ -30,7 +32,7 @@ pub(crate) fn settle(env: &Env, options: &RunOptions) {
 
 /// Asks the person; without an answer it stays.
 fn is_to_be_removed(left: &LeftBehind) -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !io::stdin().is_terminal() || !print::is_stderr_terminal() {
         return false;
     }
     let name = &left.worktree().name;
@@ -45,14 +47,8 @@ fn is_to_be_removed(left: &LeftBehind) -> bool {
     };
     let question =
         format!("The session was in the worktree {name}; {what}.\nKeep it, or remove it? [keep/remove] ");
-    let mut stderr = io::stderr();
-    let asked = stderr.write_all(printable(&question).as_bytes()).and_then(|()| stderr.flush());
+    let asked = print::ask(&question);
     let mut answer = String::new();
     let is_answered = asked.is_ok() && io::stdin().read_line(&mut answer).is_ok();
     is_answered && matches!(answer.trim().to_lowercase().as_str(), "r" | "remove")
-}
-
-fn tell(text: &str) {
-    // Nobody is left to tell when stderr is gone.
-    drop(writeln!(io::stderr(), "{}", printable(text)));
 }

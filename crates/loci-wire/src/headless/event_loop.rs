@@ -13,7 +13,7 @@ use loci_engine::turn::Outcome;
 use loci_engine::{
     ClientMessage, Command, EngineEvent, RunnerEvent, SessionRunner, SideTask, TaskNews, TurnReport,
 };
-use loci_stdx::printable;
+use loci_stdx::escape_for_terminal;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
@@ -474,7 +474,8 @@ impl EventLoop<'_> {
         match self.options.output {
             OutputFormat::Text => {
                 let text = outcome_text(report);
-                let text = if self.options.is_terminal { printable(&text) } else { text };
+                let text =
+                    if self.options.is_terminal { escape_for_terminal(&text).into_owned() } else { text };
                 self.output.write(format!("{text}\n"));
             }
             OutputFormat::Json | OutputFormat::StreamJson => {

@@ -1,8 +1,6 @@
 //! Flags of the reference that have no meaning here, or next to none. Programs pass them, so they are accepted, and whoever
 //! passes one that does nothing is told so on standard error, and why.
 
-use std::io::Write;
-
 use clap::Args;
 
 /// Flags without a meaning, as they were given.
@@ -60,8 +58,7 @@ impl ForeignFlags {
     /// Tells whoever passed them what they do not do.
     pub(crate) fn tell_notices(&self) {
         for notice in self.notices() {
-            // Nobody is left to tell when stderr is gone.
-            drop(writeln!(std::io::stderr(), "{notice}"));
+            crate::print::print_message(&notice);
         }
     }
 

@@ -3,16 +3,16 @@
 //! The page is opened where a browser can be expected, and shown in any case. Whoever has their browser elsewhere pastes
 //! the address that it ends up at. The talk goes to standard error.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 use loci_app::mcp::plan;
 use loci_app::mcp_logins::{has_browser, logins_file, open_browser};
 use loci_app::{McpOptions, UserError};
 use loci_mcp::{LoginOptions, LoginPrompt, Logout, Servers};
-use loci_stdx::printable;
 use tokio::sync::mpsc;
 
 use super::McpContext;
+use crate::print::print_message;
 use crate::runtime;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(super) fn run(ctx: &McpContext, args: &LoginArgs) -> Result<String, UserErro
         let mut prompt = prompt.ok_or("it needs none")?;
         let is_shown = !args.no_browser && has_browser(&ctx.env) && show(ctx, &prompt);
         if !is_shown {
-            say(&format!("Open this page to log in:\n\n  {}\n", prompt.page));
+            print_message(&format!("Open this page to log in:\n\n  {}\n", prompt.page));
         }
         wait(&servers, name, &mut prompt, is_shown).await
     });
@@ -54,14 +54,14 @@ pub(super) fn run(ctx: &McpContext, args: &LoginArgs) -> Result<String, UserErro
 fn show(ctx: &McpContext, prompt: &LoginPrompt) -> bool {
     match open_browser(&ctx.env, &prompt.page) {
         Ok(()) => {
-            say(&format!(
+            print_message(&format!(
                 "A browser is opened to log in. If none comes up, open this page:\n\n  {}\n",
                 prompt.page
             ));
             true
         }
         Err(why) => {
-            say(&format!("No browser was opened: {why}"));
+            print_message(&format!("No browser was opened: {why}"));
             false
         }
     }
@@ -71,9 +71,9 @@ fn show(ctx: &McpContext, prompt: &LoginPrompt) -> bool {
 async fn wait(servers: &Servers, name: &str, prompt: &mut LoginPrompt, is_shown: bool) -> Result<(), String> {
     let mut lines = pasted_lines();
     if std::io::stdin().is_terminal() {
-        say("Should the browser end at a page that does not open, paste its address here:");
+        print_message("Should the browser end at a page that does not open, paste its address here:");
     } else if !is_shown {
-        say("Waiting for the browser to come back, or for its address on standard input");
+        print_message("Waiting for the browser to come back, or for its address on standard input");
     }
     loop {
         tokio::select! {
@@ -83,7 +83,7 @@ async fn wait(servers: &Servers, name: &str, prompt: &mut LoginPrompt, is_shown:
                     continue;
                 }
                 if let Err(why) = servers.answer_login(name, &line).await {
-                    say(&printable(&why));
+                    print_message(&why);
                 }
             }
         }
@@ -102,7 +102,7 @@ fn pasted_lines() -> mpsc::Receiver<String> {
     };
     // Without a thread to read, the browser's way is left. Nobody waits for it: it may wait for a line for ever.
     if let Err(error) = std::thread::Builder::new().name("pasted-address".to_owned()).spawn(read) {
-        say(&format!("Standard input cannot be read: {error}"));
+        print_message(&format!("Standard input cannot be read: {error}"));
     }
     lines
 }
@@ -133,9 +133,4 @@ fn servers(ctx: &McpContext, name: &str) -> Result<Servers, UserError> {
         );
     }
     Ok(loci_app::mcp::make_servers(&plan, &ctx.run, "", None))
-}
-
-/// Says something to the person; a closed standard error is no reason to stop.
-fn say(text: &str) {
-    writeln!(std::io::stderr(), "{text}").ok();
 }

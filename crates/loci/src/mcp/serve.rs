@@ -5,7 +5,6 @@
 //! server is started.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::print::print_message;
 use crate::runtime;
 
 #[derive(Debug, clap::Args)]
@@ -62,11 +62,7 @@ pub(super) fn run(env: &Env, args: &ServeArgs) -> Result<u8, UserError> {
     // No model is asked, so none has to be there.
     let client = Some(Client::scripted(|_| Vec::new(), Duration::ZERO));
     let composed = compose(ComposeInputs { options: &options, run, resume, prefetch, client, started })?;
-    let mut stderr = std::io::stderr();
-    for warning in &composed.warnings {
-        // Nobody is left to tell when stderr is gone.
-        drop(writeln!(stderr, "{warning}"));
-    }
+    composed.warnings.iter().for_each(|warning| print_message(warning));
     let runtime = runtime::of_session()?;
     let consent = if args.permission_mode.is_some() { Consent::Rules } else { Consent::Host };
     runtime.block_on(serve_session(composed, random, consent));

@@ -3,7 +3,7 @@
 //! They are asked on standard error and read from standard input; where either is no terminal, nothing is asked, and what is
 //! missing is said.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use loci_app::UserError;
 use loci_app::plugins::{parse_option_value, unset_options};
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::configure::store_options;
 use crate::config::{SettingsContext, write};
+use crate::print::{self, print_message};
 
 /// How often one option is asked for.
 const MOST_TRIES: usize = 3;
@@ -57,20 +58,19 @@ enum Answer {
 }
 
 fn ask_option(spec: &OptionSpec) -> io::Result<Answer> {
-    let mut stderr = io::stderr();
-    writeln!(stderr, "{}", printable(&question(spec)))?;
+    print_message(&question(spec));
     for _ in 0..MOST_TRIES {
         let Some(word) = read_word(spec)? else { break };
         if word.is_empty() {
             if !spec.is_required || spec.default.is_some() {
                 return Ok(Answer::Nothing);
             }
-            writeln!(stderr, "It is needed; Ctrl+D leaves it for later")?;
+            print_message("It is needed; Ctrl+D leaves it for later");
             continue;
         }
         match parse_option_value(spec, &word) {
             Ok(value) => return Ok(Answer::Value(value)),
-            Err(why) => writeln!(stderr, "What was typed {}", printable(&why))?,
+            Err(why) => print_message(&format!("What was typed {why}")),
         }
     }
     Ok(Answer::GaveUp)
@@ -87,11 +87,6 @@ fn question(spec: &OptionSpec) -> String {
         (None, false) => "; Enter leaves it out".to_owned(),
     };
     format!("{}{about} ({}{several}{otherwise})", spec.title, spec.kind.as_str())
-}
-
-/// Takes out what a terminal would obey: a manifest wrote it.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 fn read_word(spec: &OptionSpec) -> io::Result<Option<String>> {
@@ -113,9 +108,7 @@ fn read_secret(_question: &str) -> io::Result<Option<String>> {
 
 /// Reads a line; none at the end of the input.
 fn read_line(question: &str) -> io::Result<Option<String>> {
-    let mut stderr = io::stderr();
-    write!(stderr, "{question}")?;
-    stderr.flush()?;
+    print::ask(question)?;
     let mut line = String::new();
     let n_read = io::stdin().read_line(&mut line)?;
     Ok((n_read > 0).then(|| line.trim().to_owned()))
@@ -131,5 +124,5 @@ pub(super) fn confirm(question: &str) -> Option<bool> {
 }
 
 fn is_terminal() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+    io::stdin().is_terminal() && print::is_stderr_terminal()
 }

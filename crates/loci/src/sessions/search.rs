@@ -130,7 +130,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &SearchArgs) -> Result<u8, Us
     } else if found.hits.is_empty() {
         output::print_message(nothing_to_show(found.n_found, &query.filter));
     } else {
-        output::print(&shown.text(&found))?;
+        output::print_styled(&shown.text(&found))?;
     }
     Ok(0)
 }

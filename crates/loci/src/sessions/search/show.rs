@@ -33,7 +33,7 @@ impl<'a> HitRenderer<'a> {
     pub(super) fn new(ctx: &'a SessionsContext<'a>, search: &SearchQuery) -> Self {
         let expression =
             search.is_regex.then(|| RegexBuilder::new(&search.text).multi_line(true).build().ok());
-        let is_coloured = std::io::stdout().is_terminal() && ctx.env.vars.non_empty("NO_COLOR").is_none();
+        let is_coloured = crate::print::is_stdout_terminal() && ctx.env.vars.non_empty("NO_COLOR").is_none();
         Self {
             ctx,
             query: Query::parse(&search.text),
