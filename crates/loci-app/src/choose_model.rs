@@ -1,8 +1,9 @@
 //! Which model is asked, and how: flags over environment over what the session used before over settings.
 
+use loci_core::model::{DeniedModels, EffortLimits};
 use loci_core::stream::Failure;
 use loci_engine::{
-    ModelConfig, ToolSearchMode, available_model, has_cloud_ids, is_model_available, is_named,
+    ModelConfig, ToolSearchMode, available_model, has_cloud_ids, is_model_available, is_named, model_refusal,
     planning_model, resolve_model,
 };
 use loci_settings::Settings;
@@ -32,8 +33,7 @@ pub struct ModelSources<'a> {
 pub fn choose(env: &Env, from: ModelSources<'_>) -> Result<(ModelConfig, Option<String>), UserError> {
     let ModelSources { asked, settings, in_force, before } = from;
     let vars = &env.vars;
-    let usual =
-        || available_model(vars, in_force, "default").unwrap_or_else(|| resolve_model(vars, "default"));
+    let usual = available_model(vars, in_force, "default").ok_or_else(no_model)?;
     let by_variable = default_model(vars, in_force);
     // Where a new session would begin with the variable's model, an old one goes on with it.
     let is_usual = settings.model.is_none() && by_variable.is_some();
@@ -51,13 +51,14 @@ pub fn choose(env: &Env, from: ModelSources<'_>) -> Result<(ModelConfig, Option<
         .or(settings.model.as_deref())
         .or(by_variable);
     let main = match wish {
-        Some(name) => available_model(vars, in_force, name).unwrap_or_else(usual),
-        None => usual(),
+        Some(name) => available_model(vars, in_force, name).unwrap_or(usual),
+        None => usual,
     };
     let wished = wish.map(|name| resolve_model(vars, name));
-    let replaced = wished
-        .filter(|id| *id != main)
-        .map(|id| format!("Settings (availableModels) do not let `{id}` be chosen; `{main}` is asked"));
+    let replaced = wished.filter(|id| *id != main).map(|id| match model_refusal(in_force, &id) {
+        Some(refusal) => format!("{refusal}; `{main}` is asked"),
+        None => format!("Settings (availableModels) do not let `{id}` be chosen; `{main}` is asked"),
+    });
     let fallbacks = match (&asked.fallbacks, &settings.fallback_model) {
         (Some(names), _) | (None, Some(names)) => {
             fallbacks(vars, in_force, names.iter().map(String::as_str), &main)
@@ -65,11 +66,14 @@ pub fn choose(env: &Env, from: ModelSources<'_>) -> Result<(ModelConfig, Option<
         (None, None) => Vec::new(),
     };
     let planner = wish.and_then(|name| planning_model(vars, in_force, name)).filter(|id| *id != main);
+    let limits = EffortLimits::from_settings(in_force);
     let model = ModelConfig {
         is_main_chosen: asked.model.is_some() || settings.model.is_some(),
         planner,
         fallbacks,
-        effort: effort(vars, asked, settings),
+        effort: effort(vars, asked, settings, limits.usual(&main)),
+        effort_limits: limits,
+        denied: DeniedModels::from_settings(in_force),
         max_thinking_tokens: match (asked.thinking, asked.max_thinking_tokens) {
             (Some(ThinkingChoice::Disabled), _) => Some(0),
             (_, Some(budget)) => Some(budget),
@@ -93,6 +97,11 @@ pub fn choose(env: &Env, from: ModelSources<'_>) -> Result<(ModelConfig, Option<
     Ok((model, replaced))
 }
 
+fn no_model() -> UserError {
+    UserError::new("The administrator's settings leave no model that could be asked (`deniedModels`)")
+        .hint("See `loci config explain deniedModels`, and ask the administrator to allow one.")
+}
+
 /// Returns the model that a variable has new sessions begin with, where it counts.
 fn default_model<'a>(vars: &'a Vars, in_force: &Value) -> Option<&'a str> {
     let name = vars.non_empty("ANTHROPIC_DEFAULT_MODEL")?;
@@ -108,10 +117,11 @@ fn can_go_on(vars: &Vars, in_force: &Value, model: &str) -> bool {
 }
 
 /// The environment wins over the flag; `auto` and words we do not know leave it to the next, and at last to the model.
-fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings) -> Option<String> {
+/// Of settings, what they say of the model counts before what they say of all.
+fn effort(vars: &Vars, asked: &ModelOptions, settings: &Settings, of_model: Option<&str>) -> Option<String> {
     let levels = ["low", "medium", "high", "xhigh", "max"];
     let from_env = vars.non_empty("CLAUDE_CODE_EFFORT_LEVEL").filter(|level| levels.contains(level));
-    let level = from_env.or(asked.effort.as_deref()).or(settings.effort_level.as_deref());
+    let level = from_env.or(asked.effort.as_deref()).or(of_model).or(settings.effort_level.as_deref());
     level.map(str::to_owned)
 }
 
@@ -267,6 +277,48 @@ mod tests {
                 (expected, is_said),
                 "{in_force} {line}"
             );
+        }
+    }
+
+    #[test]
+    fn denied_model_is_replaced_and_a_run_without_any_does_not_start() {
+        let in_force = serde_json::json!({"deniedModels": ["sonnet"]});
+        let (model, said) = chosen(&[], "--model sonnet", &Settings::default(), &in_force, None);
+        assert_eq!(model.main, "claude-opus-5-5");
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "Settings (deniedModels: sonnet) deny the model `claude-sonnet-5-5`; `claude-opus-5-5` is asked"
+            )
+        );
+        let (model, said) =
+            chosen(&[], "", &Settings::default(), &serde_json::json!({"deniedModels": ["opus"]}), None);
+        assert_eq!((model.main.as_str(), said), ("claude-sonnet-5-5", None), "the default steps down");
+        let all = serde_json::json!({"deniedModels": ["opus", "sonnet", "haiku"]});
+        let sources = ModelSources {
+            asked: &ModelOptions::default(),
+            settings: &Settings::default(),
+            in_force: &all,
+            before: None,
+        };
+        let env = Env::for_test("/home/dev", "/p");
+        assert!(choose(&env, sources).unwrap_err().message().contains("deniedModels"));
+    }
+
+    #[test]
+    fn effort_is_that_of_the_model_and_never_above_the_limit() {
+        let in_force = serde_json::json!({
+            "effortLevel": "high", "maxEffortLevel": "medium", "modelSettings": {"opus": {"effortLevel": "low"}}
+        });
+        let settings = Settings { effort_level: Some("high".to_owned()), ..Settings::default() };
+        for (line, expected) in [
+            ("", "low"),
+            ("--model sonnet", "medium"),
+            ("--model opus --effort high", "medium"),
+            ("--model opus --effort low", "low"),
+        ] {
+            let (model, _) = chosen(&[], line, &settings, &in_force, None);
+            assert_eq!(model.effort_of(&model.main).as_deref(), Some(expected), "{line}");
         }
     }
 

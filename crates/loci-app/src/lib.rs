@@ -41,6 +41,7 @@ pub mod output_style;
 mod pinned_models;
 mod plans;
 pub mod plugins;
+mod provider_policy;
 pub mod providers;
 pub mod renewal;
 pub mod resume;

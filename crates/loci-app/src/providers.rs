@@ -14,8 +14,12 @@ use std::sync::Arc;
 
 use loci_core::stream::{Failure, FailureKind};
 use loci_llm::{Announcer, Auth, AuthSource, Client, NamedProvider, ProviderConfig, Router, WireProtocol};
+use loci_settings::ProviderLimits;
 use loci_stdx::{Env, Vars};
+
 use serde_json::{Map, Value, json};
+
+use crate::provider_policy::named_refusal;
 
 pub(crate) use entry::KeySource;
 pub use entry::{ModelEntry, ProviderEntry};
@@ -49,6 +53,22 @@ impl ProviderTable {
             (name, entry)
         });
         Self { entries: entries.collect() }
+    }
+
+    /// Marks the providers that the administrator does not let be asked.
+    #[must_use]
+    pub fn limited_by(mut self, limits: Option<&ProviderLimits>) -> Self {
+        let Some(limits) = limits else { return self };
+        let usual =
+            built_in(&limits.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect());
+        for (name, entry) in &mut self.entries {
+            let usual_url = usual.get(name).and_then(|value| value["baseUrl"].as_str());
+            if let Some(refusal) = named_refusal(limits, name, &entry.base_url, usual_url) {
+                entry.problem = Some(refusal);
+                entry.is_forbidden = true;
+            }
+        }
+        self
     }
 
     /// Finds the provider of a model, and what that calls it; `None` for models of the first provider.
@@ -85,8 +105,11 @@ impl ProviderTable {
 pub(crate) fn connect(entry: &ProviderEntry, env: &Env, announcer: &Announcer) -> Result<Client, Failure> {
     let name = &entry.name;
     if let Some(problem) = &entry.problem {
-        return Err(Failure::new(FailureKind::InvalidRequest, problem.clone())
-            .with_hint(format!("Mend `providers.{name}` in your settings.")));
+        let hint = match entry.is_forbidden {
+            true => "Ask the administrator to add it to `allowedProviders`, or to write its entry under `providers` there.".to_owned(),
+            false => format!("Mend `providers.{name}` in your settings."),
+        };
+        return Err(Failure::new(FailureKind::InvalidRequest, problem.clone()).with_hint(hint));
     }
     let headers = entry.headers.iter().map(|(header, text)| {
         expand(text, &env.vars).map(|value| (header.clone(), value)).map_err(|variable| {

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::permission::{Mode, RuleList, RuleOrigin, RuleSource, Rulebook, split_list};
+use loci_core::permission::{Mode, PermissionLimits, RuleList, RuleOrigin, RuleSource, Rulebook, split_list};
 use loci_settings::{Origin, PermissionSettings, Scope, Sourced};
 use loci_stdx::Env;
 
@@ -50,6 +50,11 @@ pub fn rulebook_from_settings(
             )),
         }
     }
+    book.limits = PermissionLimits {
+        blocks_reads_outside: settings.blocks_reads_outside,
+        blocks_writes_outside: settings.blocks_writes_outside,
+        denies_prompts: settings.denies_prompts,
+    };
     book.mode = match (chosen, &settings.default_mode) {
         (Some(mode), _) => mode,
         (None, Some(wish)) => wish.text.parse().unwrap_or_else(|_| {

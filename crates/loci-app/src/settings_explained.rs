@@ -134,6 +134,9 @@ fn joined(merge: Merge) -> &'static str {
         Merge::Highest => "the highest wins, of managed, command line, local, project, user",
         Merge::Union => "all lists are put together",
         Merge::ByName | Merge::ByWholeName => "name by name, the highest file wins a name",
+        Merge::ByNameStrictest(..) => {
+            "name by name, the highest file wins a name, and the strictest limit counts"
+        }
         Merge::Concatenate => "all lists under a name are put together",
         Merge::ManagedOrUnion => "all lists are put together, unless managed settings have one",
         Merge::AnyTrue => "true in any file wins",

@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loci_core::permission::{Rule, Rulebook};
+use loci_core::permission::{PermissionLimits, Rule, Rulebook};
 use loci_engine::{
     Ambient, ConfigFileChange, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsGate, SettingsPoller,
     SettingsReload,
@@ -287,6 +287,11 @@ fn replaced(current: &Rulebook, last: &Rulebook, fresh: &Rulebook) -> Rulebook {
         ask: with_own(&fresh.ask, &current.ask),
         deny: with_own(&fresh.deny, &current.deny),
         dirs: fresh.dirs.iter().chain(added).cloned().collect(),
+        // Files stay out of reach until the session ends: what could be read was decided when it began.
+        limits: PermissionLimits {
+            denies_prompts: fresh.limits.denies_prompts,
+            ..current.limits.and(fresh.limits)
+        },
         ..current.clone()
     }
 }
@@ -305,6 +310,7 @@ fn tightened(current: &Rulebook, start: &Rulebook, fresh: &Rulebook) -> Rulebook
         allow: kept.chain(granted).cloned().collect(),
         ask: grown(&current.ask, &fresh.ask),
         deny: grown(&current.deny, &fresh.deny),
+        limits: current.limits.and(fresh.limits),
         dirs: start.dirs.iter().filter(|dir| fresh.dirs.contains(dir)).chain(added).cloned().collect(),
         ..current.clone()
     }
@@ -324,6 +330,7 @@ fn is_looser(book: &Rulebook, fresh: &Rulebook) -> bool {
         || book.deny.iter().any(|rule| is_of_files(rule) && !has(&fresh.deny, rule))
         || book.ask.iter().any(|rule| is_of_files(rule) && !has(&fresh.ask, rule))
         || fresh.dirs.iter().any(|dir| !book.dirs.contains(dir))
+        || (book.limits.denies_prompts && !fresh.limits.denies_prompts)
 }
 
 /// Tells whether calls are judged alike by two books, wherever their rules come from.
@@ -334,6 +341,7 @@ fn says_same(one: &Rulebook, other: &Rulebook) -> bool {
     let alike = |rules: &[Rule], others: &[Rule]| all(rules, others) && all(others, rules);
     let lists = [(&one.allow, &other.allow), (&one.ask, &other.ask), (&one.deny, &other.deny)];
     lists.iter().all(|(rules, others)| alike(rules, others))
+        && one.limits == other.limits
         && one.dirs.iter().all(|dir| other.dirs.contains(dir))
         && other.dirs.iter().all(|dir| one.dirs.contains(dir))
 }
@@ -393,6 +401,23 @@ mod tests {
         assert_eq!(left(&removed, "/p /shared /new"), dirs("/p /new"));
         removed.follow(&dirs("/p /shared"));
         assert_eq!(left(&removed, "/p /shared"), dirs("/p /shared"), "it was added again");
+    }
+
+    #[test]
+    fn files_that_were_out_of_reach_stay_so_and_prompts_come_back_with_the_next_one() {
+        let all = PermissionLimits {
+            blocks_reads_outside: true,
+            blocks_writes_outside: true,
+            denies_prompts: true,
+        };
+        let none = book("", "", "");
+        let limited = Rulebook { limits: all, ..none.clone() };
+        assert_eq!(tightened(&none, &none, &limited).limits, all, "they count from the next call on");
+        assert_eq!(tightened(&limited, &limited, &none).limits, all);
+        assert!(is_looser(&limited, &none) && !is_looser(&none, &limited));
+        let replaced = replaced(&limited, &limited, &none).limits;
+        assert_eq!(replaced, PermissionLimits { denies_prompts: false, ..all });
+        assert!(!says_same(&none, &limited));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod allow_list;
 mod catalog;
 mod pricing;
+mod restrictions;
 
 use std::sync::OnceLock;
 
@@ -15,6 +16,7 @@ use serde::Deserialize;
 pub use allow_list::{AllowedModels, MODEL_FAMILIES, built_in_models, is_family};
 pub use catalog::{Capabilities, FieldRules, ModelCatalog, ModelDescription, NamedModels, WindowRules};
 pub use pricing::ModelPricing;
+pub use restrictions::{DeniedModels, EFFORT_LEVELS, EffortLimits};
 
 /// US dollars per million tokens (and per web search).
 #[derive(Debug, Clone, Copy, PartialEq)]

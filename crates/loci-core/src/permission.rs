@@ -18,6 +18,7 @@ mod glob;
 mod host;
 mod isolation;
 mod learned;
+mod limits;
 mod matching;
 mod memory;
 mod mode;
@@ -41,6 +42,7 @@ pub use decide::{Call, Classified, Decision, DecisionStep, HookVerdict, Verdict,
 pub use host::{canonical_host, socket_host};
 pub use isolation::Isolation;
 pub use learned::{AskedCall, LearnedRule, also_allows, learn_rules};
+pub use limits::{BlockedAccess, PermissionLimits};
 pub use matching::{RuleFit, fits};
 pub use memory::is_memory_file;
 pub use mode::{BadMode, Mode};

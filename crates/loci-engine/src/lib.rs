@@ -58,7 +58,7 @@ pub use loci_tools::{
 pub use models::cloud_kind::{CloudKind, idle_cloud_switches};
 pub use models::model_name::{
     BUILT_IN_PROVIDERS, NO_LARGE_WINDOW, available_model, has_cloud_ids, is_model_available, is_named,
-    is_on_cloud, planning_model, resolve_model,
+    is_on_cloud, model_refusal, planning_model, resolve_model,
 };
 pub use replay::{
     CallCheck, CallOutcome, ReplayOptions, ReplayReport, ReplaySandbox, RequestCheck, TakenOver, replay,

@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use loci_core::stream::Failure;
+use loci_core::stream::{Failure, FailureKind};
 
 use crate::announcer::Announcer;
 use crate::client::Client;
 
 /// Puts a provider together.
 type Make = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
+
+/// Says why a model may not be asked.
+type Refuse = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Tells whether an id is a client's own.
 type HasId = fn(&str) -> bool;
@@ -26,6 +29,7 @@ pub struct Router {
     second: Option<(HasId, Client)>,
     named: BTreeMap<String, Named>,
     announcer: Announcer,
+    refuse: Option<Refuse>,
 }
 
 struct Named {
@@ -36,7 +40,7 @@ struct Named {
 impl Router {
     /// Begins with the provider of the environment, or with why there is none.
     pub fn new(first: Result<Client, Failure>) -> Self {
-        Self { first, second: None, named: BTreeMap::new(), announcer: Announcer::default() }
+        Self { first, second: None, named: BTreeMap::new(), announcer: Announcer::default(), refuse: None }
     }
 
     /// Asks another client for the models whose ids are its own.
@@ -57,6 +61,13 @@ impl Router {
         self
     }
 
+    /// Asks no model that this gives a reason against: whoever wants one, nothing leaves.
+    #[must_use]
+    pub fn refusing(mut self, refuse: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.refuse = Some(Box::new(refuse));
+        self
+    }
+
     /// Names by whom people hear what happens while credentials are got.
     #[must_use]
     pub fn announced_by(mut self, announcer: Announcer) -> Self {
@@ -70,6 +81,10 @@ impl Router {
 
     /// Returns the provider that answers for a model.
     pub(crate) fn client(&self, model: &str) -> Result<&Client, Failure> {
+        if let Some(why) = self.refuse.as_ref().and_then(|refuse| refuse(model)) {
+            return Err(Failure::new(FailureKind::InvalidRequest, why)
+                .with_hint("Choose another model, or ask the administrator."));
+        }
         let named = model.split_once('/').and_then(|(name, _)| self.named.get(name.trim()));
         let found = match named {
             Some(named) => named.made.get_or_init(|| (named.make)()),

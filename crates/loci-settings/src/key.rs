@@ -87,6 +87,8 @@ pub enum Merge {
     ByName,
     /// The higher file replaces a name's whole value.
     ByWholeName,
+    /// As [`Merge::ByName`]; of the values under this name, whatever is around it, the one that comes last in the list wins.
+    ByNameStrictest(&'static str, &'static [&'static str]),
     /// Lists under each name are put one behind the other.
     Concatenate,
     /// As [`Merge::Union`], unless the administrator has a list, which then replaces all others.

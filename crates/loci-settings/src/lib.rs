@@ -37,7 +37,8 @@ pub use merge::{MergedSettings, Part, Role, Setting, merge};
 pub use schema::json_schema;
 pub use view::{
     AutoMemorySettings, CompactionSteps, LoosenedSetting, McpSettings, NetworkSettings, PermissionSettings,
-    SandboxSettings, SessionMemorySettings, Settings, Sourced, TeamMemorySettings, WorktreeSettings,
+    ProviderLimits, SandboxSettings, SessionMemorySettings, Settings, Sourced, TeamMemorySettings,
+    WorktreeSettings,
 };
 
 /// Whose settings they are, lowest precedence first.

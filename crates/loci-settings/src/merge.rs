@@ -181,9 +181,12 @@ fn join(merge: Merge, parts: &mut [Part]) -> Option<Value> {
         Merge::AnyTrue => Some(find(parts, &live, &Value::Bool(true)).unwrap_or(highest)),
         Merge::AnyFalse => Some(find(parts, &live, &Value::Bool(false)).unwrap_or(highest)),
         Merge::Strictest(order) => Some(strictest(parts, &live, order).unwrap_or(highest)),
-        Merge::Union | Merge::ManagedOrUnion | Merge::ByName | Merge::ByWholeName | Merge::Concatenate => {
-            None
-        }
+        Merge::Union
+        | Merge::ManagedOrUnion
+        | Merge::ByName
+        | Merge::ByWholeName
+        | Merge::ByNameStrictest(..)
+        | Merge::Concatenate => None,
     };
     if let Some(winner) = winner {
         for idx in live {
@@ -199,6 +202,7 @@ fn join(merge: Merge, parts: &mut [Part]) -> Option<Value> {
         Merge::ByWholeName => by_name(low, high, &|_, high| high),
         Merge::Concatenate => by_name(low, high, &concatenated),
         Merge::ByName => by_name(low, high, &deep),
+        Merge::ByNameStrictest(name, order) => strictest_below(low, high, name, order),
         _ => union(low, high),
     })
 }
@@ -247,6 +251,31 @@ fn deep(low: Value, high: Value) -> Value {
         (Value::Object(_), Value::Object(_)) => by_name(low, high, &deep),
         (Value::Array(_), Value::Array(_)) => union(low, high),
         _ => high,
+    }
+}
+
+/// Joins deep inside; under one name the stricter value wins, wherever it stands.
+fn strictest_below(low: Value, high: Value, name: &str, order: &[&str]) -> Value {
+    let rank = |value: &Value| order.iter().position(|it| value == it);
+    match (low, high) {
+        (Value::Object(mut map), Value::Object(more)) => {
+            for (key, value) in more {
+                let joined = match map.remove(&key) {
+                    Some(old) if key == name => {
+                        if rank(&old) > rank(&value) {
+                            old
+                        } else {
+                            value
+                        }
+                    }
+                    Some(old) => strictest_below(old, value, name, order),
+                    None => value,
+                };
+                map.insert(key, joined);
+            }
+            Value::Object(map)
+        }
+        (low, high) => deep(low, high),
     }
 }
 

@@ -80,6 +80,8 @@ pub struct Settings {
     pub model_overrides: Vec<(String, String)>,
     /// Whether such names are set where they do not count, because the administrator says which models may be chosen.
     pub has_idle_overrides: bool,
+    /// The providers that may be asked, where the administrator says which.
+    pub provider_limits: Option<ProviderLimits>,
     /// The command that renews a login at Amazon.
     pub aws_auth_refresh: Option<String>,
     /// The command that prints keys for Amazon.
@@ -90,6 +92,17 @@ pub struct Settings {
     pub force_login_method: Option<String>,
     /// Whether only some organisations may be logged in to.
     pub forces_login_org: bool,
+}
+
+/// Which providers may be asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderLimits {
+    /// Their names.
+    pub allowed: Vec<String>,
+    /// Variables that the administrator sets: an address among them is the administrator's own.
+    pub variables: Vec<(String, String)>,
+    /// Entries of `providers` that the administrator writes.
+    pub providers: Vec<String>,
 }
 
 /// How working copies of the repository are made.
@@ -193,6 +206,12 @@ pub struct PermissionSettings {
     pub is_auto_disabled: bool,
     /// Whether only the administrator's allow rules count.
     pub managed_rules_only: bool,
+    /// Whether nothing outside the working directories is read.
+    pub blocks_reads_outside: bool,
+    /// Whether tools write nothing outside the working directories.
+    pub blocks_writes_outside: bool,
+    /// Whether a call that would be asked about is denied.
+    pub denies_prompts: bool,
 }
 
 /// A text and the file it stands in.
@@ -242,6 +261,9 @@ impl From<&MergedSettings> for Settings {
                     .iter()
                     .any(|path| text(path).is_some()),
                 managed_rules_only: flag("allowManagedPermissionRulesOnly") == Some(true),
+                blocks_reads_outside: flag("permissions.blockReadsOutsideWorkingDirectories") == Some(true),
+                blocks_writes_outside: flag("permissions.blockWritesOutsideWorkingDirectories") == Some(true),
+                denies_prompts: flag("permissions.denyInsteadOfPrompting") == Some(true),
             },
             sandbox: SandboxSettings::from_merged(merged),
             auto_compact_enabled: flag("autoCompactEnabled"),
@@ -306,6 +328,7 @@ impl From<&MergedSettings> for Settings {
             model_overrides: model_overrides(merged),
             has_idle_overrides: has_managed_models(merged)
                 && managed_parts(merged, "modelOverrides").count() < parts(merged, "modelOverrides").len(),
+            provider_limits: texts("allowedProviders").map(|allowed| provider_limits(merged, allowed)),
             aws_auth_refresh: command("awsAuthRefresh"),
             aws_credential_export: command("awsCredentialExport"),
             gcp_auth_refresh: command("gcpAuthRefresh"),
@@ -336,6 +359,17 @@ fn model_overrides(merged: &MergedSettings) -> Vec<(String, String)> {
         return merged.value("modelOverrides").map(texts).unwrap_or_default();
     }
     managed_parts(merged, "modelOverrides").flat_map(|part| texts(&part.value)).collect()
+}
+
+fn provider_limits(merged: &MergedSettings, allowed: Vec<String>) -> ProviderLimits {
+    let rows =
+        |path: &'static str| managed_parts(merged, path).filter_map(|part| part.value.as_object()).flatten();
+    let variables = rows("env").filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    ProviderLimits {
+        allowed,
+        variables: variables.collect(),
+        providers: rows("providers").map(|(name, _)| name.clone()).collect(),
+    }
 }
 
 /// Returns what the administrator says of a key, in the order in which it counts.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loci_core::model::{FieldRules, ModelCatalog, ModelDescription, ModelPricing, NamedModels, WindowRules};
 use loci_core::stream::{Failure, FailureKind};
-use loci_engine::{CloudKind, ModelConfig, NO_LARGE_WINDOW, has_cloud_ids, is_on_cloud};
+use loci_engine::{CloudKind, ModelConfig, NO_LARGE_WINDOW, has_cloud_ids, is_on_cloud, model_refusal};
 use loci_llm::{Announcer, AuthSource, Client, PromptCaching, ProviderConfig};
 use loci_settings::Settings;
 use loci_stdx::Env;
@@ -18,6 +18,7 @@ use crate::cloud::{cloud_warnings, connect_cloud};
 use crate::credentials::Credentials;
 use crate::options::RunOptions;
 use crate::pinned_models::{PinnedModel, pinned_models};
+use crate::provider_policy::check_first_provider;
 use crate::providers::{
     self, KeySource, ProviderModels, ProviderTable, described_models, models_problems, unknown_provider_keys,
 };
@@ -61,12 +62,14 @@ pub(super) fn provider(options: &RunOptions, run: &RunSettings, scripted: Option
             first_problem: None,
         };
     }
-    let table = Arc::new(ProviderTable::new(&run.settings.providers, &run.env.vars));
+    let table = Arc::new(provider_table(run));
     let (first, api_key_source, first_problem) = match connect(run, &credentials, &announcer) {
         Ok((client, source)) => (Ok(client), source, None),
         Err(error) => (Err(as_failure(&error)), "none", Some(error)),
     };
-    let client = Client::routed(table.router(first, &run.env, &announcer));
+    let settings = run.in_force.clone();
+    let router = table.router(first, &run.env, &announcer);
+    let client = Client::routed(router.refusing(move |model| model_refusal(&settings, model)));
     let asked = options.model.model.as_deref().or_else(|| run.env.vars.non_empty("ANTHROPIC_MODEL"));
     if asked.or(run.settings.model.as_deref()).is_none_or(|model| table.find(model).is_none()) {
         client.warm_up();
@@ -244,6 +247,10 @@ pub fn needs_credentials(
     options: &RunOptions,
     before: Option<&str>,
 ) -> Result<bool, UserError> {
+    if check_first_provider(run.settings.provider_limits.as_ref(), &run.env.vars).is_err() {
+        // What is wrong is said by what puts the provider together; a key would not mend it.
+        return Ok(false);
+    }
     if is_on_cloud(&run.env.vars) {
         return Ok(false);
     }
@@ -255,7 +262,7 @@ pub fn needs_credentials(
     let sources =
         ModelSources { asked: &options.model, settings: &run.settings, in_force: &run.in_force, before };
     let (model, _) = choose(&run.env, sources)?;
-    let table = ProviderTable::new(&run.settings.providers, &run.env.vars);
+    let table = provider_table(run);
     Ok(std::iter::once(&model.main).chain(&model.fallbacks).any(|name| table.find(name).is_none()))
 }
 
@@ -279,11 +286,17 @@ pub(crate) fn prompt_caching(env: &Env, settings: &Settings) -> PromptCaching {
     PromptCaching::from_settings(&env.vars, main.as_deref(), agents.as_deref())
 }
 
+fn provider_table(run: &RunSettings) -> ProviderTable {
+    let table = ProviderTable::new(&run.settings.providers, &run.env.vars);
+    table.limited_by(run.settings.provider_limits.as_ref())
+}
+
 fn connect(
     run: &RunSettings,
     credentials: &Arc<Credentials>,
     announcer: &Announcer,
 ) -> Result<(Client, &'static str), UserError> {
+    check_first_provider(run.settings.provider_limits.as_ref(), &run.env.vars)?;
     if let Some(cloud) = CloudKind::from_vars(&run.env.vars) {
         return Ok((connect_cloud(cloud, &run.env, &run.settings, announcer)?, cloud.name()));
     }

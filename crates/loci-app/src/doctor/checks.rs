@@ -154,7 +154,8 @@ fn diagnostics(it: &Installation, more: Option<Diagnostic>) -> Check {
 /// What is wrong with the providers and models that settings name.
 fn providers(it: &Installation) -> Check {
     let settings = it.loaded.settings();
-    let table = ProviderTable::new(&settings.providers, &it.env.vars);
+    let table =
+        ProviderTable::new(&settings.providers, &it.env.vars).limited_by(settings.provider_limits.as_ref());
     let unusable: Vec<String> = table.entries().filter_map(|entry| entry.problem.clone()).collect();
     let problems = unusable.into_iter().chain(models_problems(&settings.models));
     let problems = problems.chain(unknown_provider_keys(&settings.providers, &settings.models));

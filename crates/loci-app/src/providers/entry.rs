@@ -21,6 +21,8 @@ pub struct ProviderEntry {
     pub models: BTreeMap<String, ModelEntry>,
     /// Why it cannot be used.
     pub problem: Option<String>,
+    /// Whether that is the administrator's word, not a slip.
+    pub is_forbidden: bool,
 }
 
 /// Where a provider's key comes from.
@@ -73,6 +75,7 @@ impl ProviderEntry {
             headers: Vec::new(),
             models: BTreeMap::new(),
             problem: None,
+            is_forbidden: false,
         };
         entry.problem =
             entry.read(value).err().map(|what| format!("The provider `{name}` cannot be used: {what}"));

@@ -2,7 +2,8 @@
 //!
 //! An entry is a family (`sonnet`), which allows every id with that word in it; a version (`claude-sonnet-4-5`), which allows
 //! the ids that begin with it; or a whole id. An entry that names a model of a family takes the family's own entry out of
-//! force: `["sonnet", "claude-sonnet-4-5"]` allows the versions of Sonnet 4.5 alone. A `[1m]` counts nowhere.
+//! force: `["sonnet", "claude-sonnet-4-5"]` allows the versions of Sonnet 4.5 alone. A `[1m]` counts nowhere. Where settings ask
+//! for exact names (`availableModelsMatch`), an entry that names a model allows that id and no later one.
 
 use super::{split_window_suffix, table};
 
@@ -13,13 +14,20 @@ pub const MODEL_FAMILIES: [&str; 4] = ["fable", "opus", "sonnet", "haiku"];
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedModels {
     entries: Vec<String>,
+    is_exact: bool,
 }
 
 impl AllowedModels {
     /// Takes the entries of the setting.
     pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
         let entries = entries.into_iter().map(plain).filter(|entry| !entry.is_empty());
-        Self { entries: entries.collect() }
+        Self { entries: entries.collect(), is_exact: false }
+    }
+
+    /// Has entries that name models allow those ids alone, where `is_exact`.
+    #[must_use]
+    pub fn matched_exactly(self, is_exact: bool) -> Self {
+        Self { is_exact, ..self }
     }
 
     /// Returns the entries, in their order.
@@ -32,21 +40,30 @@ impl AllowedModels {
         let id = plain(id);
         self.entries.iter().any(|entry| match is_family(entry) {
             true => id.contains(entry.as_str()) && !self.names_versions(entry),
-            false => begins_with(&id, entry),
+            false => self.names(&id, entry),
         })
     }
 
     /// Tells whether a model of a named provider may be chosen: its own name has to be listed, whatever its id looks like.
     pub fn permits_named(&self, name: &str) -> bool {
         let name = plain(name);
-        self.entries.iter().any(|entry| !is_family(entry) && begins_with(&name, entry))
+        self.entries.iter().any(|entry| !is_family(entry) && self.names(&name, entry))
     }
 
     /// Returns the newest model of a family that may be chosen.
     pub fn newest(&self, family: &str) -> Option<String> {
+        self.newest_where(family, |_| true)
+    }
+
+    /// Returns the newest of those that may be used, too.
+    pub fn newest_where(&self, family: &str, is_usable: impl Fn(&str) -> bool) -> Option<String> {
         let built_in = super::built_in_models().filter(|id| id.contains(family)).map(str::to_owned);
         let listed = self.entries.iter().filter(|entry| entry.contains(family) && !is_family(entry)).cloned();
-        built_in.chain(listed).find(|id| self.permits(id))
+        built_in.chain(listed).find(|id| self.permits(id) && is_usable(id))
+    }
+
+    fn names(&self, id: &str, entry: &str) -> bool {
+        if self.is_exact { id == entry } else { begins_with(id, entry) }
     }
 
     fn names_versions(&self, family: &str) -> bool {
@@ -60,7 +77,7 @@ pub fn is_family(name: &str) -> bool {
     MODEL_FAMILIES.contains(&name)
 }
 
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     split_window_suffix(name).0.to_ascii_lowercase()
 }
 
@@ -101,6 +118,19 @@ mod tests {
             let allowed = AllowedModels::new(entries.split_whitespace());
             assert_eq!(allowed.permits(id), expected, "{entries}: {id}");
         }
+    }
+
+    #[test]
+    fn exact_entries_allow_no_other_version() {
+        for (entries, id, expected) in [
+            ("claude-opus-4", "claude-opus-4", true),
+            ("claude-opus-4", "claude-opus-4-8", false),
+            ("opus", "claude-opus-4-8", true),
+        ] {
+            let allowed = AllowedModels::new(entries.split_whitespace()).matched_exactly(true);
+            assert_eq!(allowed.permits(id), expected, "{entries}: {id}");
+        }
+        assert!(!AllowedModels::new(["mine/qwen3"]).matched_exactly(true).permits_named("mine/qwen3:8b"));
     }
 
     #[test]

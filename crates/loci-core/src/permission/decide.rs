@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::critical::critical_removal;
 use super::host::is_documentation;
 use super::isolation::outside_worktree;
+use super::limits::beyond_limits;
 use super::matching::{Restrictions, allowing, may_match, names_host, restrictions};
 use super::memory::written_memory;
 use super::plan::written_plan;
@@ -85,14 +86,24 @@ impl Decision {
     /// ask are answered by people.
     pub fn is_for_classifier(&self, mode: Mode) -> bool {
         let is_peoples = matches!(
-            self.reason,
+            self.reason.root(),
             Reason::Rule(_)
                 | Reason::MayMatch(..)
                 | Reason::Hook(_)
                 | Reason::Interaction(_)
                 | Reason::SessionMove(_)
+                | Reason::Blocked(..)
         );
-        mode == Mode::Auto && self.verdict == Verdict::Ask && !is_peoples
+        let is_open = self.verdict == Verdict::Ask || self.is_prompt_denied();
+        mode == Mode::Auto && is_open && !is_peoples
+    }
+}
+
+impl Decision {
+    /// Returns true for a question that nobody is asked because settings deny what would be asked about: hooks may still
+    /// answer it.
+    pub fn is_prompt_denied(&self) -> bool {
+        self.verdict == Verdict::Deny && matches!(self.reason, Reason::PromptsDenied(_))
     }
 }
 
@@ -111,12 +122,14 @@ const STEPS: &[(&str, Check)] = &[
     ("deny rules", |_, _, rules| rules.denied.map(|rule| by_rule(Verdict::Deny, rule))),
     ("policy of the client for the tool", |call, _, _| forbidden(call.effects)),
     ("a restricted run's directories", |call, book, _| outside_confines(call.effects, book)),
+    ("files outside the directories", beyond_limits_of),
     ("the checkout beside a worktree", |call, book, _| outside_worktree(call.effects, book)),
     ("ask rules", |_, _, rules| rules.asked.map(|rule| by_rule(Verdict::Ask, rule))),
     ("hooks that ask", |call, _, _| by_hook(Verdict::Ask, call)),
     ("rules that unknown parts may evade", |call, _, rules| {
         rules.evaded.map(|rule| ask(may_match(rule, call)))
     }),
+    ("commands that read outside", |call, book, _| asked_beyond_limits(call, book)),
     ("critical removals", |call, book, _| critical_removal(call, book).map(Reason::CriticalRemoval).map(ask)),
     ("what a person has to say", |call, _, _| call.effects.interaction.map(Reason::Interaction).map(ask)),
     ("bypassed permissions", |_, book, _| bypassed(book)),
@@ -144,7 +157,7 @@ const STEPS: &[(&str, Check)] = &[
 pub fn decide(call: &Call<'_>, book: &Rulebook) -> Decision {
     let rules = restrictions(call, book);
     let decision = STEPS.iter().find_map(|(_, check)| check(call, book, &rules));
-    unasked(decision.unwrap_or_else(|| ask(Reason::NeedsApproval)), book.mode)
+    unasked(decision.unwrap_or_else(|| ask(Reason::NeedsApproval)), book)
 }
 
 /// Judges a call and lists what each step said, up to the one that decided.
@@ -152,7 +165,7 @@ pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<DecisionStep> {
     let rules = restrictions(call, book);
     let mut steps = Vec::new();
     for (name, check) in STEPS {
-        let decision = check(call, book, &rules).map(|decision| unasked(decision, book.mode));
+        let decision = check(call, book, &rules).map(|decision| unasked(decision, book));
         let is_last = decision.is_some();
         steps.push(DecisionStep { check: name, decision });
         if is_last {
@@ -163,11 +176,14 @@ pub fn explain(call: &Call<'_>, book: &Rulebook) -> Vec<DecisionStep> {
 }
 
 /// Where nobody is asked, a question is a refusal.
-fn unasked(decision: Decision, mode: Mode) -> Decision {
-    match (decision.verdict, mode) {
-        (Verdict::Ask, Mode::DontAsk) => {
-            Decision { verdict: Verdict::Deny, reason: Reason::NotAsked(mode, Box::new(decision.reason)) }
-        }
+fn unasked(decision: Decision, book: &Rulebook) -> Decision {
+    if decision.verdict != Verdict::Ask {
+        return decision;
+    }
+    let denied = |reason| Decision { verdict: Verdict::Deny, reason };
+    match book.mode {
+        Mode::DontAsk => denied(Reason::NotAsked(book.mode, Box::new(decision.reason))),
+        _ if book.limits.denies_prompts => denied(Reason::PromptsDenied(Box::new(decision.reason))),
         _ => decision,
     }
 }
@@ -226,6 +242,16 @@ fn outside_confines(effects: &CallEffects, book: &Rulebook) -> Option<Decision> 
         (None, None) => return None,
     };
     Some(Decision { verdict: Verdict::Deny, reason })
+}
+
+/// What settings refuse outside the directories, for a tool that names its files.
+fn beyond_limits_of(call: &Call<'_>, book: &Rulebook, _: &Restrictions<'_>) -> Option<Decision> {
+    beyond_limits(call, book).filter(|decision| decision.verdict == Verdict::Deny)
+}
+
+/// The same for commands, which are asked about.
+fn asked_beyond_limits(call: &Call<'_>, book: &Rulebook) -> Option<Decision> {
+    beyond_limits(call, book).filter(|decision| decision.verdict == Verdict::Ask)
 }
 
 fn protected_write(effects: &CallEffects) -> Option<Decision> {

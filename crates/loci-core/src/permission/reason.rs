@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{Mode, Rule};
+use super::{BlockedAccess, Mode, Rule};
 use crate::tool::{ASKS_OUTSIDE, Interaction};
 
 /// Why a call was judged as it was.
@@ -33,6 +33,10 @@ pub enum Reason {
     Mode(Mode),
     /// The mode denies what it would have to ask about, for this reason.
     NotAsked(Mode, Box<Reason>),
+    /// Settings deny what would have to be asked about, for this reason (`permissions.denyInsteadOfPrompting`).
+    PromptsDenied(Box<Reason>),
+    /// It reaches outside the session's directories, where settings let nothing be read or written.
+    Blocked(BlockedAccess, String),
     /// It would remove a root, a home or the project.
     CriticalRemoval(String),
     /// It would contact this machine or a network of its own.
@@ -77,7 +81,7 @@ impl Reason {
     /// Returns its kind, as clients are told.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Rule(_) | Self::MayMatch(..) | Self::Forbidden(_) => "rule",
+            Self::Rule(_) | Self::MayMatch(..) | Self::Forbidden(_) | Self::PromptsDenied(_) => "rule",
             Self::Hook(_) => "hook",
             Self::Classifier(_) => "classifier",
             Self::Mode(_) | Self::NotAsked(..) => "mode",
@@ -86,9 +90,10 @@ impl Reason {
             | Self::PrivateHost(_)
             | Self::CarriesData(_)
             | Self::SessionMove(_) => "safetyCheck",
-            Self::OutsideDirectories(_) | Self::OutsideWorktree { .. } | Self::UnclearInWorktree { .. } => {
-                "workingDir"
-            }
+            Self::OutsideDirectories(_)
+            | Self::Blocked(..)
+            | Self::OutsideWorktree { .. }
+            | Self::UnclearInWorktree { .. } => "workingDir",
             Self::ReadOnly
             | Self::Sandbox
             | Self::Plan(_)
@@ -124,7 +129,7 @@ impl Reason {
     /// Returns why it was asked about, whatever a mode made of that.
     pub fn root(&self) -> &Self {
         match self {
-            Self::NotAsked(_, reason) => reason.root(),
+            Self::NotAsked(_, reason) | Self::PromptsDenied(reason) => reason.root(),
             other => other,
         }
     }
@@ -147,6 +152,21 @@ impl fmt::Display for Reason {
             Self::Sandbox => f.write_str("it runs in the sandbox"),
             Self::Mode(mode) => write!(f, "permission mode {mode}"),
             Self::NotAsked(mode, reason) => write!(f, "{reason}, and mode {mode} does not ask"),
+            Self::PromptsDenied(reason) => {
+                write!(
+                    f,
+                    "{reason}, and settings deny what would be asked about (permissions.denyInsteadOfPrompting)"
+                )
+            }
+            Self::Blocked(access, path) => write!(
+                f,
+                "`{path}` is outside the working directories, and settings keep {} inside them ({access}). Ask the user to add \
+                 its directory with /add-dir, if it is needed",
+                match access {
+                    BlockedAccess::Reads => "reads",
+                    BlockedAccess::Writes => "writes",
+                }
+            ),
             Self::CriticalRemoval(target) => write!(f, "it would remove `{target}`"),
             Self::ProtectedPath(path) => write!(f, "`{}` is a protected path", path.display()),
             Self::PrivateHost(host) => write!(f, "`{host}` is this machine or on a private network"),

@@ -6,7 +6,9 @@ use super::matching::names_host;
 use super::path_pattern::{Anchors, Names};
 use super::rule::Spec;
 use super::rule_tools::{CD, EDIT, READ};
-use super::{BadRule, Isolation, Mode, Rule, RuleList, RuleOrigin, SandboxRules, split_list};
+use super::{
+    BadRule, Isolation, Mode, PermissionLimits, Rule, RuleList, RuleOrigin, SandboxRules, split_list,
+};
 use crate::path::is_inside;
 use crate::tool::PathEffect;
 
@@ -33,6 +35,8 @@ pub struct Rulebook {
     pub may_bypass: bool,
     /// Whether files outside the directories are out of reach, whatever rules, modes and people say.
     pub is_confined: bool,
+    /// What settings hold every call to.
+    pub limits: PermissionLimits,
     /// The worktree that the conversation works in, and the checkout that it leaves alone.
     pub isolation: Option<Isolation>,
     /// The sandbox that commands run in, where there is one.
@@ -136,6 +140,11 @@ impl Rulebook {
     /// Returns true when both spellings lie in the session's directories.
     pub(super) fn is_inside(&self, path: &PathEffect) -> bool {
         is_in(path, &self.dirs)
+    }
+
+    /// Returns true when both spellings lie where the session keeps things of its own.
+    pub(super) fn is_own(&self, path: &PathEffect) -> bool {
+        is_in(path, &self.read_dirs) || is_in(path, &self.memory_dirs)
     }
 
     /// Returns true when a path may be read without a question.

@@ -2,6 +2,7 @@
 
 mod grants;
 mod learned;
+mod limits;
 
 use std::path::Path;
 

@@ -67,7 +67,10 @@ impl Conversation {
         HookMoment {
             prompt: self.recorder.prompt_id().map(ToString::to_string),
             cwd: self.host.workspace().cwd,
-            effort: facts.has_effort.then(|| self.model.effort.clone().unwrap_or_else(|| "high".to_owned())),
+            effort: facts.has_effort.then(|| {
+                let asked = self.model.effort_of(&self.current_model());
+                asked.unwrap_or_else(|| "high".to_owned())
+            }),
             agent: self.agent.clone(),
         }
     }

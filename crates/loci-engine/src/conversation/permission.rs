@@ -144,6 +144,7 @@ impl Conversation {
             Verdict::Allow => self.decided(call, CallPermission::Run),
             Verdict::Ask if self.asks && self.ctx.can_ask() => self.ask(call, judged),
             Verdict::Ask if self.ask_hooks_alone(call, judged) => {}
+            Verdict::Deny if judged.decision.is_prompt_denied() && self.ask_hooks_alone(call, judged) => {}
             Verdict::Ask | Verdict::Deny => self.refuse(call, judged),
         }
     }
@@ -494,7 +495,8 @@ impl Conversation {
 
 /// Tells a prohibition from a mode that only does not ask.
 fn is_forbidden(decision: &Decision) -> bool {
-    decision.verdict == Verdict::Deny && !matches!(decision.reason, Reason::NotAsked(..))
+    decision.verdict == Verdict::Deny
+        && !matches!(decision.reason, Reason::NotAsked(..) | Reason::PromptsDenied(_))
 }
 
 /// Returns the paths that lead elsewhere than they say, each once.

@@ -180,7 +180,7 @@ impl RequestBase {
             thinking: thinking(&facts, model.max_thinking_tokens, max_tokens),
             thinking_display: model.thinking_display.clone(),
             task_budget: model.task_budget,
-            effort: facts.effort(model.effort.as_deref()),
+            effort: model.effort_of(&plan.model),
             clear_results: self.clear_results(plan, model),
             edits_context: !self.refuses_edits.load(Ordering::Relaxed),
             betas: model.betas.clone(),

@@ -141,7 +141,7 @@ impl Conversation {
 
     /// Returns the effort that the next request asks for, where the model takes one.
     pub(super) fn effort_now(&self) -> Option<String> {
-        self.model.catalog.facts(&self.current_model()).effort(self.model.effort.as_deref())
+        self.model.effort_of(&self.current_model())
     }
 
     /// Returns the first event of a turn; the error says why there is no turn.

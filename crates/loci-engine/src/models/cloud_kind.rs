@@ -51,6 +51,17 @@ impl CloudKind {
         }
     }
 
+    /// Returns the variables that hold another address than the usual.
+    pub fn address_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Bedrock => &["ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL"],
+            Self::Mantle => &["ANTHROPIC_BEDROCK_MANTLE_BASE_URL"],
+            Self::AnthropicAws => &["ANTHROPIC_AWS_BASE_URL"],
+            Self::Vertex => &["ANTHROPIC_VERTEX_BASE_URL"],
+            Self::Foundry => &["ANTHROPIC_FOUNDRY_BASE_URL"],
+        }
+    }
+
     /// Tells whether models are called otherwise there than at Anthropic.
     pub fn has_own_ids(self) -> bool {
         match self {

@@ -1,6 +1,8 @@
 //! From what people call a model to its id, and which may be chosen.
 
-use loci_core::model::{AllowedModels, ModelCatalog, is_family, resolve_alias};
+use loci_core::model::{
+    AllowedModels, DeniedModels, ModelCatalog, built_in_models, is_family, resolve_alias,
+};
 use loci_stdx::Vars;
 use serde_json::Value;
 
@@ -82,7 +84,7 @@ pub fn has_cloud_ids(vars: &Vars) -> bool {
 pub const BUILT_IN_PROVIDERS: [&str; 7] =
     ["openai", "openrouter", "gemini", "ollama", "lmstudio", "vllm", "llamacpp"];
 
-/// Tells whether settings (`availableModels`) let a model be chosen, by name or by id.
+/// Tells whether settings (`availableModels`, `deniedModels`, `allowedProviders`) let a model be chosen, by name or by id.
 pub fn is_model_available(vars: &Vars, settings: &Value, name: &str) -> bool {
     available_model(vars, settings, name).is_some()
 }
@@ -92,26 +94,83 @@ pub fn is_model_available(vars: &Vars, settings: &Value, name: &str) -> bool {
 ///
 /// A family whose usual model is not allowed means the newest of it that is, where ids are Anthropic's own. The default may
 /// always be chosen, unless settings say that it must be among the listed, too (`enforceAvailableModels`): then the first of
-/// those takes its place.
+/// those takes its place. A model that is denied (`deniedModels`) is never chosen: the default steps down to the newest of the
+/// next family that is left, and is none where none is.
 pub fn available_model(vars: &Vars, settings: &Value, name: &str) -> Option<String> {
     let id = resolve_model(vars, name);
-    let Some(listed) = settings["availableModels"].as_array() else { return Some(id) };
-    let listed: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
-    let allowed = AllowedModels::new(listed.iter().copied());
-    let permits = |id: &str| match is_named(settings, id) {
-        true => allowed.permits_named(id),
-        false => allowed.permits(id),
+    let denied = DeniedModels::from_settings(settings);
+    let is_default = is_default(name);
+    let is_free = |name: &str, id: &str| denied.why(id).is_none() && denied.why(name).is_none();
+    let is_usable = |name: &str, id: &str| is_free(name, id) && is_provider_allowed(settings, id);
+    let Some(listed) = settings["availableModels"].as_array() else {
+        return match is_usable(name, &id) {
+            true => Some(id),
+            false if is_default => next_family(vars, &is_usable),
+            // A version that is denied is not another one of its family: who names it gets the default.
+            false => None,
+        };
     };
-    let word = name.trim().trim_end_matches("[1m]").trim_end().to_ascii_lowercase();
-    if word == "default" {
+    let listed: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
+    let is_exact = settings["availableModelsMatch"] == "exact";
+    let allowed = AllowedModels::new(listed.iter().copied()).matched_exactly(is_exact);
+    let permits = |id: &str| {
+        is_usable(id, id)
+            && match is_named(settings, id) {
+                true => allowed.permits_named(id),
+                false => allowed.permits(id),
+            }
+    };
+    if is_default {
         let is_enforced = settings["enforceAvailableModels"] == Value::Bool(true) && !listed.is_empty();
-        if !is_enforced || permits(&id) {
+        if (!is_enforced && is_usable(name, &id)) || permits(&id) {
             return Some(id);
         }
         let first = listed.iter().find_map(|entry| permitted(vars, &allowed, entry, &permits));
-        return Some(first.unwrap_or(id));
+        return match first {
+            Some(first) => Some(first),
+            None if is_usable(name, &id) => Some(id),
+            None => next_family(vars, &is_usable),
+        };
+    }
+    if !is_free(name, "") {
+        return None;
     }
     permitted(vars, &allowed, name, &permits)
+}
+
+/// Says why settings deny a model, whoever asks it: the entry of `deniedModels`, or the provider that is not allowed.
+pub fn model_refusal(settings: &Value, id: &str) -> Option<String> {
+    if let Some(entry) = DeniedModels::from_settings(settings).why(id) {
+        return Some(format!("Settings (deniedModels: {entry}) deny the model `{id}`"));
+    }
+    (!is_provider_allowed(settings, id))
+        .then(|| format!("Settings (allowedProviders) do not let the provider of `{id}` be asked"))
+}
+
+fn is_default(name: &str) -> bool {
+    name.trim().trim_end_matches("[1m]").trim_end().eq_ignore_ascii_case("default")
+}
+
+/// Returns the first model, the strongest family first, that may be asked in the place of a default that may not.
+fn next_family(vars: &Vars, is_usable: &impl Fn(&str, &str) -> bool) -> Option<String> {
+    ["opus", "sonnet", "haiku"].into_iter().find_map(|family| {
+        let usual = resolve_model(vars, family);
+        if is_usable(family, &usual) {
+            return Some(usual);
+        }
+        let others = || built_in_models().filter(|id| id.contains(family)).map(str::to_owned);
+        (!has_cloud_ids(vars)).then(others).and_then(|mut ids| ids.find(|id| is_usable(family, id)))
+    })
+}
+
+/// Tells whether settings (`allowedProviders`) let the named provider of a model be asked. The first provider's name depends on
+/// more than its models; it is checked before a session begins.
+fn is_provider_allowed(settings: &Value, id: &str) -> bool {
+    let Some(allowed) = settings["allowedProviders"].as_array().filter(|_| is_named(settings, id)) else {
+        return true;
+    };
+    let name = id.trim().split_once('/').map(|(name, _)| name);
+    name.is_some_and(|name| allowed.iter().any(|it| it == name))
 }
 
 /// Returns the id of a name that may be chosen: its own, or that of the newest model of its family.
@@ -129,7 +188,8 @@ fn permitted(
         Some(word) => (word.trim_end().to_ascii_lowercase(), "[1m]"),
         None => (name.trim().to_ascii_lowercase(), ""),
     };
-    let newest = (is_family(&word) && !has_cloud_ids(vars)).then(|| allowed.newest(&word)).flatten()?;
+    let newest =
+        (is_family(&word) && !has_cloud_ids(vars)).then(|| allowed.newest_where(&word, permits)).flatten()?;
     Some(resolve_model(vars, &format!("{newest}{suffix}")))
 }
 
@@ -162,6 +222,52 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn denied_models_are_never_chosen_and_the_default_steps_down() {
+        let none = Vars::default();
+        let bedrock: Vars = [("CLAUDE_CODE_USE_BEDROCK", "1")].into_iter().collect();
+        let mine: Vars = [("ANTHROPIC_DEFAULT_OPUS_MODEL", "my-deployment")].into_iter().collect();
+        for (vars, settings, name, expected) in [
+            (&none, json!({"deniedModels": ["opus"]}), "default", Some("claude-sonnet-5-5")),
+            (&none, json!({"deniedModels": ["opus"]}), "opus", None),
+            (&none, json!({"deniedModels": ["opus"]}), "sonnet", Some("claude-sonnet-5-5")),
+            (&none, json!({"deniedModels": ["opus"]}), "claude-opus-4-6", None),
+            (&none, json!({"deniedModels": ["claude-opus-5-5"]}), "default", Some("claude-opus-5")),
+            (&none, json!({"deniedModels": ["opus", "sonnet"]}), "default", Some("claude-haiku-5-5")),
+            (&none, json!({"deniedModels": ["opus", "sonnet", "haiku", "fable"]}), "default", None),
+            (&mine, json!({"deniedModels": ["opus"]}), "opus", None),
+            (&bedrock, json!({"deniedModels": ["opus"]}), "default", Some("claude-sonnet-4-5")),
+            (&none, json!({"deniedModels": ["openai/gpt-5"]}), "openai/gpt-5-mini", None),
+            (
+                &none,
+                json!({"deniedModels": ["claude-sonnet-5-5"], "availableModels": ["sonnet"]}),
+                "sonnet",
+                Some("claude-sonnet-5"),
+            ),
+            (
+                &none,
+                json!({"deniedModels": ["sonnet"], "availableModels": ["sonnet"], "enforceAvailableModels": true}),
+                "default",
+                Some("claude-opus-5-5"),
+            ),
+            (
+                &none,
+                json!({"availableModels": ["claude-opus-4"], "availableModelsMatch": "exact"}),
+                "claude-opus-4-8",
+                None,
+            ),
+            (&none, json!({"allowedProviders": ["ollama"]}), "openai/gpt-5", None),
+            (&none, json!({"allowedProviders": ["ollama"]}), "ollama/qwen3", Some("ollama/qwen3")),
+        ] {
+            assert_eq!(available_model(vars, &settings, name).as_deref(), expected, "{settings} {name}");
+        }
+        let settings = json!({"deniedModels": ["opus"], "allowedProviders": ["ollama"]});
+        let said = |id| model_refusal(&settings, id).unwrap_or_default();
+        assert_eq!(said("claude-opus-5"), "Settings (deniedModels: opus) deny the model `claude-opus-5`");
+        assert!(said("openai/gpt-5").contains("allowedProviders"));
+        assert_eq!(said("claude-sonnet-5"), "");
+    }
 
     #[test]
     fn model_is_recognized_at_the_api_and_anything_passes_elsewhere() {

@@ -7,9 +7,11 @@
 //! 4. the main model, if somebody chose that, and at Foundry, where a model is a deployment, in any case;
 //! 5. the model of the sonnet class.
 //!
+//! A model that settings deny (`deniedModels`) is not asked, whoever names it: the main one is.
+//!
 //! Where the provider has none of the first provider's models, another stands in for what the rule says.
 
-use loci_core::model::ModelCatalog;
+use loci_core::model::{DeniedModels, ModelCatalog};
 use loci_stdx::Vars;
 
 use crate::models::cloud_kind::CloudKind;
@@ -23,6 +25,7 @@ pub(crate) struct SmallModel {
     main: String,
     is_main_chosen: bool,
     catalog: ModelCatalog,
+    denied: DeniedModels,
 }
 
 impl SmallModel {
@@ -31,6 +34,7 @@ impl SmallModel {
             main: model.main.clone(),
             is_main_chosen: model.is_main_chosen,
             catalog: model.catalog.clone(),
+            denied: model.denied.clone(),
         }
     }
 
@@ -45,7 +49,11 @@ impl SmallModel {
             None if self.is_main_chosen(vars) || cloud == Some(CloudKind::Foundry) => self.main.clone(),
             None => resolve_model(vars, "sonnet"),
         };
-        self.catalog.stand_in(chosen)
+        let is_denied = |name: &str| self.denied.why(name).is_some();
+        match is_denied(&chosen) || (named.is_none() && has_haiku && is_denied("haiku")) {
+            true => self.main.clone(),
+            false => self.catalog.stand_in(chosen),
+        }
     }
 
     /// Tells whether somebody said which model the main one is: it is there, then.
@@ -63,7 +71,22 @@ mod tests {
     use super::*;
 
     fn small(is_main_chosen: bool) -> SmallModel {
-        SmallModel { main: "main".to_owned(), is_main_chosen, catalog: ModelCatalog::default() }
+        SmallModel {
+            main: "main".to_owned(),
+            is_main_chosen,
+            catalog: ModelCatalog::default(),
+            denied: DeniedModels::default(),
+        }
+    }
+
+    #[test]
+    fn denied_model_is_no_small_one() {
+        let small = SmallModel { denied: DeniedModels::new(["haiku"]), ..small(false) };
+        let mine: Vars = [("ANTHROPIC_DEFAULT_HAIKU_MODEL", "mine")].into_iter().collect();
+        assert_eq!(small.choose(&Vars::default(), None), "main");
+        assert_eq!(small.choose(&Vars::default(), Some("claude-haiku-4-5")), "main");
+        assert_eq!(small.choose(&mine, None), "main", "whatever the alias means");
+        assert_eq!(small.choose(&Vars::default(), Some("sonnet")), "claude-sonnet-5-5");
     }
 
     #[test]

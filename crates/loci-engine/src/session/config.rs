@@ -12,7 +12,7 @@ use loci_core::entry::draft::Stamp;
 use loci_core::hooks::HookConfig;
 use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::ToolUse;
-use loci_core::model::{ModelCatalog, ModelFacts};
+use loci_core::model::{DeniedModels, EffortLimits, ModelCatalog, ModelFacts};
 use loci_core::permission::{Rulebook, Update};
 use loci_core::plugin::PluginList;
 use loci_core::session::SessionIdentity;
@@ -331,6 +331,10 @@ pub struct ModelConfig {
     pub fallbacks: Vec<String>,
     /// The effort level that was chosen, for models that take one.
     pub effort: Option<String>,
+    /// How hard models are to think, and may at most.
+    pub effort_limits: EffortLimits,
+    /// The models that may not be asked.
+    pub denied: DeniedModels,
     /// A budget of thinking tokens that overrides the usual one; zero turns thinking off.
     pub max_thinking_tokens: Option<u64>,
     /// How its thinking is shown, where somebody says so.
@@ -377,6 +381,14 @@ impl ToolSearchMode {
 }
 
 impl ModelConfig {
+    /// Returns the effort to ask a model for, where it takes one: what was chosen, or is usual for it, and no more than
+    /// settings let it have.
+    pub fn effort_of(&self, model: &str) -> Option<String> {
+        let facts = self.catalog.facts(model);
+        let chosen = self.effort.as_deref().or_else(|| self.effort_limits.usual(model));
+        facts.effort(self.effort_limits.capped(model, chosen, facts.default_effort))
+    }
+
     /// Asks this model, with nothing out of the ordinary.
     pub fn new(main: &str) -> Self {
         Self {
@@ -385,6 +397,8 @@ impl ModelConfig {
             planner: None,
             fallbacks: Vec::new(),
             effort: None,
+            effort_limits: EffortLimits::default(),
+            denied: DeniedModels::default(),
             max_thinking_tokens: None,
             thinking_display: None,
             task_budget: None,

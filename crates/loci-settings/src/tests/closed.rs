@@ -18,6 +18,7 @@ const CLOSED: &[(&str, &str, &str)] = &[
     ("allowManagedMcpServersOnly", "1", "true"),
     ("disableCommandPluginSources", "{}", "true"),
     ("availableModels", "7", "[]"),
+    ("allowedProviders", "7", "[]"),
     ("enforceAvailableModels", "null", "true"),
     ("forceLoginOrgUUID", "42", "[]"),
 ];
