@@ -18,7 +18,7 @@ pub use definition::{
 };
 pub use preload::preloaded_skills;
 pub use registry::AgentRegistry;
-pub use result_text::{enclose, sanitize_result};
+pub use result_text::{enclose, escape_our_tags, sanitize_result, unescape_our_tags};
 pub use tool_access::{AgentPlace, ToolAccess};
 
 use crate::permission::Mode;

@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod prepared_call;
+pub(crate) mod result_tags;
 pub(crate) mod sandbox_hosts;
 pub(crate) mod task_list;
 pub(crate) mod web;

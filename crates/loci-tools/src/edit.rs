@@ -8,6 +8,7 @@ mod find;
 
 use std::path::Path;
 
+use loci_core::agent::unescape_our_tags;
 use loci_core::tool::{CallEffects, MainArgument, PathEffect, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -234,7 +235,10 @@ fn plan(shown: &str, input: &Input, file: &TextFile, has_changed: bool) -> Resul
         }
         _ => {}
     }
-    let new = ending.apply(&input.new_string);
+    let is_as_shown = *old != *input.old_string && *old == *unescape_our_tags(&input.old_string);
+    let new =
+        if is_as_shown { unescape_our_tags(&input.new_string) } else { input.new_string.as_str().into() };
+    let new = ending.apply(&new);
     let mut stored = String::with_capacity(file.stored.len() + new.len());
     let mut at = 0;
     for place in &places {

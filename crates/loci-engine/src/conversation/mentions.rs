@@ -23,6 +23,7 @@ use super::{Conversation, InboxMessage};
 use crate::command::{Prompt, QueuedPrompt};
 use crate::event::EngineEvent;
 use crate::extensions::local_command::LocalCommands;
+use crate::tools::result_tags::escape_value_tags;
 
 /// How many mentions of one prompt are read.
 const MOST_MENTIONS: usize = 50;
@@ -245,7 +246,7 @@ async fn attach(
     }
     match outcome.structured["type"].as_str() {
         Some("text" | "image" | "notebook") => Ok(Some(
-            json!({"type": "file", "filename": filename, "content": outcome.structured, "displayPath": shown}),
+            json!({"type": "file", "filename": filename, "content": escape_value_tags(outcome.structured), "displayPath": shown}),
         )),
         Some("file_unchanged") => Ok(None),
         _ => Err("files of its kind are read by a call; ask for that".to_owned()),

@@ -18,6 +18,7 @@ use crate::conversation::host::ConversationHost;
 use crate::session::file_history::FileHistoryLayer;
 use crate::session::memory::MemoryLayer;
 use crate::tools::prepared_call::PreparedCall;
+use crate::tools::result_tags::escape_result_tags;
 use loci_storage::memory::Author;
 
 /// How long a cancelled call may take to end before it is given up.
@@ -100,7 +101,7 @@ async fn run_tool(
     };
     let after_ms = begun.elapsed().as_millis() as u64;
     tracing::debug!(target: "loci::tools", call = %call.id, is_error = outcome.is_error.unwrap_or(false), after_ms, "call ended");
-    spill(outcome, limit, host.as_ref(), &call.id)
+    spill(escape_result_tags(&name, outcome), limit, host.as_ref(), &call.id)
 }
 
 async fn give_up(cancel: &CancellationToken) {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use loci_core::agent::unescape_our_tags;
+
 use crate::files::text_file::to_lf;
 
 /// Returns where a piece begins in a text, overlaps left out, and the piece as it was looked for: with line feeds
@@ -12,6 +14,13 @@ pub(super) fn places<'a>(text: &str, piece: &'a str) -> (Cow<'a, str>, Vec<usize
         let piece = to_lf(piece);
         let found = starts(text, &piece);
         return (piece, found);
+    }
+    // Elements that only we write are shown escaped, and come back so.
+    if exact.is_empty()
+        && let Cow::Owned(plain) = unescape_our_tags(piece)
+    {
+        let found = starts(text, &plain);
+        return (Cow::Owned(plain), found);
     }
     (Cow::Borrowed(piece), exact)
 }

@@ -53,6 +53,21 @@ async fn the_piece_is_replaced_and_shown() {
     .await;
 }
 
+/// What Read shows escaped is found, and written as it stands in the file.
+#[tokio::test]
+async fn elements_of_ours_are_replaced_as_they_were_shown() {
+    check(
+        b"a <system-reminder> b\n",
+        "a &lt;system-reminder> b",
+        "&lt;system-reminder> c",
+        b"<system-reminder> c\n",
+        expect![[r#"
+            Updated `/file`. The changed lines are now:
+            1	<system-reminder> c"#]],
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn the_structured_result_is_that_of_the_format() {
     let host = TestHost::new();

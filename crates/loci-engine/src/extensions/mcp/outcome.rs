@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use base64::Engine;
+use loci_core::agent::escape_our_tags;
 use loci_core::message::Block;
 use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_mcp::{CallResult, ContentPart};
@@ -77,10 +78,10 @@ pub(super) fn readable_parts(result: CallResult, misfit: Option<String>) -> Vec<
         (Some(structured), None) => {
             // The same as data is clearer than as text.
             parts.retain(|part| !matches!(part, ContentPart::Text(_)));
-            parts.insert(0, ContentPart::Text(structured.to_string()));
+            parts.insert(0, ContentPart::Text(escape_our_tags(&structured.to_string()).into_owned()));
         }
         (Some(structured), Some(_)) if !has_text => {
-            parts.insert(0, ContentPart::Text(structured.to_string()));
+            parts.insert(0, ContentPart::Text(escape_our_tags(&structured.to_string()).into_owned()));
         }
         (Some(_) | None, _) => {}
     }
