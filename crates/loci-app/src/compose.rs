@@ -40,6 +40,7 @@ use crate::settings_reload::{ReloadBaseline, watch_settings};
 use crate::sideload::check_client_agents;
 use crate::status_line::refused_commands;
 use crate::system_prompt::change_prompts;
+use crate::unknown_settings::check_unknown;
 use crate::user_error::UserError;
 
 use assembly::{Parts, assemble};
@@ -114,6 +115,7 @@ impl Composed {
 /// Makes the configuration of a session.
 pub fn compose(inputs: ComposeInputs<'_>) -> Result<Composed, UserError> {
     let ComposeInputs { options, mut run, mut resume, prefetch, client, started } = inputs;
+    check_unknown(&run.unknown, options)?;
     let mut warnings = std::mem::take(&mut resume.warnings);
     let mut provider = provider(options, &run, client);
     if !provider.is_scripted {

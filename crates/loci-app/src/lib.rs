@@ -67,6 +67,7 @@ mod tool_search;
 mod trace;
 pub mod transcript;
 pub mod trust;
+mod unknown_settings;
 mod user_error;
 pub mod worktree;
 

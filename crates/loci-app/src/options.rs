@@ -70,6 +70,8 @@ pub struct RunOptions {
     pub is_interactive: bool,
     /// Whether the person trusts the folder for as long as the process runs, where that cannot be kept.
     pub has_given_trust: bool,
+    /// Whether the run goes on with keys of settings that this version does not know, and that may restrict it.
+    pub accepts_unknown_settings: bool,
     /// Directories of plugins that are on for this run.
     pub plugin_dirs: Vec<PathBuf>,
     /// Those of them whose MCP servers are not used: whoever drives the run sees to them.
@@ -153,6 +155,7 @@ impl Default for RunOptions {
             agent: None,
             is_interactive: false,
             has_given_trust: false,
+            accepts_unknown_settings: false,
             plugin_dirs: Vec::new(),
             plugin_dirs_without_servers: Vec::new(),
             mcp: McpOptions::default(),

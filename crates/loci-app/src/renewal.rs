@@ -18,6 +18,9 @@ use crate::user_error::UserError;
 
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
 pub fn fresh_sessions(inherited: Env, options: RunOptions, client: Option<Client>) -> RenewSession {
+    // Whoever was there when the session began has seen what its files hold.
+    let accepts_unknown_settings = options.accepts_unknown_settings || options.is_interactive;
+    let options = RunOptions { accepts_unknown_settings, ..options };
     Box::new(move |state| {
         let renew = || -> Result<NewSession, UserError> {
             let run = RunSettings::load(&inherited, &options)?;

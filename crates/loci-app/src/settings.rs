@@ -24,6 +24,7 @@ use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins, rewrite_renamed};
 use crate::providers::ProviderEntry;
 use crate::sideload::check_sideload;
+use crate::unknown_settings::restricting;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -62,6 +63,8 @@ pub struct RunSettings {
     pub mcp: McpSources,
     /// How often skills were used before.
     pub skill_usage: Arc<SkillUsageTable>,
+    /// Keys that this version does not know and that may restrict the run, a line each.
+    pub unknown: Vec<String>,
     /// Follows the files.
     pub watch: Option<SettingsWatch>,
     /// The reading of the user's skills, for whoever needs them first.
@@ -224,6 +227,7 @@ impl RunSettings {
             plugins: plugin_store.get(),
             plugin_store,
             mcp: McpSources::new(&places, &loaded),
+            unknown: restricting(&loaded.unknown),
             skill_usage: Arc::new(loaded.skill_usage),
             watch: Some(watch),
             skills: Mutex::new(skills),
@@ -249,6 +253,7 @@ impl RunSettings {
             plugins: Arc::default(),
             plugin_store: Arc::new(Store::new(RunPlugins::default())),
             mcp: McpSources::default(),
+            unknown: Vec::new(),
             skill_usage: Arc::default(),
             watch: None,
             skills: Mutex::default(),

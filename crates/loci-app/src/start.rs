@@ -36,6 +36,7 @@ use crate::trace::{TraceOptions, start_trace};
 use crate::trust::{
     TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
 };
+use crate::unknown_settings::unknown_settings;
 use crate::user_error::UserError;
 use crate::worktree::worktree_of_session;
 use crate::{renewal, resume};
@@ -49,6 +50,8 @@ pub enum StartQuestion {
     ExternalImports(Vec<String>),
     /// Whether to go on with settings files that cannot be read; what is wrong with them.
     SettingsErrors(Vec<String>),
+    /// Whether to go on with keys of settings that this version does not know and that may restrict the session.
+    UnknownSettings(Vec<String>),
     /// Whether these servers of the project may be used.
     McpServers(Vec<UnapprovedServer>),
     /// Whether the key of the environment is used.
@@ -72,6 +75,8 @@ pub enum StartAnswer {
     ExternalImports(bool),
     /// Settings files that cannot be read are left aside.
     SettingsErrors,
+    /// Settings that this version does not know may go unheeded.
+    UnknownSettings,
     /// What is said of servers of the project.
     McpServers(ServerDecision),
     /// Whether the key of the environment is used.
@@ -261,6 +266,7 @@ impl SessionStart {
                 self.note_unkept(kept, "Files from outside this folder are not imported");
             }
             StartAnswer::SettingsErrors => self.has_seen_errors = true,
+            StartAnswer::UnknownSettings => self.options.accepts_unknown_settings = true,
             StartAnswer::McpServers(decision) => {
                 self.has_said_of_servers = true;
                 let kept = answer_servers(&self.inherited, &self.options, &decision);
@@ -339,6 +345,12 @@ impl SessionStart {
             let errors = if self.has_seen_errors { Vec::new() } else { settings_errors(&self.inherited) };
             if !errors.is_empty() {
                 return Some(StartQuestion::SettingsErrors(errors));
+            }
+            if !self.options.accepts_unknown_settings {
+                let unknown = unknown_settings(&self.inherited, self.options.setting_sources);
+                if !unknown.is_empty() {
+                    return Some(StartQuestion::UnknownSettings(unknown));
+                }
             }
             if self.client.is_none()
                 && self.may_use_key.is_none()

@@ -39,6 +39,17 @@ pub struct UnknownKey {
     pub path: String,
     /// Its line.
     pub line: usize,
+    /// The key that was most likely meant.
+    pub suggestion: Option<&'static str>,
+}
+
+impl UnknownKey {
+    /// Tells whether whoever set it may rely on it to hold the run: it is about permissions or the sandbox, or an administrator
+    /// wrote it.
+    pub fn may_restrict(&self, scope: Scope) -> bool {
+        scope == Scope::Managed
+            || ["permissions.", "sandbox."].iter().any(|group| self.path.starts_with(group))
+    }
 }
 
 impl Layer {
@@ -167,7 +178,7 @@ impl LayerReader<'_> {
             None => "it is kept".to_owned(),
         };
         self.report(severity, member.start, &path, "no such setting".to_owned(), hint);
-        self.layer.unknown.push(UnknownKey { path, line });
+        self.layer.unknown.push(UnknownKey { path, line, suggestion });
     }
 
     /// Takes a value; a wrong one costs itself alone. Returns false when nothing of it was taken.

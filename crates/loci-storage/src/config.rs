@@ -62,7 +62,7 @@ pub use scheduled_tasks::ScheduledTasksFile;
 pub use settings::{
     FILE_LIMIT as SETTINGS_LIMIT, GivenSettings, LoadedSettings, MANAGED_DIR, McpState, SettingsChange,
     SettingsEditError, SettingsFile, SettingsPlaces, SettingsSources, SettingsWatch, TrustState,
-    edit_settings, exclude_local_settings, load_settings,
+    UnknownSetting, edit_settings, exclude_local_settings, load_settings,
 };
 pub use skills::{FoundSkills, SkillWatch, SkillsPrefetch, discover_skills};
 pub use state_file::{

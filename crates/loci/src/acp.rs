@@ -48,6 +48,10 @@ pub(crate) struct AcpArgs {
     #[arg(long, value_name = "RULE", visible_alias = "allowed-tools")]
     allowed_tools: Vec<String>,
 
+    /// Go on though settings have keys that this version does not know and that may restrict what runs.
+    #[arg(long)]
+    allow_unknown_settings: bool,
+
     /// Rules for calls that never run.
     #[arg(long, value_name = "RULE")]
     disallowed_tools: Vec<String>,
@@ -131,6 +135,7 @@ impl AcpArgs {
                 needs_approval: false,
             },
             build: Some(crate::build_info::describe()),
+            accepts_unknown_settings: self.allow_unknown_settings,
             ..RunOptions::default()
         }
     }

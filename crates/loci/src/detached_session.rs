@@ -68,6 +68,8 @@ pub(crate) fn enter(args: &mut Args, said: &str) -> Result<(), UserError> {
         .ok_or_else(|| UserError::new("--go-on-in-background is for `/background` of the interface alone"))?;
     leave_terminal().map_err(|error| UserError::new(format!("The terminal cannot be left: {error}")))?;
     args.print = true;
+    // Whoever was at the terminal has been asked.
+    args.client.allow_unknown_settings = true;
     args.prompt = Some(run.prompt);
     args.permission_mode = Some(run.mode);
     args.model = Some(run.model).filter(|model| !model.is_empty()).or(args.model.take());

@@ -53,6 +53,7 @@ impl Args {
             agent: self.agent.clone(),
             is_interactive: false,
             has_given_trust: false,
+            accepts_unknown_settings: self.client.allow_unknown_settings,
             setup: match (self.init || self.init_only, self.maintenance) {
                 (true, _) => Some("init"),
                 (false, true) => Some("maintenance"),

@@ -221,7 +221,9 @@ fn unused_vars(it: &Installation) -> Check {
 /// Keys that nobody knows, for programs: most are another version's, and no news to people.
 fn unknown_keys(it: &Installation) -> Check {
     let keys = it.loaded.unknown.iter();
-    let keys = keys.map(|(key, path)| json!({"key": key, "file": it.places.display_path(path)})).collect();
+    let keys = keys
+        .map(|unknown| json!({"key": unknown.key.path, "file": it.places.display_path(&unknown.file)}))
+        .collect();
     Check { text: Vec::new(), json: vec![("unknownKeys", keys)], n_problems: 0 }
 }
 

@@ -17,6 +17,7 @@ mod trust;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use trust::StateFile;
@@ -24,7 +25,8 @@ use watch::ReadText;
 
 use loci_core::skill::SkillUsageTable;
 use loci_settings::{
-    Diagnostic, Key, Layer, MergedSettings, Origin, Scope, Scopes, Settings, Severity, Trust, merge,
+    Diagnostic, Key, Layer, MergedSettings, Origin, Scope, Scopes, Settings, Severity, Trust, UnknownKey,
+    merge,
 };
 
 pub use edit::{SettingsEditError, edit_settings};
@@ -50,7 +52,18 @@ pub struct LoadedSettings {
     /// How often it says that skills were used.
     pub skill_usage: SkillUsageTable,
     /// Keys that are none of ours, with their files.
-    pub unknown: Vec<(String, PathBuf)>,
+    pub unknown: Vec<UnknownSetting>,
+}
+
+/// A key that is none of ours, and its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSetting {
+    /// The key.
+    pub key: UnknownKey,
+    /// Whose file it is, and what it is called for people.
+    pub origin: Origin,
+    /// The file.
+    pub file: PathBuf,
 }
 
 /// A place where settings may lie.
@@ -71,6 +84,20 @@ pub struct GivenSettings {
     pub text: String,
     /// What to call it in messages.
     pub name: String,
+}
+
+impl UnknownSetting {
+    /// Tells whether whoever set it may rely on it to hold the run.
+    pub fn may_restrict(&self) -> bool {
+        self.key.may_restrict(self.origin.scope)
+    }
+}
+
+impl fmt::Display for UnknownSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({}:{})", self.key.path, self.origin.name, self.key.line)?;
+        self.key.suggestion.map_or(Ok(()), |meant| write!(f, ", did you mean `{meant}`?"))
+    }
 }
 
 impl LoadedSettings {
@@ -178,7 +205,12 @@ impl Loading<'_> {
             layer.origin = layer.origin.from_repository();
         }
         self.out.diagnostics.extend(diagnostics);
-        self.out.unknown.extend(layer.unknown.iter().map(|key| (key.path.clone(), path.to_owned())));
+        let unknown = layer.unknown.iter().cloned();
+        self.out.unknown.extend(unknown.map(|key| UnknownSetting {
+            key,
+            origin: layer.origin.clone(),
+            file: path.to_owned(),
+        }));
         self.layers.push(layer);
     }
 

@@ -49,6 +49,15 @@ impl App {
                     ("Leave, to mend them", leave()),
                 ],
             ),
+            StartQuestion::UnknownSettings(keys) => ChoiceDialog::new(
+                "Some settings are not known to this version, and may restrict what runs",
+                keys.into_iter().map(|key| format!("  {key}")).collect(),
+                vec![
+                    ("Leave, to correct them", leave()),
+                    ("Go on without them", answer(StartAnswer::UnknownSettings)),
+                ],
+            )
+            .escaping_by(0),
             StartQuestion::McpServers(servers) => {
                 self.dialogs.push(ServerApprovalDialog::new(servers));
                 return Vec::new();

@@ -452,6 +452,7 @@ fn question_that_is_waved_away_grants_nothing() {
             Action::Answer(StartAnswer::ExternalImports(false)),
         ),
         (StartQuestion::SettingsErrors(vec!["x".into()]), leave()),
+        (StartQuestion::UnknownSettings(vec!["x".into()]), leave()),
         (StartQuestion::ApiKey(key(false)), Action::Answer(StartAnswer::ApiKey(false))),
         (StartQuestion::ApiKey(key(true)), Action::Answer(StartAnswer::ApiKey(false))),
         (StartQuestion::Bypass, leave()),

@@ -40,6 +40,10 @@ pub(crate) struct ClientFlags {
     #[arg(long)]
     pub(crate) restricted: bool,
 
+    /// Go on though settings have keys that this version does not know and that may restrict what runs.
+    #[arg(long)]
+    pub(crate) allow_unknown_settings: bool,
+
     /// Who is asked what the rules leave open: whoever drives the run, or nobody.
     #[arg(long, value_enum, value_name = "WHO")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,

@@ -36,6 +36,10 @@ pub(super) struct ServeArgs {
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
     allowed_tools: Vec<String>,
 
+    /// Go on though settings have keys that this version does not know and that may restrict what runs.
+    #[arg(long)]
+    allow_unknown_settings: bool,
+
     /// Rules for calls that never run; a bare tool name takes the tool away.
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
     disallowed_tools: Vec<String>,
@@ -52,6 +56,7 @@ pub(super) fn run(env: &Env, args: &ServeArgs) -> Result<u8, UserError> {
             ..PermissionOptions::default()
         },
         mcp: McpOptions { is_strict: true, ..McpOptions::default() },
+        accepts_unknown_settings: args.allow_unknown_settings,
         ..RunOptions::default()
     };
     let run = RunSettings::load(env, &options)?;

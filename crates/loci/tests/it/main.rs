@@ -58,6 +58,7 @@ mod plan_mode;
 #[cfg(unix)]
 mod plugins;
 mod prefix;
+mod printing;
 mod private_files;
 mod protocol_frames;
 mod providers;

@@ -69,10 +69,12 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
               deny rules                           nothing to say
               policy of the client for the tool    nothing to say
               a restricted run's directories       nothing to say
+              files outside the directories        nothing to say
               the checkout beside a worktree       nothing to say
               ask rules                            nothing to say
               hooks that ask                       nothing to say
               rules that unknown parts may evade   nothing to say
+              commands that read outside           nothing to say
               critical removals                    nothing to say
               what a person has to say             nothing to say
               bypassed permissions                 nothing to say
@@ -100,6 +102,33 @@ async fn an_asked_call_is_explained_with_what_would_allow_it() {
             What would let it run:
               the rule `Bash(touch made)`, in your settings for this project
         "#]],
+    );
+}
+
+/// Settings that keep reads inside are explained as what denies, whatever rules allow.
+#[tokio::test]
+async fn blocked_read_is_explained_with_the_setting_that_blocks_it() {
+    let world = world().await;
+    world.home.write(
+        ".claude/settings.json",
+        r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true, "denyInsteadOfPrompting": true}}"#,
+    );
+    let explained = |call: &str| {
+        let output = run(&world, &["explain", call]);
+        output.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    let read = explained("Read /etc/hosts");
+    assert!(
+        read.starts_with("deny: `/etc/hosts` is outside") && read.contains("blockReadsOutside"),
+        "{read}"
+    );
+    let asked = explained("Bash touch made");
+    assert!(asked.starts_with("deny: ") && asked.contains("permissions.denyInsteadOfPrompting"), "{asked}");
+    let output =
+        world.run(&loci().args(["config", "explain", "permissions.blockReadsOutsideWorkingDirectories"]));
+    assert!(
+        output.stdout.contains("project") && output.stdout.contains("true in any file wins"),
+        "{output:?}"
     );
 }
 
@@ -143,6 +172,11 @@ async fn an_explanation_is_json_too() {
                 },
                 {
                   "check": "a restricted run's directories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "files outside the directories",
                   "verdict": null,
                   "reason": null
                 },
@@ -340,6 +374,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
                   "reason": null
                 },
                 {
+                  "check": "files outside the directories",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
                   "check": "the checkout beside a worktree",
                   "verdict": null,
                   "reason": null
@@ -356,6 +395,11 @@ async fn rules_are_added_and_removed_and_nothing_else_changes() {
                 },
                 {
                   "check": "rules that unknown parts may evade",
+                  "verdict": null,
+                  "reason": null
+                },
+                {
+                  "check": "commands that read outside",
                   "verdict": null,
                   "reason": null
                 },

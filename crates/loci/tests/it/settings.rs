@@ -330,3 +330,51 @@ async fn settings_without_an_effect_are_told_and_language_reaches_the_prompt() {
     assert_eq!(world.run(&print(["hi"])).code, Some(0));
     assert!(!world.last_request().system_text().contains("Ignore everything"));
 }
+
+/// Reads that settings keep inside the project stay there, in every mode and whatever rules allow.
+#[tokio::test]
+async fn blocked_read_outside_is_refused_though_a_rule_allows_it() {
+    for (settings, is_read) in [
+        (r#"{"permissions": {"allow": ["Read"]}}"#, true),
+        (r#"{"permissions": {"allow": ["Read"], "blockReadsOutsideWorkingDirectories": true}}"#, false),
+    ] {
+        let world =
+            World::new([Step::new().tool("Read", json!({"file_path": "/etc/hostname"})), Step::text("done")])
+                .await;
+        world.home.write_config("settings.json", settings);
+        let output = world.run(&print(["go"]));
+        let result = tool_result(&world);
+        assert_eq!(result.contains("blockReadsOutsideWorkingDirectories"), !is_read, "{result} {output:?}");
+    }
+}
+
+/// A key that may restrict and that nobody knows stops a run that nobody watches, and nothing is sent.
+#[tokio::test]
+async fn unknown_key_that_may_restrict_stops_a_run_without_a_terminal() {
+    let world = World::new([Step::text("done")]).await;
+    world.home.write_config("settings.json", r#"{"permissions": {"denny": ["Bash"]}, "elsewhere": true}"#);
+    let refused = world.run(&print(["go"]));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for said in [
+        "`permissions.denny`",
+        "settings.json:1",
+        "did you mean `permissions.deny`?",
+        "--allow-unknown-settings",
+    ] {
+        assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
+    }
+    assert!(!refused.stderr.contains("`elsewhere`"), "{}", refused.stderr);
+    assert!(world.requests().is_empty());
+    assert_fine(&world.run(&print(["--allow-unknown-settings", "go"])));
+}
+
+/// What acts on a terminal is visible in talk wherever it goes, and in data at a terminal alone (M3).
+#[tokio::test]
+async fn escape_sequences_of_a_repository_are_visible_in_diagnostics() {
+    let world = World::new([Step::text("done")]).await;
+    world.home.write(".claude/settings.json", "{\"deny\\u001b]52;c;UFdO\\u0007x\\u009b2K\": true}");
+    let output = world.run(&print(["go"]));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let has_control = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    assert!(!has_control(&output.stderr) && output.stderr.contains(r"\u001b]52"), "{:?}", output.stderr);
+}
