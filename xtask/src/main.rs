@@ -5,6 +5,7 @@
 
 mod bench;
 mod pictures;
+mod reference;
 mod startup_order;
 mod tidy;
 mod torture;
@@ -27,6 +28,7 @@ Usage: cargo xtask <chore>
   bench context [--write]
                           measures the steps before a request
   pictures [--show]       takes the pictures of docs/terminal.md anew, in tmux
+  reference               writes docs/variables.md and docs/settings-reference.md anew, of the tables
   startup-order           writes which functions run at every start, for the linker
   torture <kind> [options]
                           the tests that are cruel to sessions, at full size; `cargo xtask torture` says more";
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let result = match chore.as_str() {
         "tidy" => tidy::run(&workspace_root()),
         "bench" => bench::run(&workspace_root(), args.collect()),
+        "reference" => reference::run(&workspace_root()),
         "pictures" => pictures::run(&workspace_root(), &args.collect::<Vec<_>>()),
         "startup-order" => startup_order::run(&workspace_root(), &args.collect::<Vec<_>>()),
         "torture" => torture::run(&workspace_root(), &args.collect::<Vec<_>>()),

@@ -25,8 +25,9 @@ mod setting_keys;
 mod sizes;
 mod tool_texts;
 mod trace_categories;
-mod tree;
+pub(crate) mod tree;
 mod type_names;
+mod variables;
 
 use std::path::Path;
 use tree::Tree;
@@ -54,6 +55,7 @@ const CHECKS: &[Check] = &[
     tool_texts::check,
     trace_categories::check,
     type_names::check,
+    variables::check,
 ];
 
 /// Prints problems and warnings; fails when there are problems.

@@ -1,62 +1,13 @@
 //! Variables of the reference that change something there and nothing here. Whoever sets one relies on it, so a session and
 //! the doctor say so, and why.
 //!
-//! Switches that turn off what is not there anyway (updates, surveys, reports to a vendor) are kept to without a word.
+//! Which they are is said by the table of variables ([`Variable::idle`]). Switches that turn off what is not there anyway
+//! (updates, surveys, reports to a vendor) are kept to without a word.
 
+use loci_settings::variables::{CLAUDE_CODE_SHELL, Variable, VariableKind};
 use loci_stdx::Vars;
 
 use crate::compaction::{CompactWindow, WINDOW_VARIABLE};
-
-/// Variables that have no effect where they turn something on, and why.
-const SWITCHES: &[(&str, &str)] = &[
-    ("CLAUDE_AGENT_SDK_MCP_NO_PREFIX", "tools of MCP servers keep the prefix `mcp__<server>__`"),
-    ("CLAUDE_CODE_AUTO_CONNECT_IDE", "no editor is looked for; editors start `loci acp`"),
-    ("CLAUDE_CODE_DISABLE_POLICY_SKILLS", "the administrator's skills are read"),
-    (
-        "CLAUDE_CODE_DISABLE_UNKNOWN_MODEL_WINDOW_ENFORCEMENT",
-        "name the window of the model with CLAUDE_CODE_MAX_CONTEXT_TOKENS",
-    ),
-    (
-        "CLAUDE_CODE_ENABLE_BACKGROUND_PLUGIN_REFRESH",
-        "plugins are not installed beside a session; see /reload-plugins",
-    ),
-    ("CLAUDE_CODE_ENABLE_FINE_GRAINED_TOOL_STREAMING", "inputs of tools stream as the server sends them"),
-    ("CLAUDE_CODE_ENABLE_TELEMETRY", "nothing is exported; `loci stats` has the figures"),
-    ("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "there are no agent teams"),
-    ("CLAUDE_CODE_BS_AS_CTRL_BACKSPACE", "the byte 0x08 removes a letter"),
-    (
-        "CLAUDE_CODE_DISABLE_VIRTUAL_SCROLL",
-        "fullscreen makes rows of what is in sight alone, and leaves none out",
-    ),
-    ("CLAUDE_CODE_NEW_INIT", "/init writes CLAUDE.md"),
-    ("CLAUDE_CODE_PERFORCE_MODE", "files that cannot be written are an error like any other"),
-    ("CLAUDE_CODE_PROPAGATE_TRACEPARENT", "requests carry no trace context"),
-    ("CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "settings of the user may choose the provider and the model"),
-    ("CLAUDE_CODE_SIMPLE_SYSTEM_PROMPT", "the system prompt has one form; --system-prompt replaces it"),
-    ("CLAUDE_CODE_SYNC_PLUGIN_INSTALL", "plugins are installed by `loci plugin install` alone"),
-    ("CLAUDE_CODE_SYNC_SKILLS", "skills of an account are not fetched"),
-    ("CLAUDE_CODE_USE_POWERSHELL_TOOL", "there is no PowerShell tool"),
-    ("DISABLE_DOCTOR_COMMAND", "/doctor stays: it changes nothing"),
-    ("FORCE_AUTOUPDATE_PLUGINS", "plugins are updated by `loci plugin update` alone"),
-];
-
-/// Variables that have no effect whatever they say, and why.
-const VALUES: &[(&str, &str)] = &[
-    ("ANTHROPIC_FEDERATION_RULE_ID", "such credentials are not used; set ANTHROPIC_AUTH_TOKEN"),
-    ("ANTHROPIC_PROFILE", "profiles are not read; set ANTHROPIC_API_KEY, or an `apiKeyHelper`"),
-    ("CLAUDE_CODE_CLIENT_KEY_PASSPHRASE", "a key of a client's certificate must not be encrypted"),
-    ("CLAUDE_CODE_EXIT_AFTER_STOP_DELAY", "a run ends when its work and its input do"),
-    ("CLAUDE_CODE_GOAL_CHECKIN_MINUTES", "a goal is looked at after each turn"),
-    ("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "searches have limits of their own"),
-    ("CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "set CLAUDE_CODE_OAUTH_TOKEN"),
-    ("CLAUDE_CODE_PROCESS_WRAPPER", "no processes of its own run in the background"),
-    ("CLAUDE_CODE_SCRIPT_CAPS", "calls of scripts are not counted; deny them with a permission rule"),
-    ("CLAUDE_CODE_TOOL_MEMORY_LIMIT", "commands have no limit of their own; start loci in a limited cgroup"),
-    ("CLAUDE_CODE_USER_DIALOG_TIMEOUT_MS", "what a client is asked waits for its answer"),
-    ("FALLBACK_FOR_ALL_PRIMARY_MODELS", "how often is tried is CLAUDE_CODE_MAX_RETRIES for every model"),
-    ("MCP_SDK_GENERATION", "there is one client of MCP servers"),
-    ("MCP_OAUTH_CALLBACK_PORT", "name the port in the server's entry (`oauth.callbackPort`)"),
-];
 
 /// Tells whether a value has the form it must have.
 type HasForm = fn(&str) -> bool;
@@ -155,16 +106,16 @@ fn is_effort(text: &str) -> bool {
     ["low", "medium", "high", "xhigh", "max", "auto"].contains(&text)
 }
 
-/// The variable that names the shell of commands, which is bash.
-const SHELL: &str = "CLAUDE_CODE_SHELL";
-
 /// Returns what is set in vain, a sentence a variable.
 pub(crate) fn ineffective_vars(vars: &Vars) -> Vec<String> {
-    let switches = SWITCHES.iter().filter(|(name, _)| vars.is_truthy(name));
-    let values = VALUES.iter().filter(|(name, _)| vars.non_empty(name).is_some_and(|value| !is_off(value)));
-    let is_other_shell = vars.non_empty(SHELL).is_some_and(|path| path.rsplit('/').next() != Some("bash"));
-    let shell = is_other_shell.then_some(&(SHELL, "commands run in bash"));
-    let all = switches.chain(values).chain(shell);
+    let is_set_in_vain = |row: &&Variable| match row.kind {
+        VariableKind::IdleSwitch => vars.is_truthy(row.name),
+        _ => vars.non_empty(row.name).is_some_and(|value| !is_off(value)),
+    };
+    let idle = Variable::idle().filter(is_set_in_vain).map(|row| (row.name, row.about));
+    let shell = vars.non_empty(CLAUDE_CODE_SHELL);
+    let is_other_shell = shell.is_some_and(|path| path.rsplit('/').next() != Some("bash"));
+    let all = idle.chain(is_other_shell.then_some((CLAUDE_CODE_SHELL, "commands run in bash")));
     let all = all.map(|(name, why)| format!("{name} has no effect in loci: {why}"));
     let misshapen = FORMS.iter().filter_map(|(name, is_right, wanted)| {
         let value = vars.non_empty(name)?.trim();

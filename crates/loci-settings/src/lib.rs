@@ -21,6 +21,7 @@ mod layer;
 mod merge;
 mod recover;
 mod schema;
+pub mod variables;
 mod view;
 
 #[cfg(test)]
