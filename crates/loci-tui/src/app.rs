@@ -49,7 +49,9 @@ mod vim_keys;
 mod virtual_list;
 mod window;
 
-pub use action::{Action, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts};
+pub use action::{
+    Action, Effect, Elsewhere, Event, ExitReason, News, SecretText, SessionFacts, SwitchedFacts, UiAction,
+};
 pub(crate) use agent_logs::{AgentLog, AgentLogs};
 pub use background::BackgroundRun;
 pub(crate) use call_summary::{asked_diff, short_path};
@@ -411,7 +413,7 @@ impl App {
     }
 
     /// Takes an event that came at `now`; returns what is to be done, in order.
-    pub fn update(&mut self, event: Event, now: Duration) -> Vec<Action> {
+    pub fn update(&mut self, event: Event, now: Duration) -> Vec<Effect> {
         self.now = now;
         self.forget_old(now);
         let mut actions = match event {
@@ -419,7 +421,7 @@ impl App {
             Event::News(news) => self.news(news),
             Event::Tick => {
                 let expired = self.dialogs.take_expired(now);
-                let mut actions = expired.map(|actions| self.keep_own(actions)).unwrap_or_default();
+                let mut actions = expired.map(|actions| self.carry_out(actions)).unwrap_or_default();
                 actions.extend(self.refresh_panel());
                 actions.extend(self.refresh_front());
                 actions
@@ -431,7 +433,7 @@ impl App {
         };
         if let Some(notice) = self.notice_for_away() {
             actions.extend(self.call_person(&notice));
-            actions.push(Action::Send(notice));
+            actions.push(Effect::Send(notice));
         }
         actions.extend(self.status_line.tick(now));
         actions.extend(self.agent_rows.tick(now));
@@ -440,7 +442,7 @@ impl App {
     }
 
     /// Returns what is to be done before anything happened: the prompt that was given at the start is sent.
-    pub fn begin(&mut self) -> Vec<Action> {
+    pub fn begin(&mut self) -> Vec<Effect> {
         match self.options.prompt.take().filter(|text| !text.trim().is_empty()) {
             Some(text) => self.submit_draft(Draft::plain(InputMode::Prompt, &text)),
             None => Vec::new(),
@@ -502,7 +504,7 @@ impl App {
         }
     }
 
-    fn input(&mut self, input: InputEvent) -> Vec<Action> {
+    fn input(&mut self, input: InputEvent) -> Vec<Effect> {
         match input {
             InputEvent::Mouse(mouse) => {
                 self.away.typed(self.now);
@@ -525,8 +527,8 @@ impl App {
                 TerminalSignal::Terminate => self.exit(ExitReason::Terminated),
                 TerminalSignal::HangUp => self.exit(ExitReason::HungUp),
                 TerminalSignal::Interrupt => self.interrupt_or_leave(),
-                TerminalSignal::Suspend => vec![Action::Suspend],
-                TerminalSignal::Continued => vec![Action::Repaint],
+                TerminalSignal::Suspend => vec![Effect::Suspend],
+                TerminalSignal::Continued => vec![Effect::Repaint],
             },
             InputEvent::Focus(is_focused) => {
                 self.focus = Some(is_focused);
@@ -540,7 +542,7 @@ impl App {
         }
     }
 
-    fn news(&mut self, news: News) -> Vec<Action> {
+    fn news(&mut self, news: News) -> Vec<Effect> {
         match news {
             News::Engine(event) => return self.runner_event(*event),
             News::Asked(question) => return self.ask_at_start(question),
@@ -618,14 +620,14 @@ impl App {
         self.flash = Some((text, self.now + Duration::from_secs(3)));
     }
 
-    fn exit(&mut self, reason: ExitReason) -> Vec<Action> {
+    fn exit(&mut self, reason: ExitReason) -> Vec<Effect> {
         if std::mem::replace(&mut self.is_exiting, true) {
             return Vec::new();
         }
         self.conversation.end_turn(self.now);
         self.work = None;
         let mut actions = self.remember_drafts();
-        actions.push(Action::Exit(reason));
+        actions.push(Effect::Exit(reason));
         actions
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use user_questions::UserQuestionsDialog;
 
 use std::time::Duration;
 
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
@@ -184,7 +184,10 @@ fn width_of(ctx: &RenderContext) -> u16 {
 
 /// Has a text edited in the person's editor; it comes back to the dialog of the question.
 fn edit_elsewhere(question: &str, text: &str) -> DialogStep {
-    DialogStep::Act(vec![Action::EditText { name: question.to_owned(), text: text.to_owned() }])
+    DialogStep::Act(vec![Action::Effect(Effect::EditText {
+        name: question.to_owned(),
+        text: text.to_owned(),
+    })])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! A panel is a small state machine. [`Panel::handle`] takes what was typed and says what follows, [`Panel::view`] says
 //! what is seen within a size. Nothing here reads a disk: what a panel needs it asks for with
-//! [`Action::AskPanel`](crate::app::Action::AskPanel), and [`Panel::receive`] takes the answer, whenever it comes. Until
+//! [`Effect::AskPanel`](crate::app::Effect::AskPanel), and [`Panel::receive`] takes the answer, whenever it comes. Until
 //! then, and after a failure, it has something to show.
 //!
 //! To add one: a file under `panel/`, a row in the engine's table of commands, an arm in `app/commands.rs`, and, where it
@@ -82,7 +82,7 @@ use std::time::Duration;
 
 use loci_engine::Command;
 
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::InputEvent;
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{bold, cut, faint, line};
@@ -136,7 +136,7 @@ pub(crate) trait Panel: std::fmt::Debug {
 
 /// Asks how the session stands; the answer is [`PanelData::Snapshot`].
 pub(crate) fn ask_snapshot() -> Action {
-    Action::Send(Command::Snapshot { request: "panel".to_owned() })
+    Action::Effect(Effect::Send(Command::Snapshot { request: "panel".to_owned() }))
 }
 
 /// What a panel knows of a key beside the key itself.

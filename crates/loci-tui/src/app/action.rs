@@ -184,20 +184,24 @@ pub struct SessionFacts {
     pub helper_sandboxes: HelperSandboxes,
 }
 
-/// What the application wants done.
+/// What a dialog or a panel wants done: by the interface itself, or by the world.
 #[derive(Debug, PartialEq)]
 pub enum Action {
-    /// Tell the session.
-    Send(Command),
+    /// By the interface.
+    Ui(UiAction),
+    /// By the world.
+    Effect(Effect),
+}
+
+/// What the interface does itself, in the update in which it is asked for; the event loop never hears of it.
+#[derive(Debug, PartialEq)]
+pub enum UiAction {
     /// Say something to the model while it works.
     Queue(Prompt),
-    /// Answer a request that was put to whoever sits here.
-    AnswerClient {
-        /// The request.
-        request: String,
-        /// The answer.
-        answer: serde_json::Value,
-    },
+    /// Send a text as if it had been typed.
+    Submit(String),
+    /// Have the session carry a command out, without asking any more.
+    RunInSession(String),
     /// Have a summary take the place of all that was said before a prompt.
     Compact {
         /// The prompt; it and what came after it stay as they are.
@@ -207,14 +211,52 @@ pub enum Action {
     },
     /// Begin a new conversation with this plan, once the turn is over.
     BeginWithPlan(String),
+    /// Bring a task of the background to the front, by id.
+    BringToFront(String),
+    /// Ask for an API key.
+    AskForKey,
+    /// Close the panel that is open.
+    ClosePanel,
+    /// Put a text into the prompt.
+    SetPrompt(String),
+    /// Put a text on the clipboard, and say so.
+    CopyLines(String),
+    /// Tell the person something, in the conversation.
+    Notice(NoticeLevel, String),
+    /// Note the name of the session.
+    Titled(String),
+    /// Show a theme, as settings call it, until it is chosen or left.
+    PreviewTheme(Option<Option<String>>),
+    /// Have a theme from now on; none is the terminal's own colours.
+    ChooseTheme(Option<String>),
+    /// Go on with a session that was chosen, from a message where one is given.
+    Resume(Box<SessionChoice>, Option<String>),
+    /// Leave the session for another, unless a turn is under way.
+    Switch(SwitchTarget),
+    /// No session was chosen.
+    PickerClosed,
+    /// Leave, and keep what is typed.
+    Exit(ExitReason),
+}
+
+/// What the world must do: tell the session, write to the terminal, read a file. The event loop does it.
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    /// Tell the session.
+    Send(Command),
+    /// Answer a request that was put to whoever sits here.
+    AnswerClient {
+        /// The request.
+        request: String,
+        /// The answer.
+        answer: serde_json::Value,
+    },
     /// Run a verb of loci beside everything else; the answer is [`PanelData::VerbEnded`](crate::panel::PanelData::VerbEnded).
     RunVerb(Vec<String>),
     /// Go on with the start.
     Answer(StartAnswer),
     /// Open a page in a browser, where there is one.
     OpenPage(String),
-    /// Ask for an API key.
-    AskForKey,
     /// Keep an API key, and go on with the start.
     StoreKey(SecretText),
     /// Find out what a call would change.
@@ -272,8 +314,6 @@ pub enum Action {
     Write(String),
     /// Put a text on the clipboard.
     Copy(String),
-    /// Put a text on the clipboard, and say so. The application keeps this one to itself.
-    CopyLines(String),
     /// Give the shell the terminal until it comes back.
     Suspend,
     /// Draw everything anew.
@@ -282,18 +322,6 @@ pub enum Action {
     PlayDemo,
     /// Find something out beside the thread that draws, for a panel or a command.
     AskPanel(PanelRequest),
-    /// Send a text as if it had been typed. The application keeps this one to itself, and the next two.
-    Submit(String),
-    /// Bring a task of the background to the front, by id. The application keeps this one to itself, too.
-    BringToFront(String),
-    /// Have the session carry a command out, without asking any more. The application keeps this one to itself, too.
-    RunInSession(String),
-    /// Close the panel that is open. The application keeps this one to itself, too.
-    ClosePanel,
-    /// Put a text into the prompt.
-    SetPrompt(String),
-    /// Tell the person something, in the conversation.
-    Notice(NoticeLevel, String),
     /// Show a text in the person's own editor; what becomes of it there is not looked at.
     ShowInEditor(String),
     /// Let the person edit a text in their own editor, for the panel that is open.
@@ -314,13 +342,6 @@ pub enum Action {
         /// What it is called where it is begun.
         name: String,
     },
-    /// Show a theme, as settings call it, until it is chosen or left. The application keeps this one to itself, and the
-    /// next two.
-    PreviewTheme(Option<Option<String>>),
-    /// Have a theme from now on; none is the terminal's own colours.
-    ChooseTheme(Option<String>),
-    /// Note the name of the session. The application keeps this one to itself, too.
-    Titled(String),
     /// Leave the session for another.
     Switch(SwitchTarget),
     /// Ask which pull request the branch at hand has; anew, where something was pushed.
@@ -351,11 +372,6 @@ pub enum Action {
         /// How the session stands.
         snapshot: Arc<SessionSnapshot>,
     },
-    /// Go on with a session that was chosen, from a message where one is given. The application keeps this one to itself,
-    /// and the next.
-    Resume(Box<SessionChoice>, Option<String>),
-    /// No session was chosen.
-    PickerClosed,
     /// Leave, and go on in another directory.
     GoElsewhere(Elsewhere),
     /// Look whether the person's key bindings and themes are others now.

@@ -3,7 +3,7 @@
 use loci_core::permission::Mode;
 use loci_engine::{BackgroundStatus, task_summary};
 
-use super::{Action, App, ExitReason};
+use super::{Action, App, Effect, ExitReason, UiAction};
 use crate::block::NoticeLevel;
 use crate::dialog::ChoiceDialog;
 use crate::input::{Draft, InputMode};
@@ -37,12 +37,12 @@ impl App {
     }
 
     /// Leaves; asks first where work in the background would end with the terminal.
-    pub(super) fn leave(&mut self) -> Vec<Action> {
+    pub(super) fn leave(&mut self) -> Vec<Effect> {
         let body = self.running_work();
         if body.is_empty() {
             return self.exit(ExitReason::Asked);
         }
-        let leave = vec![Action::Exit(ExitReason::Asked)];
+        let leave = vec![Action::Ui(UiAction::Exit(ExitReason::Asked))];
         let question = ChoiceDialog::new(
             "Work in the background is running",
             body,
@@ -55,7 +55,7 @@ impl App {
 
     /// Has the question before leaving say what still runs. Once nothing does, nothing would end, so that whoever wanted
     /// to leave does.
-    pub(super) fn work_changed(&mut self) -> Vec<Action> {
+    pub(super) fn work_changed(&mut self) -> Vec<Effect> {
         if self.dialogs.is_empty() {
             return Vec::new();
         }
@@ -78,7 +78,7 @@ impl App {
     }
 
     /// Leaves, and has the session go on, once it has begun; what cannot be is told, and nothing is left.
-    pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Action> {
+    pub(super) fn go_background(&mut self, prompt: Option<String>) -> Vec<Effect> {
         if !self.session.is_started {
             let text = format!("/background {}", prompt.unwrap_or_default());
             self.queue.hold(Draft::plain(InputMode::Prompt, text.trim_end()));
@@ -112,7 +112,7 @@ impl App {
             let text = "Commands and agents in the background end with the terminal; the session is told";
             self.notice(NoticeLevel::Warning, text);
         }
-        let mut actions = vec![Action::GoBackground(run)];
+        let mut actions = vec![Effect::GoBackground(run)];
         actions.extend(self.exit(ExitReason::Asked));
         actions
     }

@@ -12,7 +12,7 @@ use loci_engine::{
     Command, CommandAction, CommandCall, CommandTiming, SessionSnapshot, not_offered, split_command,
 };
 
-use super::{Action, App};
+use super::{Action, App, Effect, UiAction};
 use crate::block::NoticeLevel;
 use crate::dialog::KeyEntry;
 use crate::input::{Draft, InputMode};
@@ -28,7 +28,7 @@ pub(super) const MODEL_REQUEST: &str = "model";
 
 impl App {
     /// Carries out a command of the interface, or has it wait; none where the text is for the session.
-    pub(super) fn run_command(&mut self, text: &str) -> Option<Vec<Action>> {
+    pub(super) fn run_command(&mut self, text: &str) -> Option<Vec<Effect>> {
         let Some(call) = self.session.commands.parse_in_terminal(text) else {
             return self.unknown_command(text);
         };
@@ -52,11 +52,11 @@ impl App {
     }
 
     /// Carries out a command of the terminal; none where nobody has written it.
-    fn front_end_command(&mut self, call: &CommandCall) -> Option<Vec<Action>> {
+    fn front_end_command(&mut self, call: &CommandCall) -> Option<Vec<Effect>> {
         let typed = call.argument.as_deref().filter(|_| call.command.name == "plugin");
         if let Some((panel, actions)) = typed.and_then(PluginPanel::typed) {
             self.open_panel(panel);
-            return Some(actions);
+            return Some(self.carry_out(actions));
         }
         Some(match call.command.name.as_str() {
             "help" => {
@@ -70,7 +70,7 @@ impl App {
             "rename" => match &call.argument {
                 Some(title) => {
                     let actions = rename_actions(title);
-                    self.keep_own(actions)
+                    self.carry_out(actions)
                 }
                 None => {
                     let panel = RenamePanel::new(self.session.title.as_deref());
@@ -87,7 +87,7 @@ impl App {
             "model" if call.argument.is_some() && self.session.has_turns => {
                 let request = MODEL_REQUEST.to_owned();
                 self.model_wanted.clone_from(&call.argument);
-                vec![Action::Send(Command::Snapshot { request })]
+                vec![Effect::Send(Command::Snapshot { request })]
             }
             // With an argument the session carries them out.
             "usage"
@@ -120,11 +120,11 @@ impl App {
             "debug" => self.open_snapshot_panel(DebugPanel::default()),
             "sandbox" => {
                 self.open_panel(SandboxPanel::new());
-                SandboxPanel::begin()
+                self.carry_out(SandboxPanel::begin())
             }
             "plugin" => {
                 self.open_panel(PluginPanel::new());
-                PluginPanel::begin()
+                self.carry_out(PluginPanel::begin())
             }
             "model" => self.open_snapshot_panel(ModelPanel::default()),
             "effort" => self.open_snapshot_panel(EffortPanel::default()),
@@ -133,19 +133,19 @@ impl App {
             "memory" => self.open_snapshot_panel(MemoryPanel::new()),
             "diff" => {
                 self.open_panel(DiffPanel::default());
-                DiffPanel::begin()
+                self.carry_out(DiffPanel::begin())
             }
             "config" => {
                 self.open_panel(ConfigPanel::new());
-                ConfigPanel::begin()
+                self.carry_out(ConfigPanel::begin())
             }
             "theme" => self.theme_command(call.argument.as_deref()),
             "login" => {
                 self.dialogs.follow_up(KeyEntry::of_session());
                 Vec::new()
             }
-            "logout" => vec![Action::AskPanel(PanelRequest::ForgetKey)],
-            "keybindings" => vec![Action::EditKeyBindings],
+            "logout" => vec![Effect::AskPanel(PanelRequest::ForgetKey)],
+            "keybindings" => vec![Effect::EditKeyBindings],
             "branch" => self.branch(call.argument.clone()),
             "resume" => match &call.argument {
                 Some(session) => {
@@ -158,7 +158,7 @@ impl App {
             "search" => {
                 let (panel, actions) = SearchPanel::new(call.argument.as_deref());
                 self.open_panel(panel);
-                actions
+                self.carry_out(actions)
             }
             "plan" => self.plan(call.argument.clone()),
             "agents" => self.open_agents(),
@@ -168,7 +168,7 @@ impl App {
                 Vec::new()
             }
             "cd" => match &call.argument {
-                Some(path) => vec![Action::AskPanel(PanelRequest::MoveTarget { path: path.clone() })],
+                Some(path) => vec![Effect::AskPanel(PanelRequest::MoveTarget { path: path.clone() })],
                 None => {
                     let here =
                         format!("This session works in {}; `/cd PATH` moves it", self.options.shown_cwd);
@@ -182,7 +182,7 @@ impl App {
             "scroll-speed" => self.set_scroll_speed(call.argument.as_deref()),
             "btw" => self.side_question(call.argument.as_deref()),
             "export" => match &call.argument {
-                Some(file) => vec![Action::AskPanel(PanelRequest::Export { file: Some(file.clone()) })],
+                Some(file) => vec![Effect::AskPanel(PanelRequest::Export { file: Some(file.clone()) })],
                 None => {
                     self.open_panel(ExportPanel::default());
                     Vec::new()
@@ -194,23 +194,23 @@ impl App {
 
     /// Asks another model, once it is known how the session stands: while what was said is in the cache of the one at hand,
     /// the person is asked first.
-    pub(super) fn switch_model(&mut self, snapshot: Arc<SessionSnapshot>) -> Vec<Action> {
+    pub(super) fn switch_model(&mut self, snapshot: Arc<SessionSnapshot>) -> Vec<Effect> {
         let Some(name) = self.model_wanted.take() else { return Vec::new() };
         if !(snapshot.is_cache_warm && snapshot.has_messages) {
-            return self.keep_own(vec![Action::RunInSession(format!("/model {name}"))]);
+            return self.carry_out(vec![Action::Ui(UiAction::RunInSession(format!("/model {name}")))]);
         }
         self.open_panel(ModelPanel::switching_to(name, Arc::clone(&snapshot)));
-        vec![Action::AskPanel(PanelRequest::Models { snapshot })]
+        vec![Effect::AskPanel(PanelRequest::Models { snapshot })]
     }
 
     /// Opens a panel that is made of how the session stands.
-    pub(super) fn open_snapshot_panel(&mut self, panel: impl Panel + 'static) -> Vec<Action> {
+    pub(super) fn open_snapshot_panel(&mut self, panel: impl Panel + 'static) -> Vec<Effect> {
         self.open_panel(panel);
-        vec![ask_snapshot()]
+        self.carry_out(vec![ask_snapshot()])
     }
 
     /// Copies the source of an answer: the last, or the Nth from the end.
-    fn copy_answer(&mut self, which: Option<&str>) -> Vec<Action> {
+    fn copy_answer(&mut self, which: Option<&str>) -> Vec<Effect> {
         let n = match which.map(str::parse::<usize>) {
             None => 1,
             Some(Ok(n)) if n > 0 => n,
@@ -235,15 +235,15 @@ impl App {
     }
 
     /// Copies a text, and says so.
-    pub(super) fn copy_text(&mut self, text: String) -> Vec<Action> {
+    pub(super) fn copy_text(&mut self, text: String) -> Vec<Effect> {
         let n_lines = text.lines().count();
         let lines = if n_lines == 1 { "line" } else { "lines" };
         self.flash(format!("Copied {n_lines} {lines} to the clipboard"));
-        vec![Action::Copy(text)]
+        vec![Effect::Copy(text)]
     }
 
     /// Goes to plan mode, and begins with a task where there is one.
-    fn plan(&mut self, task: Option<String>) -> Vec<Action> {
+    fn plan(&mut self, task: Option<String>) -> Vec<Effect> {
         let mut actions = match self.session.mode {
             Mode::Plan => Vec::new(),
             _ => self.set_mode(Mode::Plan),
@@ -256,7 +256,7 @@ impl App {
     }
 
     /// Reports a command that nobody knows; none where the text only looks like one, or the session may know it.
-    fn unknown_command(&mut self, text: &str) -> Option<Vec<Action>> {
+    fn unknown_command(&mut self, text: &str) -> Option<Vec<Effect>> {
         let (name, _) = split_command(text)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
         if name.is_empty() || !name.chars().all(is_name) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loci_engine::{CommandAction, CommandRegistry};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::input::{
     CommandItem, FileAnswer, FileSource, Mention, Menu, MenuItem, MenuStyles, Token, TokenKind,
     match_commands, match_emoji,
@@ -77,7 +77,7 @@ impl Completion {
 
 impl App {
     /// Looks again at what the caret is in; called after everything that may change the prompt.
-    pub(super) fn refresh_completion(&mut self) -> Vec<Action> {
+    pub(super) fn refresh_completion(&mut self) -> Vec<Effect> {
         let commands = &self.session.commands;
         let is_skill = |name: &str| {
             commands.find_in_terminal(name).is_some_and(|command| command.action == CommandAction::Skill)
@@ -137,13 +137,13 @@ impl App {
             TokenKind::Argument => {
                 let (command, written) = (prompt_command.unwrap_or_default(), token.query.clone());
                 self.await_answer(token);
-                vec![Action::CompleteArgument { command, written }]
+                vec![Effect::CompleteArgument { command, written }]
             }
         }
     }
 
     /// Takes other commands. A menu of them shows what there is now, unless somebody is choosing in it.
-    pub(super) fn take_commands(&mut self, commands: Arc<CommandRegistry>) -> Vec<Action> {
+    pub(super) fn take_commands(&mut self, commands: Arc<CommandRegistry>) -> Vec<Effect> {
         self.session.commands = commands;
         if self.completion.is_moved {
             return Vec::new();
@@ -199,22 +199,22 @@ impl App {
         begins
     }
 
-    fn ask_files(&mut self, token: Token) -> Vec<Action> {
+    fn ask_files(&mut self, token: Token) -> Vec<Effect> {
         let (kind, query) = (token.kind, token.query.clone());
         let begins = self.await_answer(token);
         let source = match &self.interface.file_suggestion {
             Some(command) => FileSource::Command(command.clone()),
             None => FileSource::Project(self.interface.ignored_files),
         };
-        let mut actions = vec![Action::AskFiles { source, kind, query }];
+        let mut actions = vec![Effect::AskFiles { source, kind, query }];
         if begins && kind == TokenKind::Mention && self.session.is_started {
-            actions.push(Action::ListMentions);
+            actions.push(Effect::ListMentions);
         }
         actions
     }
 
     /// Takes what was found for what stands, or stood, at the caret.
-    pub(super) fn files_found(&mut self, answer: FileAnswer) -> Vec<Action> {
+    pub(super) fn files_found(&mut self, answer: FileAnswer) -> Vec<Effect> {
         let Some(token) = self.completion.token.clone() else { return Vec::new() };
         // The answer to an older question would put something in that nobody typed for.
         if token.kind != answer.kind || token.query != answer.query {
@@ -243,7 +243,7 @@ impl App {
     }
 
     /// Takes what else can be mentioned.
-    pub(super) fn mentions_listed(&mut self, mentions: Vec<Mention>) -> Vec<Action> {
+    pub(super) fn mentions_listed(&mut self, mentions: Vec<Mention>) -> Vec<Effect> {
         if self.mentions == mentions {
             return Vec::new();
         }
@@ -251,17 +251,17 @@ impl App {
         // The question at hand may have another answer now.
         match self.completion.token.take().filter(|token| token.kind == TokenKind::Mention) {
             Some(token) => {
-                let mut actions = vec![Action::SetMentions(self.mentions.clone())];
+                let mut actions = vec![Effect::SetMentions(self.mentions.clone())];
                 self.completion.token = Some(token.clone());
                 actions.extend(self.ask_files(token));
                 actions
             }
-            None => vec![Action::SetMentions(self.mentions.clone())],
+            None => vec![Effect::SetMentions(self.mentions.clone())],
         }
     }
 
     /// Puts in what is chosen, or the first; where the answer is still under way, as soon as it is there.
-    pub(super) fn accept_completion(&mut self) -> Vec<Action> {
+    pub(super) fn accept_completion(&mut self) -> Vec<Effect> {
         if self.completion.is_stale {
             self.completion.accepts_next = true;
             return Vec::new();
@@ -287,7 +287,7 @@ impl App {
     /// Takes Enter while the menu is open; none where what is typed is to be sent as it stands.
     ///
     /// Behind a Tab that waits for its answer Enter waits with it; a second one sends what stands there.
-    pub(super) fn enter_in_menu(&mut self) -> Option<Vec<Action>> {
+    pub(super) fn enter_in_menu(&mut self) -> Option<Vec<Effect>> {
         if self.completion.accepts_next && !self.completion.submits_next {
             self.completion.submits_next = true;
             return Some(Vec::new());
@@ -332,14 +332,14 @@ impl App {
     }
 
     /// Chooses another item.
-    pub(super) fn move_in_menu(&mut self, choose: impl FnOnce(&mut Menu)) -> Vec<Action> {
+    pub(super) fn move_in_menu(&mut self, choose: impl FnOnce(&mut Menu)) -> Vec<Effect> {
         choose(&mut self.completion.menu);
         self.completion.is_moved = true;
         Vec::new()
     }
 
     /// Closes the menu until something else is typed.
-    pub(super) fn dismiss_completion(&mut self) -> Vec<Action> {
+    pub(super) fn dismiss_completion(&mut self) -> Vec<Effect> {
         let dismissed = self.completion.token.as_ref().map(|token| (token.kind, token.range.start));
         self.completion.close();
         self.completion.dismissed = dismissed;
@@ -354,7 +354,7 @@ impl App {
     }
 
     /// Completes a command of the shell from those that were run before.
-    pub(super) fn complete_shell(&mut self) -> Vec<Action> {
+    pub(super) fn complete_shell(&mut self) -> Vec<Effect> {
         if let Some(command) = self.recall.shell_command(&self.prompt.draft().display()) {
             self.prompt.set_shell_text(&command);
         }

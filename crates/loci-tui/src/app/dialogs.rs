@@ -236,6 +236,7 @@ fn is_letter(event: &InputEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Effect;
     use crate::dialog::ChoiceDialog;
 
     fn dialogs() -> Dialogs {
@@ -243,7 +244,7 @@ mod tests {
         dialogs.push(ChoiceDialog::new(
             "?",
             Vec::new(),
-            vec![("yes", vec![Action::Repaint]), ("no", vec![])],
+            vec![("yes", vec![Action::Effect(Effect::Repaint)]), ("no", vec![])],
         ));
         dialogs
     }
@@ -263,7 +264,7 @@ mod tests {
         dialogs.drawn(ms(1_001));
         assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_100)), None, "the typing goes on");
         assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_400)), None, "and on");
-        let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
+        let answered = Some(DialogStep::Answered(vec![Action::Effect(Effect::Repaint)]));
         assert_eq!(dialogs.handle(&enter(), &mut Keymap::default(), ms(1_800)), answered, "after a pause");
     }
 
@@ -300,7 +301,7 @@ mod tests {
             assert_eq!(type_key(KeyCode::Char(c), at), None, "{c:?} is for the prompt");
         }
         assert_eq!(type_key(KeyCode::Enter, 5_700), None, "and so is what ends it");
-        let answered = Some(DialogStep::Answered(vec![Action::Repaint]));
+        let answered = Some(DialogStep::Answered(vec![Action::Effect(Effect::Repaint)]));
         assert_eq!(type_key(KeyCode::Enter, 6_200), answered, "after a pause it is an answer");
     }
 

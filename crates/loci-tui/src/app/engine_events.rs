@@ -19,7 +19,7 @@ use super::commands::MODEL_REQUEST;
 use super::conversation::result_text;
 use super::speech::TurnMark;
 use super::terminal_shell::SHELL_REQUEST;
-use super::{Action, App, history_blocks};
+use super::{App, Effect, history_blocks};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
 use crate::input::{Draft, InputMode};
@@ -51,7 +51,7 @@ fn changes_status(event: &EngineEvent) -> bool {
 }
 
 impl App {
-    pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Action> {
+    pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Effect> {
         match event {
             RunnerEvent::Session(event) => self.engine_event(event),
             RunnerEvent::Renewed(id) => {
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    fn engine_event(&mut self, event: EngineEvent) -> Vec<Action> {
+    fn engine_event(&mut self, event: EngineEvent) -> Vec<Effect> {
         if changes_status(&event) {
             self.status_line.trigger(self.now);
         }
@@ -212,7 +212,7 @@ impl App {
                 self.local_command(&output);
                 // What was changed about the interface counts at once.
                 if output.name == "config" && output.argument.is_some() {
-                    return vec![Action::AskPanel(PanelRequest::Settings)];
+                    return vec![Effect::AskPanel(PanelRequest::Settings)];
                 }
             }
             EngineEvent::AgentMessaged { outcome, .. } => {
@@ -220,7 +220,7 @@ impl App {
             }
             EngineEvent::GoalChanged(goal) => self.goal_changed(goal.map(|goal| goal.condition)),
             EngineEvent::GoalChecked { goal, verdict, reason } => self.goal_checked(&goal, &verdict, &reason),
-            EngineEvent::TerminalSequence(sequence) => return vec![Action::Write(sequence)],
+            EngineEvent::TerminalSequence(sequence) => return vec![Effect::Write(sequence)],
             EngineEvent::Warning(text) => {
                 self.notice(NoticeLevel::Warning, text);
                 return self.servers_changed();
@@ -410,7 +410,7 @@ impl App {
         }
     }
 
-    fn user_message(&mut self, message: &UserMessage) -> Vec<Action> {
+    fn user_message(&mut self, message: &UserMessage) -> Vec<Effect> {
         if !self.conversation.user_message(message) {
             return Vec::new();
         }
@@ -422,19 +422,19 @@ impl App {
             _ => Vec::new(),
         };
         if self.conversation.take_pushed() {
-            actions.push(Action::AskPullRequest { is_pushed: true });
+            actions.push(Effect::AskPullRequest { is_pushed: true });
         }
         actions
     }
 
-    fn enqueue_question(&mut self, question: Question) -> Vec<Action> {
+    fn enqueue_question(&mut self, question: Question) -> Vec<Effect> {
         self.conversation.ask(&question);
         if question.agent.is_none() {
             self.set_activity(Activity::Asking);
         }
         let is_change = question.tool == NOTEBOOK_EDIT
             || AskedChange::from_call(&question.tool, &question.input).is_some();
-        let preview = is_change.then(|| Action::Preview {
+        let preview = is_change.then(|| Effect::Preview {
             question: question.id.clone(),
             tool: question.tool.clone(),
             input: question.input.clone(),
@@ -469,7 +469,7 @@ impl App {
     }
 
     /// An agent's own conversation is shown in the agent view alone: here its questions are, and that it works.
-    fn agent_event(&mut self, agent: &AgentRef, event: EngineEvent) -> Vec<Action> {
+    fn agent_event(&mut self, agent: &AgentRef, event: EngineEvent) -> Vec<Effect> {
         self.agent_logs.borrow_mut().take_event(agent, &event, self.now);
         let id = agent.id.to_string();
         if matches!(event, EngineEvent::TurnStarted(_) | EngineEvent::TurnEnded(_)) {
@@ -513,7 +513,7 @@ impl App {
         self.notice(level, text);
     }
 
-    fn turn_ended(&mut self, report: &TurnReport) -> Vec<Action> {
+    fn turn_ended(&mut self, report: &TurnReport) -> Vec<Effect> {
         self.conversation.end_turn(self.now);
         let work = self.work.take();
         let told = work.as_ref().and_then(|work| work.told.clone());
@@ -598,9 +598,9 @@ impl App {
     }
 
     /// Changes the permission mode.
-    pub(super) fn set_mode(&mut self, mode: Mode) -> Vec<Action> {
+    pub(super) fn set_mode(&mut self, mode: Mode) -> Vec<Effect> {
         self.say_mode(mode);
-        vec![Action::Send(Command::SetMode(mode))]
+        vec![Effect::Send(Command::SetMode(mode))]
     }
 
     fn say_mode(&mut self, mode: Mode) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use loci_engine::{BackgroundStatus, BackgroundTask};
 
 use super::view::last_lines;
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::Block;
 use crate::layout::{cut, faint, line};
 use crate::panel::{AgentsPanel, PanelRequest};
@@ -42,7 +42,7 @@ impl FrontTask {
 
 impl App {
     /// Brings a task to the front.
-    pub(super) fn bring_to_front(&mut self, id: &str) -> Vec<Action> {
+    pub(super) fn bring_to_front(&mut self, id: &str) -> Vec<Effect> {
         let Some(task) = self.background.iter().find(|task| task.id == id).cloned() else {
             return Vec::new();
         };
@@ -64,11 +64,11 @@ impl App {
         is_there
     }
 
-    fn ask_front(&mut self) -> Vec<Action> {
+    fn ask_front(&mut self) -> Vec<Effect> {
         let Some(front) = &mut self.front else { return Vec::new() };
         front.asked = self.now;
         let (task, file) = (front.task.id.clone(), front.task.output.clone());
-        vec![Action::AskPanel(PanelRequest::TaskOutput { task, file })]
+        vec![Effect::AskPanel(PanelRequest::TaskOutput { task, file })]
     }
 
     /// Returns when the command at the front is looked at again.
@@ -77,7 +77,7 @@ impl App {
     }
 
     /// Looks at the command at the front again, where it is time.
-    pub(super) fn refresh_front(&mut self) -> Vec<Action> {
+    pub(super) fn refresh_front(&mut self) -> Vec<Effect> {
         match self.front_deadline().is_some_and(|deadline| deadline <= self.now) {
             true => self.ask_front(),
             false => Vec::new(),
@@ -85,7 +85,7 @@ impl App {
     }
 
     /// Notes a step of the command at the front; of one that is over, all that it printed is read once more.
-    pub(super) fn front_news(&mut self, task: &BackgroundTask) -> Vec<Action> {
+    pub(super) fn front_news(&mut self, task: &BackgroundTask) -> Vec<Effect> {
         let Some(front) = self.front.as_mut().filter(|front| front.task.id == task.id) else {
             return Vec::new();
         };

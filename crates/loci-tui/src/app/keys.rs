@@ -2,7 +2,7 @@
 
 use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::dialog::DialogStep;
 use crate::input::{EditCommand, Menu};
 use crate::key::{InputEvent, Key, KeyCode};
@@ -14,7 +14,7 @@ use crate::status::next_mode;
 const MOST_KEYS: usize = 200;
 
 impl App {
-    pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Action> {
+    pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Effect> {
         if let Some(actions) = self.leave_dump() {
             return actions;
         }
@@ -25,9 +25,9 @@ impl App {
     }
 
     /// Takes what was typed where no answer is being typed.
-    fn typed_directly(&mut self, event: InputEvent) -> Vec<Action> {
+    fn typed_directly(&mut self, event: InputEvent) -> Vec<Effect> {
         match self.dialogs.handle(&event, &mut self.keymap, self.now) {
-            Some(DialogStep::Answered(actions) | DialogStep::Act(actions)) => return self.keep_own(actions),
+            Some(DialogStep::Answered(actions) | DialogStep::Act(actions)) => return self.carry_out(actions),
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
         }
@@ -54,17 +54,17 @@ impl App {
     }
 
     /// Presses keys that stand for something else: a click, or the number of an answer.
-    pub(super) fn press_keys(&mut self, keys: impl IntoIterator<Item = KeyCode>) -> Vec<Action> {
+    pub(super) fn press_keys(&mut self, keys: impl IntoIterator<Item = KeyCode>) -> Vec<Effect> {
         let keys: Vec<KeyCode> = keys.into_iter().take(MOST_KEYS).collect();
         let press = |code| InputEvent::Key(Key::plain(code));
         let pressed = keys.into_iter().flat_map(|code| self.typed_directly(press(code)));
-        let mut actions: Vec<Action> = pressed.collect();
+        let mut actions: Vec<Effect> = pressed.collect();
         actions.extend(self.refresh_completion());
         actions
     }
 
     /// Takes a key that is for the prompt, or for what is around it.
-    pub(super) fn chat_key(&mut self, key: Key) -> Vec<Action> {
+    pub(super) fn chat_key(&mut self, key: Key) -> Vec<Effect> {
         if let Some(actions) = self.vim_key(key) {
             return actions;
         }
@@ -124,14 +124,14 @@ impl App {
     }
 
     /// Does what a key is bound to; none where it is for the prompt.
-    fn key_action(&mut self, action: KeyAction, key: Key) -> Option<Vec<Action>> {
+    fn key_action(&mut self, action: KeyAction, key: Key) -> Option<Vec<Effect>> {
         if action != KeyAction::HistoryPrevious {
             self.forget_early_steps();
         }
         Some(match action {
             KeyAction::AppInterrupt => self.interrupt_or_leave(),
             KeyAction::AppExit if self.prompt.is_empty() => self.leave_on_second(key),
-            KeyAction::AppRedraw | KeyAction::ChatClearScreen => vec![Action::Repaint],
+            KeyAction::AppRedraw | KeyAction::ChatClearScreen => vec![Effect::Repaint],
             KeyAction::ChatClearInput => self.redraw(key),
             KeyAction::ChatExternalEditor => self.edit_elsewhere(),
             KeyAction::ChatKillAgents => self.stop_agents(),
@@ -144,7 +144,7 @@ impl App {
                 self.open_transcript();
                 Vec::new()
             }
-            KeyAction::AppSuspend => vec![Action::Suspend],
+            KeyAction::AppSuspend => vec![Effect::Suspend],
             KeyAction::ChatCancel => self.escape(key),
             KeyAction::ChatCycleMode => self.cycle_mode(),
             KeyAction::ChatModelPicker => self.open_snapshot_panel(ModelPanel::default()),
@@ -190,41 +190,41 @@ impl App {
     }
 
     /// Edits the prompt, whichever key means it.
-    fn edit(&mut self, command: EditCommand) -> Vec<Action> {
+    fn edit(&mut self, command: EditCommand) -> Vec<Effect> {
         self.begin_edit();
         self.prompt.type_command(command);
         Vec::new()
     }
 
     /// Switches thinking off, or back to what the model does by itself.
-    fn toggle_thinking(&mut self) -> Vec<Action> {
+    fn toggle_thinking(&mut self) -> Vec<Effect> {
         self.session.is_thinking_off = !self.session.is_thinking_off;
         let (most, text) = match self.session.is_thinking_off {
             true => (Some(0), "Thinking is off from the next request on · Alt+T switches it on"),
             false => (None, "Thinking is on from the next request on · Alt+T switches it off"),
         };
         self.flash(text);
-        vec![Action::Send(Command::SetThinking(most))]
+        vec![Effect::Send(Command::SetThinking(most))]
     }
 
-    fn cycle_mode(&mut self) -> Vec<Action> {
+    fn cycle_mode(&mut self) -> Vec<Effect> {
         self.set_mode(next_mode(self.session.mode, self.session.optional_modes))
     }
 
     /// Ctrl+L: draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.
-    fn redraw(&mut self, key: Key) -> Vec<Action> {
+    fn redraw(&mut self, key: Key) -> Vec<Effect> {
         let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
         self.armed = (!is_second).then_some((key, self.now));
         if is_second {
             // Fullscreen draws everything anew as it is.
             self.replays = !self.is_fullscreen();
-            return vec![Action::RepaintAll];
+            return vec![Effect::RepaintAll];
         }
-        vec![Action::Repaint]
+        vec![Effect::Repaint]
     }
 
     /// Ctrl+X Ctrl+K, twice: stops the agents that work in the background.
-    fn stop_agents(&mut self) -> Vec<Action> {
+    fn stop_agents(&mut self) -> Vec<Effect> {
         let mut tasks = self.background_tasks();
         tasks.retain(|task| task.agent_type().is_some() && matches!(task.status, BackgroundStatus::Running));
         if tasks.is_empty() {
@@ -240,7 +240,7 @@ impl App {
         }
         let stop = |task: &BackgroundTask| {
             let (request, task) = (format!("stop-{}", task.id), task.id.clone());
-            Action::Send(Command::StopTask { request, task })
+            Effect::Send(Command::StopTask { request, task })
         };
         let n_agents = loci_stdx::counted(tasks.len() as u64, "agent", "agents");
         self.flash(format!("Stopping {n_agents}"));
@@ -248,7 +248,7 @@ impl App {
     }
 
     /// Ctrl+C: stops a turn; else empties the prompt; else leaves, when said twice.
-    pub(super) fn interrupt_or_leave(&mut self) -> Vec<Action> {
+    pub(super) fn interrupt_or_leave(&mut self) -> Vec<Effect> {
         let key = Key { ctrl: true, ..Key::plain(KeyCode::Char('c')) };
         if let Some(actions) = self.take_selection() {
             return actions;
@@ -265,14 +265,14 @@ impl App {
         self.leave_on_second(key)
     }
 
-    fn interrupt(&mut self) -> Vec<Action> {
+    fn interrupt(&mut self) -> Vec<Effect> {
         if let Some(work) = &mut self.work {
             work.is_stopping = true;
         }
-        vec![Action::Send(Command::Interrupt)]
+        vec![Effect::Send(Command::Interrupt)]
     }
 
-    fn leave_on_second(&mut self, key: Key) -> Vec<Action> {
+    fn leave_on_second(&mut self, key: Key) -> Vec<Effect> {
         if self.armed.is_some_and(|(armed, _)| armed == key) {
             return self.leave();
         }
@@ -283,7 +283,7 @@ impl App {
 
     /// Escape: stops a turn; twice it empties the prompt and keeps what stood there in the history, or lets a prompt be
     /// chosen to go back to.
-    fn escape(&mut self, key: Key) -> Vec<Action> {
+    fn escape(&mut self, key: Key) -> Vec<Effect> {
         if std::mem::take(&mut self.is_help_shown) || self.prompt.leave_shell_mode() {
             return Vec::new();
         }
@@ -305,7 +305,7 @@ impl App {
                 self.armed = Some((key, self.now));
                 // A loop may wait for its next round; nothing else is under way that could be stopped.
                 if is_empty {
-                    return vec![Action::Send(Command::Interrupt)];
+                    return vec![Effect::Send(Command::Interrupt)];
                 }
             }
         }

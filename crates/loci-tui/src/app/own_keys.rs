@@ -1,6 +1,6 @@
 //! Keys of the person's own (`keybindings.json`), and their own editor.
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 use crate::keymap::Keymap;
@@ -18,7 +18,7 @@ impl App {
     }
 
     /// Hands the prompt to the person's editor.
-    pub(super) fn edit_elsewhere(&mut self) -> Vec<Action> {
+    pub(super) fn edit_elsewhere(&mut self) -> Vec<Effect> {
         let draft = self.prompt.draft();
         if draft.is_reading() {
             self.flash("The picture is still being read");
@@ -26,7 +26,7 @@ impl App {
         }
         let is_wanted = self.interface.shows_answer_in_editor && draft.mode == InputMode::Prompt;
         let answer = self.log.answer(0).filter(|_| is_wanted).map(str::to_owned);
-        vec![Action::EditDraft { draft, answer }]
+        vec![Effect::EditDraft { draft, answer }]
     }
 
     /// Takes what became of it.

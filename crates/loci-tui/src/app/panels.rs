@@ -8,7 +8,7 @@ use loci_engine::{BackgroundStatus, BackgroundTask, Command, TaskNews, task_summ
 
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP};
 use super::suggestion::SUGGESTION_REQUEST;
-use super::{Action, App, ExitReason};
+use super::{Action, App, Effect, ExitReason, UiAction};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::EXPLANATION_REQUEST;
 use crate::input::{Draft, InputMode};
@@ -42,45 +42,45 @@ impl App {
     }
 
     /// Has the panel ask anew, where it is time.
-    pub(super) fn refresh_panel(&mut self) -> Vec<Action> {
+    pub(super) fn refresh_panel(&mut self) -> Vec<Effect> {
         if self.panel_deadline().is_none_or(|deadline| self.now < deadline) {
             return Vec::new();
         }
         self.panel_asked = self.now;
         let actions = self.panel.as_ref().map(|panel| panel.refresh()).unwrap_or_default();
-        self.keep_own(actions)
+        self.carry_out(actions)
     }
 
     /// Hands over what was typed; none where no panel is open.
-    pub(super) fn panel_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+    pub(super) fn panel_typed(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
         let panel = self.panel.as_mut()?;
         let Some(action) = self.keymap.action_of(panel.contexts(), event, panel.is_typing()) else {
             return Some(Vec::new());
         };
         if action == Some(KeyAction::AppSuspend) {
-            return Some(vec![Action::Suspend]);
+            return Some(vec![Effect::Suspend]);
         }
         let step = panel.handle(event, &PanelContext { action });
         Some(self.panel_step(step))
     }
 
-    fn panel_step(&mut self, step: PanelStep) -> Vec<Action> {
+    fn panel_step(&mut self, step: PanelStep) -> Vec<Effect> {
         match step {
             PanelStep::Stay => Vec::new(),
-            PanelStep::Act(actions) => self.keep_own(actions),
+            PanelStep::Act(actions) => self.carry_out(actions),
             PanelStep::Close => {
                 self.panel = None;
                 Vec::new()
             }
             PanelStep::CloseWith(actions) => {
                 self.panel = None;
-                self.keep_own(actions)
+                self.carry_out(actions)
             }
         }
     }
 
     /// Takes the answer to a request: for the panel that is open, or for a command without one.
-    pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Action> {
+    pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Effect> {
         if let PanelData::Settings { interface, note, .. } = &data {
             self.take_interface_settings(InterfaceSettings::clone(interface));
             // A command that changed a setting has no panel to tell it in.
@@ -161,16 +161,16 @@ impl App {
             }
             data => {
                 let actions = self.panel.as_mut().map(|panel| panel.receive(data)).unwrap_or_default();
-                self.keep_own(actions)
+                self.carry_out(actions)
             }
         }
     }
 
     /// A server may have been connected, or be gone: a panel that shows them asks anew.
-    pub(super) fn servers_changed(&mut self) -> Vec<Action> {
+    pub(super) fn servers_changed(&mut self) -> Vec<Effect> {
         let panel = self.panel.as_ref().filter(|panel| panel.follows_servers());
         let actions = panel.map(|panel| panel.refresh()).unwrap_or_default();
-        self.keep_own(actions)
+        self.carry_out(actions)
     }
 
     fn is_awaited(&self, request: &str) -> bool {
@@ -189,15 +189,15 @@ impl App {
     }
 
     /// Opens a panel for a question on the side, and asks it where it is known; else the last answer is shown.
-    pub(super) fn side_question(&mut self, question: Option<&str>) -> Vec<Action> {
+    pub(super) fn side_question(&mut self, question: Option<&str>) -> Vec<Effect> {
         let mut panel = SideQuestionPanel::new(Rc::clone(&self.side_thread));
         let actions = question.map(|question| panel.ask(question)).unwrap_or_default();
         self.open_panel(panel);
-        actions
+        self.carry_out(actions)
     }
 
     /// Notes a step of work beside the conversation.
-    pub(super) fn task_news(&mut self, news: TaskNews) -> Vec<Action> {
+    pub(super) fn task_news(&mut self, news: TaskNews) -> Vec<Effect> {
         self.agent_logs.borrow_mut().take_task(&news);
         let task = match news {
             TaskNews::Started(task)
@@ -222,7 +222,7 @@ impl App {
         let tasks = self.background_tasks();
         if let Some(panel) = &mut self.panel {
             let received = panel.receive(PanelData::Tasks(tasks));
-            actions.extend(self.keep_own(received));
+            actions.extend(self.carry_out(received));
         }
         actions.extend(self.work_changed());
         actions
@@ -238,10 +238,10 @@ impl App {
     }
 
     /// Opens the agent view.
-    pub(super) fn open_agents(&mut self) -> Vec<Action> {
+    pub(super) fn open_agents(&mut self) -> Vec<Effect> {
         let panel = AgentsPanel::new(Rc::clone(&self.agent_logs));
         self.open_panel(panel);
-        vec![Action::AskPanel(PanelRequest::PastAgents)]
+        vec![Effect::AskPanel(PanelRequest::PastAgents)]
     }
 
     /// Returns the work that its conversation does not wait for.
@@ -259,46 +259,57 @@ impl App {
         (self.session.agents.len() + n_others).saturating_sub(n_waited_for)
     }
 
-    /// Does what concerns the application itself; returns the rest.
-    pub(super) fn keep_own(&mut self, actions: Vec<Action>) -> Vec<Action> {
-        let mut rest = Vec::new();
+    /// Does what the interface does itself; returns what the world must do.
+    pub(super) fn carry_out(&mut self, actions: Vec<Action>) -> Vec<Effect> {
+        let mut effects = Vec::new();
         for action in actions {
             match action {
-                Action::Send(Command::Answer { question, answer }) => {
-                    self.agent_logs.borrow_mut().close_question(&question);
-                    self.question_over(&question);
-                    rest.push(Action::Send(Command::Answer { question, answer }));
+                Action::Ui(action) => effects.extend(self.ui_action(action)),
+                Action::Effect(effect) => {
+                    if let Effect::Send(Command::Answer { question, .. }) = &effect {
+                        self.agent_logs.borrow_mut().close_question(question);
+                        self.question_over(question);
+                    }
+                    effects.push(effect);
                 }
-                Action::Exit(reason) => rest.extend(self.exit(reason)),
-                Action::AskForKey => self.ask_for_key(),
-                Action::Submit(text) => rest.extend(self.submit(text)),
-                Action::Compact { keeps_from, focus } => rest.extend(self.compact_before(&keeps_from, focus)),
-                Action::BeginWithPlan(plan) => {
-                    let prompt = format!("Carry out this plan, which I have accepted:\n\n{plan}");
-                    let drafts = ["/clear", &prompt].map(|text| Draft::plain(InputMode::Prompt, text));
-                    drafts.into_iter().for_each(|draft| self.queue.hold(draft));
-                    rest.extend(self.set_mode(Mode::Default));
-                }
-                Action::RunInSession(text) => {
-                    let draft = Draft::plain(InputMode::Prompt, &text);
-                    rest.extend(self.dispatch_to_session(draft));
-                }
-                Action::ClosePanel => self.panel = None,
-                Action::BringToFront(task) => rest.extend(self.bring_to_front(&task)),
-                Action::CopyLines(text) => rest.extend(self.copy_text(text)),
-                Action::SetPrompt(text) => self.prompt.set_text(&text),
-                Action::Notice(level, text) => self.notice(level, text),
-                Action::Titled(title) => self.session.title = Some(title),
-                Action::PreviewTheme(preview) => self.preview_theme(preview),
-                Action::ChooseTheme(name) => rest.push(self.choose_theme(name)),
-                Action::Switch(target) => rest.extend(self.switch(target)),
-                Action::Resume(choice, at) => rest.extend(self.resume(&choice, at)),
-                Action::PickerClosed if !self.session.is_started => rest.extend(self.exit(ExitReason::Asked)),
-                Action::PickerClosed => {}
-                other => rest.push(other),
             }
         }
-        rest
+        effects
+    }
+
+    fn ui_action(&mut self, action: UiAction) -> Vec<Effect> {
+        match action {
+            UiAction::Queue(prompt) => {
+                let draft = Draft::plain(InputMode::Prompt, &prompt.content.text());
+                return vec![Effect::Send(Command::Queue(self.queue.queue(draft)))];
+            }
+            UiAction::Submit(text) => return self.submit(text),
+            UiAction::RunInSession(text) => {
+                return self.dispatch_to_session(Draft::plain(InputMode::Prompt, &text));
+            }
+            UiAction::Compact { keeps_from, focus } => return self.compact_before(&keeps_from, focus),
+            UiAction::BeginWithPlan(plan) => {
+                let prompt = format!("Carry out this plan, which I have accepted:\n\n{plan}");
+                let drafts = ["/clear", &prompt].map(|text| Draft::plain(InputMode::Prompt, text));
+                drafts.into_iter().for_each(|draft| self.queue.hold(draft));
+                return self.set_mode(Mode::Default);
+            }
+            UiAction::BringToFront(task) => return self.bring_to_front(&task),
+            UiAction::AskForKey => self.ask_for_key(),
+            UiAction::ClosePanel => self.panel = None,
+            UiAction::SetPrompt(text) => self.prompt.set_text(&text),
+            UiAction::CopyLines(text) => return self.copy_text(text),
+            UiAction::Notice(level, text) => self.notice(level, text),
+            UiAction::Titled(title) => self.session.title = Some(title),
+            UiAction::PreviewTheme(preview) => self.preview_theme(preview),
+            UiAction::ChooseTheme(name) => return vec![self.choose_theme(name)],
+            UiAction::Resume(choice, at) => return self.resume(&choice, at),
+            UiAction::Switch(target) => return self.switch(target),
+            UiAction::PickerClosed if self.session.is_started => {}
+            UiAction::PickerClosed => return self.exit(ExitReason::Asked),
+            UiAction::Exit(reason) => return self.exit(reason),
+        }
+        Vec::new()
     }
 
     /// Returns the frame with the panel that is open in the place of the prompt.

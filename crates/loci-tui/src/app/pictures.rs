@@ -1,12 +1,12 @@
 //! Pictures in the prompt: a chip stands there at once, and what it stands for comes when it is read.
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{PastedImage, PictureSource, image_paths};
 
 impl App {
     /// Takes pasted text; paths of pictures alone, as files that are dropped on the window, become pictures.
-    pub(super) fn pasted(&mut self, text: &str) -> Vec<Action> {
+    pub(super) fn pasted(&mut self, text: &str) -> Vec<Effect> {
         if self.search_paste(text) {
             return Vec::new();
         }
@@ -27,7 +27,7 @@ impl App {
             }
             match self.prompt.begin_image(Some(&written)) {
                 Some(number) => {
-                    actions.push(Action::ReadPicture { number, source: PictureSource::File(path) });
+                    actions.push(Effect::ReadPicture { number, source: PictureSource::File(path) });
                 }
                 None => self.prompt.insert(&written),
             }
@@ -36,16 +36,16 @@ impl App {
     }
 
     /// Pastes the picture that is on the clipboard.
-    pub(super) fn paste_picture(&mut self) -> Vec<Action> {
+    pub(super) fn paste_picture(&mut self) -> Vec<Effect> {
         self.submits_when_read = false;
         match self.prompt.begin_image(None) {
-            Some(number) => vec![Action::ReadPicture { number, source: PictureSource::Clipboard }],
+            Some(number) => vec![Effect::ReadPicture { number, source: PictureSource::Clipboard }],
             None => Vec::new(),
         }
     }
 
     /// Takes a picture that was read; sends what waits for it.
-    pub(super) fn picture_read(&mut self, number: u32, read: Result<PastedImage, String>) -> Vec<Action> {
+    pub(super) fn picture_read(&mut self, number: u32, read: Result<PastedImage, String>) -> Vec<Effect> {
         match read {
             Ok(image) => self.prompt.finish_image(number, Some(image)),
             Err(why) => {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::layout::faint;
 use crate::render::link_target;
 use crate::text::{Color, Span, Style, sanitize_line};
@@ -69,9 +69,9 @@ pub(super) fn may_push(command: &str) -> bool {
 
 impl App {
     /// Asks for the pull request of the branch, unless nobody would see it.
-    pub(super) fn ask_pull_request(&self) -> Option<Action> {
+    pub(super) fn ask_pull_request(&self) -> Option<Effect> {
         let is_seen = self.options.plain.is_none() && self.session.is_started;
-        is_seen.then_some(Action::AskPullRequest { is_pushed: false })
+        is_seen.then_some(Effect::AskPullRequest { is_pushed: false })
     }
 
     /// Takes what was found.

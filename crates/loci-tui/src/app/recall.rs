@@ -1,6 +1,6 @@
 //! What was typed before: recalled with Up and Down, searched with Ctrl+R.
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{
     Draft, EditCommand, EditOutcome, HistoryNews, HistorySearch, PromptHistory, SearchStyles, past_prompt,
@@ -77,11 +77,11 @@ impl Recall {
 
 impl App {
     /// Notes a draft that was sent, or put away, for the time it is wanted again.
-    pub(super) fn remember(&mut self, draft: &Draft) -> Option<Action> {
+    pub(super) fn remember(&mut self, draft: &Draft) -> Option<Effect> {
         let session = self.session.id.as_deref();
         // When it was is noted by whoever has a clock.
         let prompt = past_prompt(draft.clone(), 0, &self.options.cwd, session);
-        self.recall.history.add(prompt.clone()).then_some(Action::Remember(prompt))
+        self.recall.history.add(prompt.clone()).then_some(Effect::Remember(prompt))
     }
 
     /// Notes a draft that was thrown away, for as long as this session runs: it is in no file.
@@ -91,7 +91,7 @@ impl App {
     }
 
     /// Notes what is still typed, or was put aside: nobody said that it is to be thrown away.
-    pub(super) fn remember_drafts(&mut self) -> Vec<Action> {
+    pub(super) fn remember_drafts(&mut self) -> Vec<Effect> {
         self.prompt.take_all().iter().filter_map(|draft| self.remember(draft)).collect()
     }
 
@@ -119,7 +119,7 @@ impl App {
     }
 
     /// Up: a row up in the text; at its top what is queued comes back, else the prompt before.
-    pub(super) fn go_up(&mut self) -> Vec<Action> {
+    pub(super) fn go_up(&mut self) -> Vec<Effect> {
         if self.prompt.apply(EditCommand::Up) != EditOutcome::Nothing {
             return Vec::new();
         }
@@ -148,7 +148,7 @@ impl App {
     }
 
     /// Down: a row down in the text; at its bottom the prompt behind.
-    pub(super) fn go_down(&mut self) -> Vec<Action> {
+    pub(super) fn go_down(&mut self) -> Vec<Effect> {
         if self.prompt.apply(EditCommand::Down) == EditOutcome::Nothing
             && let Some(draft) = self.recall.history.next(&self.prompt.draft())
         {
@@ -159,15 +159,15 @@ impl App {
     }
 
     /// Begins to search what was typed before.
-    pub(super) fn begin_search(&mut self) -> Vec<Action> {
+    pub(super) fn begin_search(&mut self) -> Vec<Effect> {
         let session = self.session.id.as_deref();
         let search = HistorySearch::new(self.prompt.draft(), &self.options.cwd, session);
         self.recall.search = Some(search);
-        vec![Action::LoadHistory]
+        vec![Effect::LoadHistory]
     }
 
     /// Takes a key while a search is under way; `action` is what it is bound to.
-    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key) -> Vec<Action> {
+    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key) -> Vec<Effect> {
         let is_dialog = self.is_fullscreen();
         let Some(search) = &mut self.recall.search else { return Vec::new() };
         match (action, key) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use loci_engine::{Command, SideTask};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 
 /// How long nobody may have typed after a turn.
@@ -57,14 +57,14 @@ impl App {
     }
 
     /// Asks what the session is about, once it is time.
-    pub(super) fn recap_for_away(&mut self) -> Option<Action> {
+    pub(super) fn recap_for_away(&mut self) -> Option<Effect> {
         self.recap_deadline().filter(|deadline| *deadline <= self.now)?;
         self.recap.since = None;
         Some(ask(AUTOMATIC_RECAP))
     }
 
     /// `/recap`: asks what the session is about.
-    pub(super) fn ask_recap(&mut self) -> Vec<Action> {
+    pub(super) fn ask_recap(&mut self) -> Vec<Effect> {
         if !self.session.has_turns {
             self.notice(NoticeLevel::Info, "Nothing was said yet");
             return Vec::new();
@@ -89,8 +89,8 @@ impl App {
     }
 }
 
-fn ask(request: &str) -> Action {
-    Action::Send(Command::AskOnTheSide { request: request.to_owned(), task: SideTask::Recap })
+fn ask(request: &str) -> Effect {
+    Effect::Send(Command::AskOnTheSide { request: request.to_owned(), task: SideTask::Recap })
 }
 
 /// Makes one line of a text, no longer than a recap may be; it ends with a word.

@@ -6,7 +6,7 @@
 use loci_stdx::Vars;
 
 use super::fullscreen::Fullscreen;
-use super::{Action, App, PlainMode};
+use super::{App, Effect, PlainMode};
 use crate::block::NoticeLevel;
 use crate::interface_settings::{ViewMode, parse_scroll_speed};
 use crate::panel::PanelRequest;
@@ -129,7 +129,7 @@ impl App {
     }
 
     /// `/tui`: says which renderer is used, or switches to another and keeps that.
-    pub(super) fn switch_renderer(&mut self, argument: Option<&str>) -> Vec<Action> {
+    pub(super) fn switch_renderer(&mut self, argument: Option<&str>) -> Vec<Effect> {
         let name = |is_fullscreen| if is_fullscreen { "fullscreen" } else { "default" };
         let wanted = match argument {
             None => {
@@ -174,7 +174,7 @@ impl App {
     }
 
     /// `/focus`: shows the last prompt, a line about its calls and the answer; or everything again.
-    pub(super) fn toggle_focus(&mut self) -> Vec<Action> {
+    pub(super) fn toggle_focus(&mut self) -> Vec<Effect> {
         let (mode, name, text) = match self.is_focused() {
             true => (ViewMode::Default, "default", "Everything is shown again"),
             false => {
@@ -188,7 +188,7 @@ impl App {
     }
 
     /// `/scroll-speed`: says how far the wheel scrolls, or changes it.
-    pub(super) fn set_scroll_speed(&mut self, argument: Option<&str>) -> Vec<Action> {
+    pub(super) fn set_scroll_speed(&mut self, argument: Option<&str>) -> Vec<Effect> {
         let known = self.interface.scroll_speed.or(self.options.fullscreen.scroll_speed).unwrap_or(300);
         let shown = |hundredths: u32| f64::from(hundredths) / 100.0;
         let Some(argument) = argument else {
@@ -209,9 +209,9 @@ impl App {
     }
 }
 
-fn change_setting(key: &str, value: &str) -> Action {
+fn change_setting(key: &str, value: &str) -> Effect {
     let (key, value) = (key.to_owned(), value.to_owned());
-    Action::AskPanel(PanelRequest::ChangeSetting { key, value })
+    Effect::AskPanel(PanelRequest::ChangeSetting { key, value })
 }
 
 #[cfg(test)]

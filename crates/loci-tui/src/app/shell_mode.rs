@@ -4,14 +4,14 @@ use loci_core::ids::ToolUseId;
 use loci_engine::{Command, ShellCommand, ShellOutput};
 
 use super::terminal_shell::{ASKED_FOR_TERMINAL, TerminalCommand, asks_for_terminal};
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::Draft;
 use crate::status::{Activity, Work};
 
 impl App {
     /// Runs a command of the shell; during a turn, and behind others that wait, it waits for its time.
-    pub(super) fn run_shell(&mut self, draft: Draft) -> Vec<Action> {
+    pub(super) fn run_shell(&mut self, draft: Draft) -> Vec<Effect> {
         if self.queue.has_held() {
             self.queue.hold(draft);
             return Vec::new();
@@ -20,7 +20,7 @@ impl App {
     }
 
     /// The same for one whose turn it is among those that wait.
-    pub(super) fn run_held_shell(&mut self, draft: Draft) -> Vec<Action> {
+    pub(super) fn run_held_shell(&mut self, draft: Draft) -> Vec<Effect> {
         let command = draft.expanded().trim().to_owned();
         if command.is_empty() {
             return Vec::new();
@@ -41,7 +41,7 @@ impl App {
         }
         self.queue.push_shell();
         let is_answered = self.interface.responds_to_shell;
-        vec![Action::Send(Command::Shell(ShellCommand { command, is_answered, ran: None }))]
+        vec![Effect::Send(Command::Shell(ShellCommand { command, is_answered, ran: None }))]
     }
 
     /// A command begins to run.
@@ -76,7 +76,7 @@ impl App {
     }
 
     /// Has what runs go on in the background.
-    pub(super) fn move_to_background(&mut self) -> Vec<Action> {
-        vec![Action::Send(Command::MoveToBackground { call: None })]
+    pub(super) fn move_to_background(&mut self) -> Vec<Effect> {
+        vec![Effect::Send(Command::MoveToBackground { call: None })]
     }
 }

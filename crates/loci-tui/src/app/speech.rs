@@ -2,7 +2,7 @@
 
 use loci_app::display::dollars;
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{EditCommand, edit_command};
 use crate::key::{InputEvent, Key};
@@ -30,7 +30,7 @@ impl App {
     }
 
     /// Returns the mark of a turn's boundary, and the bell, for whoever listens.
-    pub(super) fn turn_mark(&self, mark: TurnMark) -> Vec<Action> {
+    pub(super) fn turn_mark(&self, mark: TurnMark) -> Vec<Effect> {
         if !self.is_spoken() {
             return Vec::new();
         }
@@ -39,7 +39,7 @@ impl App {
             TurnMark::End => "\x1b]133;D\x07\x1b]133;A\x07\x07",
             TurnMark::Question | TurnMark::LongCall => "\x07",
         };
-        vec![Action::Write(sequence.to_owned())]
+        vec![Effect::Write(sequence.to_owned())]
     }
 
     /// Returns what whoever listens is told of the cost at the end.

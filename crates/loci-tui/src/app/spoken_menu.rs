@@ -5,7 +5,7 @@
 //! wherever it stands: at the warning before everything runs, no is the first.
 
 use super::fullscreen::{choosing_key, number_at, steps};
-use super::{Action, App};
+use super::{App, Effect};
 use crate::dialog::DialogView;
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{MARK, NO_MARK, is_unmarked_row, without_mark as without_list_mark};
@@ -47,7 +47,7 @@ impl SpokenMenu {
 
 impl App {
     /// Takes a key of an answer that is typed; none where it means something else.
-    pub(super) fn typed_answer(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+    pub(super) fn typed_answer(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
         let InputEvent::Key(key) = event else { return None };
         if !self.is_spoken() || key.ctrl || key.alt || key.sup {
             return None;
@@ -79,7 +79,7 @@ impl App {
         Some(Vec::new())
     }
 
-    fn choose_typed(&mut self, menu: &SpokenMenu) -> Vec<Action> {
+    fn choose_typed(&mut self, menu: &SpokenMenu) -> Vec<Effect> {
         let answer = std::mem::take(&mut self.menu_answer).to_lowercase();
         let parse = |number: &str| number.parse().ok().filter(|number| (1..=menu.n).contains(number));
         let words = answer.split([',', ' ']).filter(|word| !word.is_empty());

@@ -4,7 +4,7 @@ use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::permission::Mode;
 
-use super::{Action, App, ExitReason, SessionFacts};
+use super::{Action, App, Effect, ExitReason, SessionFacts, UiAction};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{ChoiceDialog, KeyEntry, ServerApprovalDialog};
 use crate::interface_settings::InterfaceSettings;
@@ -12,9 +12,9 @@ use crate::status::OptionalModes;
 
 impl App {
     /// Puts a question of the start.
-    pub(super) fn ask_at_start(&mut self, question: StartQuestion) -> Vec<Action> {
-        let leave = || vec![Action::Exit(ExitReason::Asked)];
-        let answer = |answer: StartAnswer| vec![Action::Answer(answer)];
+    pub(super) fn ask_at_start(&mut self, question: StartQuestion) -> Vec<Effect> {
+        let leave = || vec![Action::Ui(UiAction::Exit(ExitReason::Asked))];
+        let answer = |answer: StartAnswer| vec![Action::Effect(Effect::Answer(answer))];
         let dialog = match question {
             StartQuestion::Trust(trust) => {
                 let mut body = vec![trust.root, String::new()];
@@ -92,10 +92,11 @@ impl App {
 
     /// Asks for an API key.
     pub(super) fn ask_for_key(&mut self) {
-        self.dialogs.follow_up(KeyEntry::at_start(vec![Action::Answer(StartAnswer::Credentials)]));
+        self.dialogs
+            .follow_up(KeyEntry::at_start(vec![Action::Effect(Effect::Answer(StartAnswer::Credentials))]));
     }
 
-    pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Action> {
+    pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Effect> {
         self.session.is_started = true;
         let announcement = announcement(&facts.interface.announcements, &facts.id);
         self.session.id = Some(facts.id);
@@ -118,7 +119,7 @@ impl App {
         announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
         let is_idle = !self.queue.has_held() && !self.queue.has_sent() && self.work.is_none();
-        let mut actions: Vec<Action> = self.ask_pull_request().into_iter().collect();
+        let mut actions: Vec<Effect> = self.ask_pull_request().into_iter().collect();
         actions.extend(match facts.initial_prompt.filter(|_| is_idle) {
             Some(text) => self.submit(text),
             None => self.send_held(),
@@ -157,7 +158,7 @@ impl App {
         self.choose_renderer();
     }
 
-    pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Action> {
+    pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Effect> {
         self.notice(NoticeLevel::Error, problem);
         self.exit(ExitReason::Failed)
     }
@@ -184,19 +185,19 @@ fn welcome(rejected: Option<&UnapprovedKey>) -> ChoiceDialog {
         ),
         None => format!("Give one now, or set ANTHROPIC_API_KEY later. {demo}"),
     };
-    let mut answers = vec![("Enter an API key", vec![Action::AskForKey])];
+    let mut answers = vec![("Enter an API key", vec![Action::Ui(UiAction::AskForKey)])];
     if rejected.is_some() {
-        let used = vec![Action::Answer(StartAnswer::ApiKey(true))];
+        let used = vec![Action::Effect(Effect::Answer(StartAnswer::ApiKey(true)))];
         answers.push(("Use the key of the environment", used));
     }
-    answers.push(("Watch the demo", vec![Action::PlayDemo]));
-    answers.push(("Leave", vec![Action::Exit(ExitReason::Asked)]));
+    answers.push(("Watch the demo", vec![Action::Effect(Effect::PlayDemo)]));
+    answers.push(("Leave", vec![Action::Ui(UiAction::Exit(ExitReason::Asked))]));
     ChoiceDialog::new("Welcome. loci needs an API key to talk to the model", vec![text], answers)
 }
 
 /// Asks whether the key of the environment is used: what is used is what is paid with.
 fn key_dialog(key: &UnapprovedKey) -> ChoiceDialog {
-    let answer = |may_use| vec![Action::Answer(StartAnswer::ApiKey(may_use))];
+    let answer = |may_use| vec![Action::Effect(Effect::Answer(StartAnswer::ApiKey(may_use)))];
     let (other, no) = match key.has_other {
         true => ("and another credential is kept. ", "No, use what is kept"),
         false => ("and nothing else is kept. ", "No"),

@@ -2,18 +2,18 @@
 
 use loci_engine::{Command, Prompt, QueuedPrompt};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
 
 impl App {
     /// Sends a text that nobody typed as it stands.
-    pub(super) fn submit(&mut self, text: String) -> Vec<Action> {
+    pub(super) fn submit(&mut self, text: String) -> Vec<Effect> {
         self.dispatch(Draft::plain(InputMode::Prompt, &text))
     }
 
     /// Sends what stands in the prompt; nothing where Enter only ends a line there.
-    pub(super) fn submit_prompt(&mut self) -> Vec<Action> {
+    pub(super) fn submit_prompt(&mut self) -> Vec<Effect> {
         match self.prompt.enter() {
             Some(draft) => self.submit_draft(draft),
             None => Vec::new(),
@@ -21,7 +21,7 @@ impl App {
     }
 
     /// Sends what was typed, chips and all.
-    pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Action> {
+    pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Effect> {
         (self.armed, self.is_help_shown) = (None, false);
         self.follow_output();
         if draft.is_reading() {
@@ -44,7 +44,7 @@ impl App {
     }
 
     /// Sends a draft that is complete.
-    pub(super) fn dispatch(&mut self, draft: Draft) -> Vec<Action> {
+    pub(super) fn dispatch(&mut self, draft: Draft) -> Vec<Effect> {
         if draft.mode == InputMode::Prompt {
             let text = draft.expanded().trim().to_owned();
             if let Some(actions) = self.run_command(&text) {
@@ -55,7 +55,7 @@ impl App {
     }
 
     /// Sends a draft to the session, or has it wait.
-    pub(super) fn dispatch_to_session(&mut self, draft: Draft) -> Vec<Action> {
+    pub(super) fn dispatch_to_session(&mut self, draft: Draft) -> Vec<Effect> {
         if self.session.is_viewed {
             self.flash("This session is only looked at: another process uses it");
             self.prompt.set_draft(&draft);
@@ -71,12 +71,12 @@ impl App {
             self.queue.hold(draft);
             return Vec::new();
         }
-        vec![Action::Send(Command::Queue(self.queue.queue(draft)))]
+        vec![Effect::Send(Command::Queue(self.queue.queue(draft)))]
     }
 
     /// What was pasted once and is gone is told, never left out in silence. A prompt goes without it; what would be
     /// another command without it, or nothing at all, stays.
-    fn refuse_incomplete(&mut self, draft: &Draft) -> Option<Vec<Action>> {
+    fn refuse_incomplete(&mut self, draft: &Draft) -> Option<Vec<Effect>> {
         let missing = draft.missing().join(", ");
         if missing.is_empty() {
             return None;
@@ -97,14 +97,14 @@ impl App {
         self.session.commands.parse(&Prompt::new(draft.content(), None)).is_some()
     }
 
-    fn send_prompt(&mut self, draft: Draft) -> Vec<Action> {
+    fn send_prompt(&mut self, draft: Draft) -> Vec<Effect> {
         let prompt = Prompt::new(draft.content(), None);
         self.queue.push_sent(draft);
-        vec![Action::Send(Command::Prompt(prompt))]
+        vec![Effect::Send(Command::Prompt(prompt))]
     }
 
     /// Has a summary take the place of all that was said before a prompt.
-    pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Vec<Action> {
+    pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Vec<Effect> {
         if self.work.is_some() || self.switching.is_some() {
             self.notice(NoticeLevel::Warning, "Not while something is under way: try again when it is over");
             return Vec::new();
@@ -114,17 +114,12 @@ impl App {
         let mut request = Prompt::new(draft.content(), None);
         request.keeps_from = Some(prompt.into());
         self.queue.push_sent(draft);
-        vec![Action::Send(Command::Prompt(request))]
-    }
-
-    /// Has words wait in the session that were said elsewhere than in the prompt.
-    pub(crate) fn queue_prompt(&mut self, prompt: &Prompt) -> Command {
-        Command::Queue(self.queue.queue(Draft::plain(InputMode::Prompt, &prompt.content.text())))
+        vec![Effect::Send(Command::Prompt(request))]
     }
 
     /// Sends what waited for the end of the turn: the first, and the rest after it. Each is tried once at most, whatever
     /// becomes of it.
-    pub(super) fn send_held(&mut self) -> Vec<Action> {
+    pub(super) fn send_held(&mut self) -> Vec<Effect> {
         let mut actions = Vec::new();
         for _ in 0..self.queue.n_held() {
             // A session that is about to take the place of this one hears it all.
@@ -145,9 +140,9 @@ impl App {
     }
 
     /// Asks for what was queued to come back.
-    pub(super) fn take_back_queue(&mut self) -> Vec<Action> {
+    pub(super) fn take_back_queue(&mut self) -> Vec<Effect> {
         match self.queue.has_queued() {
-            true => vec![Action::Send(Command::TakeBackQueue)],
+            true => vec![Effect::Send(Command::TakeBackQueue)],
             false => {
                 self.queue_taken_back(&[]);
                 Vec::new()

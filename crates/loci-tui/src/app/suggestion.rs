@@ -7,7 +7,7 @@ use loci_core::permission::Mode;
 use loci_engine::turn::Outcome;
 use loci_engine::{Command, SideTask, TurnReport};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::key::{Key, KeyCode};
 
 /// What it is asked for by.
@@ -19,7 +19,7 @@ const MOST_LETTERS: usize = 200;
 
 impl App {
     /// Asks what may come next, where that is wanted and makes sense.
-    pub(super) fn ask_suggestion(&mut self, report: &TurnReport) -> Option<Action> {
+    pub(super) fn ask_suggestion(&mut self, report: &TurnReport) -> Option<Effect> {
         self.prompt.suggest(None);
         let is_good = matches!(report.outcome, Outcome::Completed) && report.round_trips > 0;
         let is_idle = !self.queue.is_waiting() && self.prompt.is_empty();
@@ -28,7 +28,7 @@ impl App {
         let is_time = self.n_turns >= LEAST_TURNS && self.session.mode != Mode::Plan;
         (is_good && is_idle && is_wanted && is_time).then(|| {
             let request = SUGGESTION_REQUEST.to_owned();
-            Action::Send(Command::AskOnTheSide { request, task: SideTask::Suggestion })
+            Effect::Send(Command::AskOnTheSide { request, task: SideTask::Suggestion })
         })
     }
 

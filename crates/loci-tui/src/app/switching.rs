@@ -7,38 +7,38 @@ use loci_app::session_picker::SessionChoice;
 use loci_app::start::StartAnswer;
 
 use super::recap::RecapClock;
-use super::{Action, App, Elsewhere, ExitReason, SwitchedFacts};
+use super::{Action, App, Effect, Elsewhere, ExitReason, SwitchedFacts, UiAction};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::ChoiceDialog;
 use crate::panel::{ResumePanel, RewindPanel};
 
 impl App {
     /// Leaves the session for another; what is sent meanwhile waits for that one.
-    pub(super) fn switch(&mut self, target: SwitchTarget) -> Vec<Action> {
+    pub(super) fn switch(&mut self, target: SwitchTarget) -> Vec<Effect> {
         if self.work.is_some() {
             self.flash("Wait for the end of the turn, or press Esc, before you switch to another session");
             return Vec::new();
         }
         self.switching = Some(Switching { target: target.clone(), facts: None });
-        vec![Action::Switch(target)]
+        vec![Effect::Switch(target)]
     }
 
     /// Goes on with a session that was chosen: here, or in the directory that it belongs to.
-    pub(super) fn resume(&mut self, choice: &SessionChoice, at: Option<String>) -> Vec<Action> {
+    pub(super) fn resume(&mut self, choice: &SessionChoice, at: Option<String>) -> Vec<Effect> {
         let session = choice.id.clone();
         match &choice.cwd {
             Some(cwd) if !choice.is_here && self.work.is_none() => {
                 self.exit(ExitReason::Asked);
                 let (cwd, session) = (cwd.clone(), Some(session));
-                vec![Action::GoElsewhere(Elsewhere { cwd, session, at, is_moved: false })]
+                vec![Effect::GoElsewhere(Elsewhere { cwd, session, at, is_moved: false })]
             }
-            _ if !self.session.is_started => vec![Action::Answer(StartAnswer::Session { id: session, at })],
+            _ if !self.session.is_started => vec![Effect::Answer(StartAnswer::Session { id: session, at })],
             _ => self.switch(SwitchTarget { session, at, ..SwitchTarget::default() }),
         }
     }
 
     /// Leaves for another directory, and goes on there with all that was said.
-    pub(super) fn move_to(&mut self, cwd: PathBuf) -> Vec<Action> {
+    pub(super) fn move_to(&mut self, cwd: PathBuf) -> Vec<Effect> {
         if self.work.is_some() {
             self.flash("Wait for the end of the turn, or press Esc, before the session moves");
             return Vec::new();
@@ -46,11 +46,11 @@ impl App {
         let is_kept = self.session.has_turns && self.session.is_persistent;
         let session = self.session.id.clone().filter(|_| is_kept);
         self.exit(ExitReason::Asked);
-        vec![Action::GoElsewhere(Elsewhere { cwd, session, at: None, is_moved: true })]
+        vec![Effect::GoElsewhere(Elsewhere { cwd, session, at: None, is_moved: true })]
     }
 
     /// Lets a prompt be chosen to go back to.
-    pub(super) fn choose_rewind(&mut self) -> Vec<Action> {
+    pub(super) fn choose_rewind(&mut self) -> Vec<Effect> {
         let Some(session) = self.session.id.clone().filter(|_| self.session.is_started) else {
             self.flash("There is no session yet");
             return Vec::new();
@@ -64,15 +64,15 @@ impl App {
         }
         let (panel, actions) = RewindPanel::new(session);
         self.open_panel(panel);
-        actions
+        self.carry_out(actions)
     }
 
     /// Lets a session be chosen.
-    pub(super) fn choose_session(&mut self) -> Vec<Action> {
+    pub(super) fn choose_session(&mut self) -> Vec<Effect> {
         let current = self.session.id.clone().filter(|_| self.session.is_started);
         let (panel, actions) = ResumePanel::new(current);
         self.open_panel(panel);
-        actions
+        self.carry_out(actions)
     }
 
     /// The session that was asked for is ready, and will begin.
@@ -83,14 +83,14 @@ impl App {
     }
 
     /// The session that was asked for cannot be had; the one at hand goes on.
-    pub(super) fn switch_failed(&mut self, problem: String) -> Vec<Action> {
+    pub(super) fn switch_failed(&mut self, problem: String) -> Vec<Effect> {
         self.switching = None;
         self.notice(NoticeLevel::Error, problem);
         self.send_held()
     }
 
     /// Another process uses the session that was asked for.
-    pub(super) fn ask_in_use(&mut self, target: SwitchTarget, holder: &str) -> Vec<Action> {
+    pub(super) fn ask_in_use(&mut self, target: SwitchTarget, holder: &str) -> Vec<Effect> {
         self.switching = None;
         let fork = SwitchTarget { is_fork: true, ..target.clone() };
         let take_over = SwitchTarget { takes_over: true, ..target };
@@ -98,8 +98,11 @@ impl App {
             "This session is in use",
             vec![format!("{holder}.")],
             vec![
-                ("Go on with a copy", vec![Action::Switch(fork)]),
-                ("Take it over; the other process can write no more", vec![Action::Switch(take_over)]),
+                ("Go on with a copy", vec![Action::Ui(UiAction::Switch(fork))]),
+                (
+                    "Take it over; the other process can write no more",
+                    vec![Action::Ui(UiAction::Switch(take_over))],
+                ),
                 ("Stay here", Vec::new()),
             ],
         ));
@@ -107,7 +110,7 @@ impl App {
     }
 
     /// Another session runs now.
-    pub(super) fn renewed(&mut self, id: String) -> Vec<Action> {
+    pub(super) fn renewed(&mut self, id: String) -> Vec<Effect> {
         let left = self.session.id.replace(id);
         let is_branch = self.switching.as_ref().is_some_and(|it| it.is_copy_of(left.as_deref()));
         self.session.context = None;
@@ -167,7 +170,7 @@ impl App {
     }
 
     /// Goes on in a copy of the conversation.
-    pub(super) fn branch(&mut self, title: Option<String>) -> Vec<Action> {
+    pub(super) fn branch(&mut self, title: Option<String>) -> Vec<Effect> {
         match self.session.id.clone().filter(|_| self.session.has_turns) {
             Some(session) => {
                 self.switch(SwitchTarget { session, is_fork: true, title, ..SwitchTarget::default() })

@@ -3,7 +3,7 @@
 
 use loci_core::task_list::Task;
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::panel::PanelRequest;
 
 /// Whether the task list is shown.
@@ -35,7 +35,7 @@ impl TaskView {
 
 impl App {
     /// Shows or hides the task list, in later sessions as well.
-    pub(super) fn toggle_tasks(&mut self) -> Vec<Action> {
+    pub(super) fn toggle_tasks(&mut self) -> Vec<Effect> {
         self.task_view = if self.task_view.is_shown() { TaskView::Hidden } else { TaskView::Shown };
         if self.tasks.is_empty() {
             self.flash(match self.task_view.is_shown() {
@@ -47,7 +47,7 @@ impl App {
     }
 
     /// Takes the task list as it is now.
-    pub(super) fn take_tasks(&mut self, tasks: Vec<Task>) -> Vec<Action> {
+    pub(super) fn take_tasks(&mut self, tasks: Vec<Task>) -> Vec<Effect> {
         // Between turns it is the list of a session that goes on.
         let is_begun = self.work.is_some() && tasks.len() > self.tasks.len();
         self.tasks = tasks;
@@ -59,9 +59,9 @@ impl App {
     }
 
     /// Before there is a session there is nobody to keep it.
-    fn keep_task_view(&self) -> Vec<Action> {
+    fn keep_task_view(&self) -> Vec<Effect> {
         let is_shown = self.task_view.is_shown();
-        let keep = Action::AskPanel(PanelRequest::KeepTaskView { is_shown });
+        let keep = Effect::AskPanel(PanelRequest::KeepTaskView { is_shown });
         self.session.is_started.then_some(keep).into_iter().collect()
     }
 }

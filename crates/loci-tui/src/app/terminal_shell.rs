@@ -10,7 +10,7 @@ use std::path::Path;
 
 use loci_engine::{Command, SessionSnapshot, ShellCommand, ShellOutput};
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 
 /// The request by which the place of a command is asked for.
@@ -179,18 +179,18 @@ impl App {
     }
 
     /// Asks where the shell of the session stands: there a command is run.
-    pub(super) fn ask_for_place(&mut self, command: TerminalCommand) -> Vec<Action> {
+    pub(super) fn ask_for_place(&mut self, command: TerminalCommand) -> Vec<Effect> {
         self.terminal_command = Some(command);
-        vec![Action::Send(Command::Snapshot { request: SHELL_REQUEST.to_owned() })]
+        vec![Effect::Send(Command::Snapshot { request: SHELL_REQUEST.to_owned() })]
     }
 
     /// Runs the command that waits.
-    pub(super) fn run_on_terminal(&mut self, snapshot: &SessionSnapshot) -> Vec<Action> {
+    pub(super) fn run_on_terminal(&mut self, snapshot: &SessionSnapshot) -> Vec<Effect> {
         let Some(TerminalCommand { command, is_asked_for }) = self.terminal_command.take() else {
             return Vec::new();
         };
         let waits = is_asked_for && self.is_fullscreen();
-        vec![Action::RunOnTerminal { command, cwd: snapshot.current_dir.clone(), waits }]
+        vec![Effect::RunOnTerminal { command, cwd: snapshot.current_dir.clone(), waits }]
     }
 
     /// Has a command recorded that had the terminal. The model hears of it with the next prompt.
@@ -198,7 +198,7 @@ impl App {
         &mut self,
         command: String,
         ended: Result<Option<i32>, String>,
-    ) -> Vec<Action> {
+    ) -> Vec<Effect> {
         let exit_code = match ended {
             Ok(exit_code) => exit_code,
             Err(problem) => {
@@ -216,7 +216,7 @@ impl App {
         };
         let stdout = format!("(ran on the terminal{place}{code}; what it showed there is not kept)");
         let ran = Some(ShellOutput { stdout, stderr: String::new(), exit_code, is_interrupted: false });
-        vec![Action::Send(Command::Shell(ShellCommand { command, is_answered: false, ran }))]
+        vec![Effect::Send(Command::Shell(ShellCommand { command, is_answered: false, ran }))]
     }
 }
 

@@ -37,7 +37,7 @@ struct Playing {
     full: Option<(FullScreen, vt100::Parser, avt::Terminal)>,
     size: Size,
     now: Duration,
-    actions: Vec<Action>,
+    actions: Vec<Effect>,
 }
 
 impl Playing {
@@ -148,9 +148,9 @@ impl Playing {
     }
 
     /// What was sent to the session.
-    fn sent(&self) -> Vec<Action> {
+    fn sent(&self) -> Vec<Effect> {
         let sent = self.actions.iter().filter_map(|action| match action {
-            Action::Send(command) => Some(Action::Send(command.clone())),
+            Effect::Send(command) => Some(Effect::Send(command.clone())),
             _ => None,
         });
         sent.collect()
@@ -233,7 +233,7 @@ fn delta(text: &str) -> StreamEvent {
 fn prompt_is_sent_with_enter_and_shown_until_it_is_recorded() {
     let mut it = Playing::new(60, 12);
     it.text("hello").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("hello")))]);
     assert!(it.seen().contains("> hello"), "{}", it.seen());
     let entry = "e".into();
     let message = json!({"role": "user", "content": "hello"});
@@ -268,7 +268,7 @@ fn answer_is_seen_while_it_streams_and_once_when_it_is_done() {
 fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
     let mut it = Playing::new(60, 12);
     it.begin_turn().key(KeyCode::Esc);
-    assert_eq!(it.actions, [Action::Send(Command::Interrupt)]);
+    assert_eq!(it.actions, [Effect::Send(Command::Interrupt)]);
     assert!(it.seen().contains("Stopping"), "{}", it.seen());
     let mut it = Playing::new(60, 12);
     it.text("draft").ctrl('c');
@@ -277,7 +277,7 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
     it.wait(900).ctrl('c');
     assert!(it.actions.is_empty(), "too late for a second press");
     it.ctrl('c');
-    assert_eq!(it.actions, [Action::Exit(ExitReason::Asked)]);
+    assert_eq!(it.actions, [Effect::Exit(ExitReason::Asked)]);
 }
 
 #[test]
@@ -286,9 +286,9 @@ fn draft_that_ctrl_c_throws_away_comes_back_with_up_and_is_kept_once_it_is_sent(
     it.text("draft").ctrl('c').key(KeyCode::Up);
     assert_eq!(it.app.prompt.marked_text(), "draft|");
     it.key(KeyCode::Enter);
-    let kept = it.actions.iter().filter(|action| matches!(action, Action::Remember(_)));
+    let kept = it.actions.iter().filter(|action| matches!(action, Effect::Remember(_)));
     assert_eq!(kept.count(), 1, "{:?}", it.actions);
-    assert!(matches!(it.sent()[..], [Action::Send(Command::Prompt(_))]), "{:?}", it.actions);
+    assert!(matches!(it.sent()[..], [Effect::Send(Command::Prompt(_))]), "{:?}", it.actions);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn messages_sent_while_working_are_queued_and_commands_wait_for_the_end() {
     let mut it = Playing::new(60, 16);
     it.begin_turn().text("also").key(KeyCode::Enter);
     let queued = QueuedPrompt { id: "1".into(), prompt: Prompt::text("also") };
-    assert_eq!(it.sent(), [Action::Send(Command::Queue(queued))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Queue(queued))]);
     it.text("/compact").key(KeyCode::Enter);
     assert!(it.sent().is_empty());
     it.text("after").key(KeyCode::Enter);
@@ -310,10 +310,10 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.begin_turn().text("/clear").key(KeyCode::Enter).text("hello").key(KeyCode::Enter);
     it.end_turn();
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/clear")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("/clear")))]);
     let session = it.start().session;
     it.event(Event::News(News::Engine(Box::new(RunnerEvent::Renewed(session)))));
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("hello")))]);
     // The command has a turn of its own in the new conversation, in which nothing is done.
     it.begin_turn().end_turn();
     assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
@@ -385,7 +385,7 @@ fn commands_of_the_shell_that_wait_run_one_after_the_other() {
         it.text(text).key(KeyCode::Enter);
     }
     let shell = |it: &Playing| match &it.sent()[..] {
-        [Action::Send(Command::Shell(shell))] => shell.command.clone(),
+        [Effect::Send(Command::Shell(shell))] => shell.command.clone(),
         other => panic!("{other:?}"),
     };
     it.end_turn();
@@ -394,7 +394,7 @@ fn commands_of_the_shell_that_wait_run_one_after_the_other() {
         it.news(EngineEvent::ShellStarted { call: "c".into(), command: command.into() });
         it.end_turn();
         match next {
-            "" => assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("three")))]),
+            "" => assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("three")))]),
             next => assert_eq!(shell(&it), next),
         }
     }
@@ -405,7 +405,7 @@ fn shift_tab_goes_round_the_modes() {
     let mut it = Playing::new(60, 12);
     let tab = Event::Input(InputEvent::Key(Key { shift: true, ..Key::plain(KeyCode::Tab) }));
     it.event(tab);
-    assert_eq!(it.actions, [Action::Send(Command::SetMode(Mode::AcceptEdits))]);
+    assert_eq!(it.actions, [Effect::Send(Command::SetMode(Mode::AcceptEdits))]);
     assert!(it.seen().contains("accept edits on"), "{}", it.seen());
 }
 
@@ -415,16 +415,16 @@ fn start_dialogs_are_seen_at_every_width_and_answered() {
         StartQuestion::Trust(TrustQuestion { root: "/p".into(), grants: vec!["env: {\"A\":\"1\"}".into()] })
     };
     let questions = [
-        (trust(), "Yes, I trust it", Action::Answer(StartAnswer::Trust)),
+        (trust(), "Yes, I trust it", Effect::Answer(StartAnswer::Trust)),
         (
             StartQuestion::ExternalImports(vec!["/outside.md".into()]),
             "1. Yes",
-            Action::Answer(StartAnswer::ExternalImports(true)),
+            Effect::Answer(StartAnswer::ExternalImports(true)),
         ),
         (
             StartQuestion::InUse("Session x is in use".into()),
             "1. Look at it",
-            Action::Answer(StartAnswer::View),
+            Effect::Answer(StartAnswer::View),
         ),
     ];
     for (question, label, answer) in questions {
@@ -442,19 +442,19 @@ fn start_dialogs_are_seen_at_every_width_and_answered() {
 /// Neither Escape nor Enter, with which people wave a question away, is a yes that somebody may regret.
 #[test]
 fn question_that_is_waved_away_grants_nothing() {
-    let leave = || Action::Exit(ExitReason::Asked);
+    let leave = || Effect::Exit(ExitReason::Asked);
     let key = |has_other| UnapprovedKey { tail: "x".into(), has_other };
     let trust = TrustQuestion { root: "/p".into(), grants: Vec::new() };
     for (question, by_escape) in [
         (StartQuestion::Trust(trust), leave()),
         (
             StartQuestion::ExternalImports(vec!["/outside.md".into()]),
-            Action::Answer(StartAnswer::ExternalImports(false)),
+            Effect::Answer(StartAnswer::ExternalImports(false)),
         ),
         (StartQuestion::SettingsErrors(vec!["x".into()]), leave()),
         (StartQuestion::UnknownSettings(vec!["x".into()]), leave()),
-        (StartQuestion::ApiKey(key(false)), Action::Answer(StartAnswer::ApiKey(false))),
-        (StartQuestion::ApiKey(key(true)), Action::Answer(StartAnswer::ApiKey(false))),
+        (StartQuestion::ApiKey(key(false)), Effect::Answer(StartAnswer::ApiKey(false))),
+        (StartQuestion::ApiKey(key(true)), Effect::Answer(StartAnswer::ApiKey(false))),
         (StartQuestion::Bypass, leave()),
         (StartQuestion::NoCredentials(None), leave()),
         (StartQuestion::NoCredentials(Some(key(false))), leave()),
@@ -484,7 +484,7 @@ fn key_that_was_rejected_can_be_used_after_all() {
     it.event(Event::News(News::Asked(StartQuestion::NoCredentials(Some(rejected)))));
     assert!(it.seen().contains("…wxyz), and you said no to it"), "{}", it.seen());
     it.key(KeyCode::Char('2'));
-    assert_eq!(it.actions, [Action::Answer(StartAnswer::ApiKey(true))]);
+    assert_eq!(it.actions, [Effect::Answer(StartAnswer::ApiKey(true))]);
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn key_that_is_typed_for_the_first_run_is_never_shown() {
     it.text("sk-secret");
     assert!(!it.seen().contains("secret") && it.seen().contains("•••"), "{}", it.seen());
     it.key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::StoreKey("sk-secret".into())]);
+    assert_eq!(it.actions, [Effect::StoreKey("sk-secret".into())]);
 }
 
 #[test]
@@ -505,12 +505,12 @@ fn key_is_changed_and_forgotten_in_a_session() {
     it.text("sk-secret");
     assert!(!it.seen().contains("secret") && it.seen().contains("•••"), "{}", it.seen());
     it.key(KeyCode::Enter);
-    assert_eq!(it.actions, [Action::AskPanel(PanelRequest::StoreKey("sk-secret".into()))]);
+    assert_eq!(it.actions, [Effect::AskPanel(PanelRequest::StoreKey("sk-secret".into()))]);
     it.actions.clear();
     it.text("/login").key(KeyCode::Enter).text("sk").key(KeyCode::Esc);
     assert_eq!(it.actions, [], "whoever goes back keeps what there is");
     it.text("/logout").key(KeyCode::Enter);
-    assert_eq!(it.actions.first(), Some(&Action::AskPanel(PanelRequest::ForgetKey)));
+    assert_eq!(it.actions.first(), Some(&Effect::AskPanel(PanelRequest::ForgetKey)));
 }
 
 #[test]
@@ -546,7 +546,7 @@ fn panel_opens_during_a_turn_and_text_goes_on_above_it() {
     it.key(KeyCode::Esc);
     assert!(it.actions.is_empty() && !it.seen().contains("· help"), "{}", it.seen());
     it.key(KeyCode::Esc);
-    assert_eq!(it.actions, [Action::Send(Command::Interrupt)], "the next one interrupts");
+    assert_eq!(it.actions, [Effect::Send(Command::Interrupt)], "the next one interrupts");
 }
 
 #[test]
@@ -557,7 +557,7 @@ fn unknown_command_is_reported_and_a_path_is_not_one() {
     it.event(Event::News(News::Started(Box::new(facts()))));
     assert!(it.sent().is_empty() && it.seen().contains("no command /mispelt"), "{}", it.seen());
     it.text("/etc/hosts is odd").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/etc/hosts is odd")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("/etc/hosts is odd")))]);
 }
 
 fn facts() -> SessionFacts {
@@ -595,10 +595,10 @@ fn first_words_of_an_agent_are_said_unless_somebody_was_quicker() {
     let begins = || SessionFacts { initial_prompt: Some("Begin.".into()), ..facts() };
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(begins()))));
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("Begin.")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("Begin.")))]);
     let mut it = Playing::new(80, 24);
     it.text("hello").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("hello")))]);
     it.event(Event::News(News::Started(Box::new(begins()))));
     assert_eq!(it.sent(), [], "the engine puts them before what was said");
 }
@@ -639,7 +639,7 @@ fn recap_is_asked_for_once_when_nobody_is_there() {
     it.event(Event::Input(InputEvent::Focus(false)));
     let request = "recap-away".to_owned();
     let ask = Command::AskOnTheSide { request: request.clone(), task: loci_engine::SideTask::Recap };
-    assert_eq!(it.sent(), [Action::Send(ask)]);
+    assert_eq!(it.sent(), [Effect::Send(ask)]);
     it.wait(200_000);
     assert_eq!(it.sent(), [], "once");
     it.news(EngineEvent::SideAnswered { request, outcome: Ok("The port\u{1b}[2J is\nfixed.".into()) });
@@ -659,7 +659,7 @@ fn status_line_that_settings_add_counts_while_the_session_runs() {
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.news(EngineEvent::SettingsChanged(json!({"statusLine": {"type": "command", "command": "x"}})));
-    let ask = Action::Send(Command::Snapshot { request: "status-line".to_owned() });
+    let ask = Effect::Send(Command::Snapshot { request: "status-line".to_owned() });
     assert_eq!(it.sent(), [ask]);
     it.event(Event::News(News::StatusLine(Ok("MINE\n".to_owned()))));
     assert!(it.seen().contains("MINE"), "{}", it.seen());
@@ -723,7 +723,7 @@ fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
         message: "loci is waiting for your input".into(),
         title: None,
     };
-    assert_eq!(it.sent(), [Action::Send(notice)]);
+    assert_eq!(it.sent(), [Effect::Send(notice)]);
     it.wait(100_000);
     assert_eq!(it.sent(), [], "once");
 }

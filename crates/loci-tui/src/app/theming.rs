@@ -2,7 +2,7 @@
 
 use loci_core::plugin::PluginTheme;
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::panel::{PanelData, PanelRequest, ThemePanel};
 use crate::text::Row;
@@ -33,7 +33,7 @@ impl Theming {
 impl App {
     /// Takes what the terminal says of its backdrop.
     pub fn set_backdrop(&mut self, backdrop: Backdrop) {
-        self.theming.backdrop = backdrop;
+        self.theming.backdrop = background;
         self.apply_theme();
     }
 
@@ -88,23 +88,23 @@ impl App {
     }
 
     /// Chooses a theme from now on: it counts at once, and the setting is written.
-    pub(super) fn choose_theme(&mut self, name: Option<String>) -> Action {
+    pub(super) fn choose_theme(&mut self, name: Option<String>) -> Effect {
         self.theming.preview = None;
         self.interface.theme.clone_from(&name);
         self.apply_theme();
         let (key, value) = ("theme".to_owned(), name.unwrap_or_default());
-        Action::AskPanel(PanelRequest::ChangeSetting { key, value })
+        Effect::AskPanel(PanelRequest::ChangeSetting { key, value })
     }
 
     /// `/theme`: lets one be chosen, or takes the one that is named.
-    pub(super) fn theme_command(&mut self, name: Option<&str>) -> Vec<Action> {
+    pub(super) fn theme_command(&mut self, name: Option<&str>) -> Vec<Effect> {
         let files = self.theming.all();
         let Some(name) = name else {
             let panel =
                 ThemePanel::new(self.interface.theme.as_deref(), &files, self.interface.is_plain_code);
             self.open_panel(panel);
             // One may have been written since the window had the focus, which not every terminal tells.
-            return vec![Action::ReadOwnFiles];
+            return vec![Effect::ReadOwnFiles];
         };
         match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.backdrop) {
             Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],

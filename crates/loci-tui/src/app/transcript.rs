@@ -2,7 +2,7 @@
 
 use super::fullscreen::FullView;
 use super::pager::{Pager, PagerSource, PagerStep};
-use super::{Action, App};
+use super::{App, Effect};
 use crate::block::Block;
 use crate::key::{InputEvent, MouseAction};
 use crate::keymap::{Action as KeyAction, Context};
@@ -30,12 +30,12 @@ impl App {
     }
 
     /// Hands over what was typed; none where no pager is open.
-    pub(super) fn transcript_typed(&mut self, event: &InputEvent) -> Option<Vec<Action>> {
+    pub(super) fn transcript_typed(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
         let ctx = self.verbose_context(self.transcript.as_ref()?.width);
         let contexts = [Context::Transcript, Context::Global];
         let action = self.keymap.action_of(&contexts, event, false).flatten();
         if action == Some(KeyAction::AppSuspend) {
-            return Some(vec![Action::Suspend]);
+            return Some(vec![Effect::Suspend]);
         }
         let view = self.transcript.as_mut()?;
         let source = match &view.whole {
@@ -57,7 +57,7 @@ impl App {
                 (false, true) => {
                     view.pager.set_note("Reading the session…");
                     view.n_read_items = self.conversation.n_final();
-                    vec![Action::AskPanel(PanelRequest::Transcript)]
+                    vec![Effect::AskPanel(PanelRequest::Transcript)]
                 }
             },
             PagerStep::Dump => {
@@ -70,7 +70,7 @@ impl App {
             }
             PagerStep::OpenInEditor => {
                 let text: Vec<String> = source.blocks().map(block_source).collect();
-                vec![Action::ShowInEditor(text.join("\n"))]
+                vec![Effect::ShowInEditor(text.join("\n"))]
             }
         })
     }
@@ -130,7 +130,7 @@ impl App {
     }
 
     /// Goes back to fullscreen, where the transcript is looked at in the scrollback; none where it is not.
-    pub(super) fn leave_dump(&mut self) -> Option<Vec<Action>> {
+    pub(super) fn leave_dump(&mut self) -> Option<Vec<Effect>> {
         let screen = self.fullscreen.as_mut().filter(|screen| screen.is_dump_shown)?;
         screen.is_dump_shown = false;
         Some(Vec::new())

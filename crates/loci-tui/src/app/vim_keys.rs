@@ -1,12 +1,12 @@
 //! Vim's keys in the prompt, and what the application does about those that lead out of it.
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::input::{VimMode, VimStep};
 use crate::key::{Key, KeyCode};
 
 impl App {
     /// Takes a key for vim; none where it is for the keymap, or there is no vim.
-    pub(super) fn vim_key(&mut self, key: Key) -> Option<Vec<Action>> {
+    pub(super) fn vim_key(&mut self, key: Key) -> Option<Vec<Effect>> {
         let before = self.prompt.vim_mode()?;
         let is_menu_escape = key == Key::plain(KeyCode::Esc)
             && before == VimMode::Insert

@@ -2,7 +2,7 @@
 
 use loci_engine::Command;
 
-use super::{Action, App};
+use super::{App, Effect};
 use crate::interface_settings::NotificationChannel;
 
 /// What the window shows around the text.
@@ -35,10 +35,10 @@ impl App {
 
     /// Returns what calls a person of whom hooks were just told that they seem to be away; nothing where the window is looked
     /// at.
-    pub(super) fn call_person(&self, notice: &Command) -> Option<Action> {
+    pub(super) fn call_person(&self, notice: &Command) -> Option<Effect> {
         match notice {
             Command::Notify { message, .. } if self.focus != Some(true) => {
-                Some(Action::CallPerson(message.clone()))
+                Some(Effect::CallPerson(message.clone()))
             }
             _ => None,
         }

@@ -9,7 +9,7 @@ use loci_stdx::visible;
 use serde_json::{Value, json};
 
 use super::{Choices, Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
 use crate::layout::{bold, cells, code, faint, line, mark_of, marked, paragraph, warning};
@@ -81,7 +81,7 @@ impl ElicitationDialog {
     }
 
     fn reply(&self, answer: Value, before: Option<Action>) -> DialogStep {
-        let answer = Action::AnswerClient { request: self.id.clone(), answer };
+        let answer = Action::Effect(Effect::AnswerClient { request: self.id.clone(), answer });
         DialogStep::Answered(before.into_iter().chain([answer]).collect())
     }
 
@@ -299,7 +299,7 @@ impl Dialog for ElicitationDialog {
             },
             Asked::Page { url, choices } => {
                 let chosen = choices.choose(action, *key);
-                let page = Action::OpenPage(url.clone());
+                let page = Action::Effect(Effect::OpenPage(url.clone()));
                 match chosen {
                     Some(0) => self.reply(json!({"action": "accept"}), Some(page)),
                     Some(1) => self.act("accept"),
@@ -375,8 +375,10 @@ mod tests {
             };
             if let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(code)) {
                 let shown = |action: &Action| match action {
-                    Action::AnswerClient { request, answer } if request == "q" => answer.clone(),
-                    Action::OpenPage(page) => json!(page),
+                    Action::Effect(Effect::AnswerClient { request, answer }) if request == "q" => {
+                        answer.clone()
+                    }
+                    Action::Effect(Effect::OpenPage(page)) => json!(page),
                     _ => json!("?"),
                 };
                 let actions: Vec<Value> = actions.iter().map(shown).collect();

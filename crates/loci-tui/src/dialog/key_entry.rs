@@ -1,7 +1,7 @@
 //! Typing an API key: what is typed is never seen.
 
 use super::{Dialog, DialogStep, DialogView, TextField, is_cancel, width_of};
-use crate::app::{Action, SecretText};
+use crate::app::{Action, Effect, SecretText};
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::{bold, cells, faint, line, paragraph};
@@ -27,12 +27,13 @@ impl std::fmt::Debug for KeyEntry {
 impl KeyEntry {
     /// Asks for a key that a session needs to begin; `cancel` is what follows when none is given.
     pub(crate) fn at_start(cancel: Vec<Action>) -> Self {
-        Self { field: TextField::default(), keep: Action::StoreKey, cancel }
+        let keep = |key| Action::Effect(Effect::StoreKey(key));
+        Self { field: TextField::default(), keep, cancel }
     }
 
     /// Asks for another key, for the session that runs and those to come.
     pub(crate) fn of_session() -> Self {
-        let keep = |key| Action::AskPanel(PanelRequest::StoreKey(key));
+        let keep = |key| Action::Effect(Effect::AskPanel(PanelRequest::StoreKey(key)));
         Self { field: TextField::default(), keep, cancel: Vec::new() }
     }
 }

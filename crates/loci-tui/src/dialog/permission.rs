@@ -11,7 +11,7 @@ use loci_stdx::visible;
 use serde_json::Value;
 
 use super::{Choices, Dialog, DialogScroll, DialogStep, DialogView, TextField, edit_elsewhere, width_of};
-use crate::app::{Action, asked_diff, short_path};
+use crate::app::{Action, Effect, UiAction, asked_diff, short_path};
 use crate::block::FileDiff;
 use crate::key::{InputEvent, Key};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
@@ -139,7 +139,7 @@ impl PermissionDialog {
         let call: String = call_text(&self.question).chars().take(MOST_CHARS).collect();
         let task = SideTask::ExplainCall { tool: self.question.tool.clone(), call };
         let request = format!("{EXPLANATION_REQUEST}{}", self.question.id);
-        DialogStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })])
+        DialogStep::Act(vec![Action::Effect(Effect::Send(Command::AskOnTheSide { request, task }))])
     }
 
     fn is_plan(&self) -> bool {
@@ -150,8 +150,11 @@ impl PermissionDialog {
         if let (Answered::Anew, Some(plan)) = (answered, self.plan_text()) {
             let message = "The user accepts the plan and goes on with it in a new conversation.".to_owned();
             let (question, answer) = (self.question.id.clone(), Answer::Deny { message, stops: true });
-            let begin = Action::BeginWithPlan(plan.to_owned());
-            return DialogStep::Answered(vec![begin, Action::Send(Command::Answer { question, answer })]);
+            let begin = Action::Ui(UiAction::BeginWithPlan(plan.to_owned()));
+            return DialogStep::Answered(vec![
+                begin,
+                Action::Effect(Effect::Send(Command::Answer { question, answer })),
+            ]);
         }
         let comment = self.comment.as_ref().map(|field| field.text().trim()).filter(|text| !text.is_empty());
         let updates = match answered {
@@ -175,9 +178,9 @@ impl PermissionDialog {
             }
         };
         let question = self.question.id.clone();
-        let mut actions = vec![Action::Send(Command::Answer { question, answer })];
+        let mut actions = vec![Action::Effect(Effect::Send(Command::Answer { question, answer }))];
         if let Some(comment) = comment.filter(|_| answered != Answered::No) {
-            actions.push(Action::Queue(Prompt::text(comment)));
+            actions.push(Action::Ui(UiAction::Queue(Prompt::text(comment))));
         }
         DialogStep::Answered(actions)
     }
@@ -443,7 +446,9 @@ impl Dialog for PermissionDialog {
 fn stopping(step: DialogStep) -> DialogStep {
     let DialogStep::Answered(mut actions) = step else { return step };
     for action in &mut actions {
-        if let Action::Send(Command::Answer { answer: Answer::Deny { stops, .. }, .. }) = action {
+        if let Action::Effect(Effect::Send(Command::Answer { answer: Answer::Deny { stops, .. }, .. })) =
+            action
+        {
             *stops = true;
         }
     }

@@ -9,7 +9,7 @@ use loci_app::start::StartAnswer;
 
 use super::choices::choice_rows;
 use super::{Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, is_letter};
 use crate::layout::{bold, code, faint, line, paragraph, warning};
@@ -73,7 +73,7 @@ impl ServerApprovalDialog {
             let names = if is_approved(idx) { &mut decision.approved } else { &mut decision.rejected };
             names.push(server.name.clone());
         }
-        DialogStep::Answered(vec![Action::Answer(StartAnswer::McpServers(decision))])
+        DialogStep::Answered(vec![Action::Effect(Effect::Answer(StartAnswer::McpServers(decision)))])
     }
 
     fn handle_key(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
@@ -184,7 +184,7 @@ mod tests {
         let wanted = expected.map(|(approved, rejected, approves_all)| {
             let decision =
                 ServerDecision { approved: owned(approved), rejected: owned(rejected), approves_all };
-            vec![Action::Answer(StartAnswer::McpServers(decision))]
+            vec![Action::Effect(Effect::Answer(StartAnswer::McpServers(decision)))]
         });
         assert_eq!(end, wanted, "{names:?} {keys:?}");
     }

@@ -8,7 +8,7 @@ use loci_stdx::visible;
 use serde_json::Value;
 
 use super::{Dialog, DialogScroll, DialogStep, DialogView, TextField, edit_elsewhere, is_cancel, width_of};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, is_letter};
 use crate::layout::{bold, cells, faint, line, mark_of, marked, paragraph};
@@ -117,7 +117,7 @@ impl UserQuestionsDialog {
 
     fn reply(&self, answer: Answer) -> DialogStep {
         let question = self.id.clone();
-        DialogStep::Answered(vec![Action::Send(Command::Answer { question, answer })])
+        DialogStep::Answered(vec![Action::Effect(Effect::Send(Command::Answer { question, answer }))])
     }
 
     fn handle_key(&mut self, key: Key, action: Option<KeyAction>) -> DialogStep {
@@ -367,8 +367,10 @@ mod tests {
         let mut dialog = dialog();
         press(&mut dialog, Key::plain(KeyCode::Enter));
         let Some(DialogStep::Answered(actions)) = dialog.expire(Duration::from_secs(60)) else { panic!() };
-        let Some(Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })) =
-            actions.into_iter().next()
+        let Some(Action::Effect(Effect::Send(Command::Answer {
+            answer: Answer::Allow { input: Some(input), .. },
+            ..
+        }))) = actions.into_iter().next()
         else {
             panic!()
         };
@@ -379,7 +381,7 @@ mod tests {
     fn own_words_are_written_in_an_editor() {
         let mut dialog = dialog();
         let ctrl_g = Key { ctrl: true, ..Key::plain(KeyCode::Char('g')) };
-        let edit = Action::EditText { name: "q".into(), text: String::new() };
+        let edit = Action::Effect(Effect::EditText { name: "q".into(), text: String::new() });
         assert_eq!(press(&mut dialog, ctrl_g), DialogStep::Act(vec![edit]));
         dialog.edited("two\nlines\n".into());
         let ctx = RenderContext::new(60, crate::app::AppOptions::default().theme);
@@ -401,10 +403,10 @@ mod tests {
             let step = press(&mut dialog, Key::plain(code));
             if let DialogStep::Answered(actions) = step {
                 return match actions.into_iter().next() {
-                    Some(Action::Send(Command::Answer {
+                    Some(Action::Effect(Effect::Send(Command::Answer {
                         answer: Answer::Allow { input: Some(input), .. },
                         ..
-                    })) => input["answers"].clone(),
+                    }))) => input["answers"].clone(),
                     _ => json!("declined"),
                 };
             }

@@ -19,7 +19,7 @@ use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
     list_rows, mark_row,
 };
-use crate::app::{Action, AgentLog, AgentLogs};
+use crate::app::{Action, AgentLog, AgentLogs, Effect};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -138,7 +138,9 @@ impl AgentsPanel {
         });
         match past {
             Some(past) if !past.is_read => {
-                PanelStep::Act(vec![Action::AskPanel(PanelRequest::AgentTranscript { agent: id })])
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::AgentTranscript {
+                    agent: id,
+                }))])
             }
             _ => PanelStep::Stay,
         }
@@ -156,10 +158,10 @@ impl AgentsPanel {
         let Some(id) = self.id() else { return PanelStep::Stay };
         let is_running = self.logs.borrow().find(&id).is_some_and(AgentLog::is_running);
         match is_running {
-            true => PanelStep::Act(vec![Action::Send(Command::StopTask {
+            true => PanelStep::Act(vec![Action::Effect(Effect::Send(Command::StopTask {
                 request: "tasks".to_owned(),
                 task: id,
-            })]),
+            }))]),
             false => PanelStep::Stay,
         }
     }
@@ -170,7 +172,7 @@ impl AgentsPanel {
         match agent.filter(|task| !task.is_background) {
             Some(task) => {
                 let call = Some(task.about.tool_use_id);
-                PanelStep::Act(vec![Action::Send(Command::MoveToBackground { call })])
+                PanelStep::Act(vec![Action::Effect(Effect::Send(Command::MoveToBackground { call }))])
             }
             None => PanelStep::Stay,
         }
@@ -194,7 +196,11 @@ impl AgentsPanel {
                 }
                 self.note = Some("Handing it over…".to_owned());
                 let request = MESSAGE_REQUEST.to_owned();
-                return PanelStep::Act(vec![Action::Send(Command::MessageAgent { request, agent, text })]);
+                return PanelStep::Act(vec![Action::Effect(Effect::Send(Command::MessageAgent {
+                    request,
+                    agent,
+                    text,
+                }))]);
             }
             InputEvent::Key(key) => drop(field.handle(*key)),
             _ => {}
@@ -346,7 +352,10 @@ impl Panel for AgentsPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Report { topic: ReportTopic::Agents, snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Report {
+                    topic: ReportTopic::Agents,
+                    snapshot,
+                }))];
             }
             PanelData::Report { topic: ReportTopic::Agents, markdown } => self.definitions = Some(markdown),
             PanelData::AgentMessaged(outcome) => {
@@ -504,9 +513,15 @@ mod tests {
             assert!(shown.text().contains("it."), "it grows: {}", shown.text());
             shown.assert_clean();
             let stop = Command::StopTask { request: "tasks".into(), task: "new".into() };
-            assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+            assert_eq!(
+                shown.key(KeyCode::Char('x'), None),
+                PanelStep::Act(vec![Action::Effect(Effect::Send(stop))])
+            );
             let move_it = Command::MoveToBackground { call: Some(ToolUseId::new("call")) };
-            assert_eq!(shown.key(KeyCode::Char('b'), None), PanelStep::Act(vec![Action::Send(move_it)]));
+            assert_eq!(
+                shown.key(KeyCode::Char('b'), None),
+                PanelStep::Act(vec![Action::Effect(Effect::Send(move_it))])
+            );
             shown.key(KeyCode::Char('m'), None);
             assert!(shown.panel.is_typing());
             shown.type_text("also x");
@@ -516,7 +531,7 @@ mod tests {
                 text: "also x".into(),
             };
             let sent = shown.key(KeyCode::Enter, None);
-            assert_eq!(sent, PanelStep::Act(vec![Action::Send(message)]));
+            assert_eq!(sent, PanelStep::Act(vec![Action::Effect(Effect::Send(message))]));
             shown.receive(PanelData::AgentMessaged(Ok("Agent new hears\u{1b}[2J it".into())));
             assert!(shown.text().contains("日本\" hears") || width < 50, "{}", shown.text());
             shown.key(KeyCode::Down, None);
@@ -535,7 +550,7 @@ mod tests {
         logs.borrow_mut().take_task(&TaskNews::Started(task("third", BackgroundStatus::Running, true)));
         let stop = |id: &str| {
             let stop = Command::StopTask { request: "tasks".into(), task: id.into() };
-            PanelStep::Act(vec![Action::Send(stop)])
+            PanelStep::Act(vec![Action::Effect(Effect::Send(stop))])
         };
         assert_eq!(shown.key(KeyCode::Char('x'), None), stop("new"), "{}", shown.text());
         shown.action(KeyAction::SelectPrevious);
@@ -580,7 +595,7 @@ mod tests {
         shown.action(KeyAction::SelectPrevious);
         let asked = shown.action(KeyAction::SelectAccept);
         let request = PanelRequest::AgentTranscript { agent: "p1".into() };
-        assert_eq!(asked, PanelStep::Act(vec![Action::AskPanel(request)]));
+        assert_eq!(asked, PanelStep::Act(vec![Action::Effect(Effect::AskPanel(request))]));
         assert!(shown.text().contains("Reading…"), "{}", shown.text());
         let blocks = vec![crate::block::Block::Answer { markdown: "this is the plan".into() }];
         shown.receive(PanelData::AgentTranscript { agent: "p1".into(), blocks });

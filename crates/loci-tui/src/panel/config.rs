@@ -11,7 +11,7 @@ use super::{
     FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs,
     ask_snapshot,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
@@ -58,7 +58,7 @@ impl ConfigPanel {
 
     /// Returns what is asked for when it is opened.
     pub(crate) fn begin() -> Vec<Action> {
-        vec![Action::AskPanel(PanelRequest::Settings), ask_snapshot()]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::Settings)), ask_snapshot()]
     }
 
     fn topic(&self) -> Option<ReportTopic> {
@@ -75,7 +75,10 @@ impl ConfigPanel {
         let (Some(topic), Some(session)) = (self.topic(), &self.session) else { return Vec::new() };
         match self.reports.iter().any(|(known, _)| *known == topic) {
             true => Vec::new(),
-            false => vec![Action::AskPanel(PanelRequest::Report { topic, snapshot: Arc::clone(session) })],
+            false => vec![Action::Effect(Effect::AskPanel(PanelRequest::Report {
+                topic,
+                snapshot: Arc::clone(session),
+            }))],
         }
     }
 
@@ -239,7 +242,7 @@ impl Panel for ConfigPanel {
 }
 
 fn change_action(key: String, value: String) -> Vec<Action> {
-    vec![Action::AskPanel(PanelRequest::ChangeSetting { key, value })]
+    vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeSetting { key, value }))]
 }
 
 fn setting_row(row: &SettingRow) -> Row {
@@ -302,7 +305,10 @@ mod tests {
             }
             let change =
                 PanelRequest::ChangeSetting { key: "alwaysThinkingEnabled".into(), value: "false".into() };
-            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(change)]));
+            assert_eq!(
+                shown.action(KeyAction::SelectAccept),
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(change))])
+            );
             shown.receive(PanelData::Settings {
                 rows: rows(),
                 note: Some("Set it".into()),
@@ -333,7 +339,10 @@ mod tests {
             shown.key(KeyCode::Backspace, None);
         }
         let change = PanelRequest::ChangeSetting { key: "model".into(), value: String::new() };
-        assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Act(vec![Action::AskPanel(change)]));
+        assert_eq!(
+            shown.key(KeyCode::Enter, None),
+            PanelStep::Act(vec![Action::Effect(Effect::AskPanel(change))])
+        );
         assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
     }
 
@@ -343,7 +352,10 @@ mod tests {
         let session = snapshot();
         assert_eq!(shown.receive(PanelData::Snapshot(session.clone())), []);
         let ask = PanelRequest::Report { topic: ReportTopic::Usage, snapshot: session };
-        assert_eq!(shown.action(KeyAction::TabsNext), PanelStep::Act(vec![Action::AskPanel(ask)]));
+        assert_eq!(
+            shown.action(KeyAction::TabsNext),
+            PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+        );
         assert!(shown.text().contains("Reading…"), "{}", shown.text());
         shown.receive(PanelData::Report {
             topic: ReportTopic::Usage,

@@ -9,7 +9,7 @@ use loci_app::session_command::{ContextPart, ContextPoint, columns, condensed};
 use loci_engine::{ContextCategory, ContextCell, ContextUsage, SessionSnapshot};
 
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
 use crate::layout::{bold, faint, line, paragraph};
@@ -159,7 +159,7 @@ impl ContextPanel {
         else {
             return Vec::new();
         };
-        vec![Action::AskPanel(PanelRequest::ContextHistory { snapshot })]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::ContextHistory { snapshot }))]
     }
 
     /// A column for each answer: what the context was made of behind it.

@@ -3,7 +3,7 @@
 use loci_stdx::counted;
 
 use super::{ListMark, Panel, PanelContext, PanelRequest, PanelStep, PanelView, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -52,7 +52,7 @@ impl CopyPanel {
                 let file = field.text().trim().to_owned();
                 if !file.is_empty() {
                     let write = PanelRequest::WriteText { file, text };
-                    return PanelStep::CloseWith(vec![Action::AskPanel(write)]);
+                    return PanelStep::CloseWith(vec![Action::Effect(Effect::AskPanel(write))]);
                 }
             }
             InputEvent::Key(key) => drop(field.handle(*key)),
@@ -116,7 +116,7 @@ impl Panel for CopyPanel {
         match ctx.action {
             _ if self.mark.handle_event(self.parts.len(), event, ctx.action) => {}
             Some(KeyAction::SelectAccept) => {
-                return PanelStep::CloseWith(vec![Action::CopyLines(self.marked_text())]);
+                return PanelStep::CloseWith(vec![Action::Ui(UiAction::CopyLines(self.marked_text()))]);
             }
             _ if matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char('w')) => {
                 self.file = Some(TextField::default());
@@ -180,13 +180,13 @@ mod tests {
             shown.action(KeyAction::SelectNext);
             assert!(shown.text().contains("❯ rust, 3 lines"), "{}", shown.text());
             let code = "fn main() {\n    run();\n}\n".to_owned();
-            let copy = Action::CopyLines(code.clone());
+            let copy = Action::Ui(UiAction::CopyLines(code.clone()));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![copy]));
             shown.key(KeyCode::Char('w'), None);
             shown.type_text("main.rs");
             let write = PanelRequest::WriteText { file: "main.rs".into(), text: code };
             let step = shown.key(KeyCode::Enter, Some(KeyAction::SelectAccept));
-            assert_eq!(step, PanelStep::CloseWith(vec![Action::AskPanel(write)]));
+            assert_eq!(step, PanelStep::CloseWith(vec![Action::Effect(Effect::AskPanel(write))]));
         }
     }
 }

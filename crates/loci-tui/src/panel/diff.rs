@@ -4,7 +4,7 @@ use loci_app::commands::diff::ChangedFile;
 use loci_app::session_command::TurnChanges;
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{faint, line};
@@ -31,7 +31,10 @@ pub(crate) struct DiffPanel {
 impl DiffPanel {
     /// Returns what is asked for when it is opened.
     pub(crate) fn begin() -> Vec<Action> {
-        vec![Action::AskPanel(PanelRequest::Diff), Action::AskPanel(PanelRequest::TurnChanges)]
+        vec![
+            Action::Effect(Effect::AskPanel(PanelRequest::Diff)),
+            Action::Effect(Effect::AskPanel(PanelRequest::TurnChanges)),
+        ]
     }
 
     /// Returns the files of the source that is looked at.

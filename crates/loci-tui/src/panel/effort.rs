@@ -6,7 +6,7 @@ use loci_app::commands::effort::{LEVELS, current};
 use loci_engine::SessionSnapshot;
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, list_rows, mark_row};
-use crate::app::Action;
+use crate::app::{Action, UiAction};
 use crate::key::InputEvent;
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{faint, line};
@@ -41,7 +41,7 @@ impl Panel for EffortPanel {
             Some(KeyAction::SelectPrevious) => self.marked = self.marked.checked_sub(1).unwrap_or(last),
             Some(KeyAction::SelectAccept) => {
                 let level = Self::levels().nth(self.marked).unwrap_or(AUTO);
-                return PanelStep::CloseWith(vec![Action::Submit(format!("/effort {level}"))]);
+                return PanelStep::CloseWith(vec![Action::Ui(UiAction::Submit(format!("/effort {level}")))]);
             }
             _ if ctx.is_cancel() => return PanelStep::Close,
             _ => {}
@@ -112,7 +112,7 @@ mod tests {
             shown.assert_clean();
             assert!(shown.text().contains("❯ medium  (now)"), "{}", shown.text());
             shown.action(KeyAction::SelectNext);
-            let submit = Action::Submit("/effort high".to_owned());
+            let submit = Action::Ui(UiAction::Submit("/effort high".to_owned()));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![submit]));
         }
     }

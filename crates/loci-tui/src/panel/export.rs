@@ -1,7 +1,7 @@
 //! `/export` without a file: whether the conversation goes to the clipboard or to a file.
 
 use super::{Panel, PanelContext, PanelRequest, PanelStep, PanelView, list_rows, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -23,7 +23,7 @@ pub(crate) struct ExportPanel {
 impl ExportPanel {
     fn choose(&mut self) -> PanelStep {
         match self.marked {
-            0 => PanelStep::CloseWith(vec![Action::AskPanel(PanelRequest::ExportText)]),
+            0 => PanelStep::CloseWith(vec![Action::Effect(Effect::AskPanel(PanelRequest::ExportText))]),
             _ => {
                 self.file = Some(TextField::default());
                 PanelStep::Stay
@@ -54,7 +54,9 @@ impl Panel for ExportPanel {
             InputEvent::Paste(text) => field.insert(text),
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
                 let file = Some(field.text().trim().to_owned()).filter(|name| !name.is_empty());
-                return PanelStep::CloseWith(vec![Action::AskPanel(PanelRequest::Export { file })]);
+                return PanelStep::CloseWith(vec![Action::Effect(Effect::AskPanel(PanelRequest::Export {
+                    file,
+                }))]);
             }
             InputEvent::Key(key) => drop(field.handle(*key)),
             _ => {}
@@ -96,7 +98,7 @@ mod tests {
         for (width, height) in [(20, 5), (80, 12)] {
             let mut shown = Shown::new(ExportPanel::default(), width, height);
             assert!(shown.text().contains("❯ Copy to the"), "{}", shown.text());
-            let copy = Action::AskPanel(PanelRequest::ExportText);
+            let copy = Action::Effect(Effect::AskPanel(PanelRequest::ExportText));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![copy]));
             for (name, file) in [("", None), ("talk.md", Some("talk.md".to_owned()))] {
                 let mut shown = Shown::new(ExportPanel::default(), width, height);
@@ -108,7 +110,7 @@ mod tests {
                     "{}",
                     shown.text()
                 );
-                let save = Action::AskPanel(PanelRequest::Export { file });
+                let save = Action::Effect(Effect::AskPanel(PanelRequest::Export { file }));
                 assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::CloseWith(vec![save]));
             }
             shown.action(KeyAction::SelectNext);

@@ -7,7 +7,7 @@ use loci_engine::Command;
 use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot, mark_row,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::NoticeLevel;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -36,8 +36,9 @@ impl FewerPromptsPanel {
         if rules.is_empty() {
             return PanelStep::Stay;
         }
-        let save =
-            rules.iter().map(|rule| Action::Send(Command::ChangePermission(rule.update(Destination::Local))));
+        let save = rules.iter().map(|rule| {
+            Action::Effect(Effect::Send(Command::ChangePermission(rule.update(Destination::Local))))
+        });
         // It is answered once the session has made the changes.
         let actions = save.chain([ask_snapshot()]).collect();
         self.saving = rules.iter().map(|rule| rule.text.clone()).collect();
@@ -51,9 +52,10 @@ impl FewerPromptsPanel {
             (missing, NoticeLevel::Warning, "Not saved; it holds for this session at most"),
         ];
         let notices = said.into_iter().filter(|(rules, ..)| !rules.is_empty());
-        let notices = notices
-            .map(|(rules, level, text)| Action::Notice(level, format!("{text}: {}", rules.join(", "))));
-        std::iter::once(Action::ClosePanel).chain(notices).collect()
+        let notices = notices.map(|(rules, level, text)| {
+            Action::Ui(UiAction::Notice(level, format!("{text}: {}", rules.join(", "))))
+        });
+        std::iter::once(Action::Ui(UiAction::ClosePanel)).chain(notices).collect()
     }
 
     fn row(&self, learned: &LearnedRules, idx: usize) -> Row {
@@ -93,10 +95,10 @@ impl Panel for FewerPromptsPanel {
         match data {
             PanelData::Snapshot(_) if !self.saving.is_empty() => {
                 let rules = self.saving.clone();
-                return vec![Action::AskPanel(PanelRequest::SavedRules { rules })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::SavedRules { rules }))];
             }
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::LearnedRules { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::LearnedRules { snapshot }))];
             }
             PanelData::LearnedRules(learned) => {
                 self.chosen = vec![false; learned.rules.len()];
@@ -162,7 +164,7 @@ mod tests {
             let mut shown = Shown::new(FewerPromptsPanel::default(), width, height);
             let snapshot = snapshot();
             let ask = PanelRequest::LearnedRules { snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             let rule = |text: &str| {
                 let rule = LearnedRule {
                     text: text.into(),
@@ -186,14 +188,18 @@ mod tests {
             let rules = vec!["Bash(gh pr *)".to_owned()];
             let look = PanelRequest::SavedRules { rules: rules.clone() };
             let stands = PanelData::Snapshot(super::super::testing::snapshot());
-            assert_eq!(shown.receive(stands), [Action::AskPanel(look)], "whether it is saved is looked at");
+            assert_eq!(
+                shown.receive(stands),
+                [Action::Effect(Effect::AskPanel(look))],
+                "whether it is saved is looked at"
+            );
             for (saved, missing, level) in [
                 (rules.clone(), Vec::new(), NoticeLevel::Info),
                 (Vec::new(), rules.clone(), NoticeLevel::Warning),
             ] {
                 let told = shown.receive(PanelData::SavedRules { saved, missing });
                 assert!(
-                    matches!(&told[..], [Action::ClosePanel, Action::Notice(told, _)] if *told == level),
+                    matches!(&told[..], [Action::Ui(UiAction::ClosePanel), Action::Ui(UiAction::Notice(told, _))] if *told == level),
                     "{told:?}"
                 );
             }

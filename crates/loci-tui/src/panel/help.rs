@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_engine::{CommandRegistry, CommandSource, SlashCommand};
 
 use super::{FilteredList, ListStep, Panel, PanelContext, PanelStep, PanelView, Tabs};
-use crate::app::Action;
+use crate::app::{Action, UiAction};
 use crate::key::InputEvent;
 use crate::keymap::{Action as KeyAction, Context, Keymap};
 use crate::layout::{code, faint, line};
@@ -73,8 +73,9 @@ impl Panel for HelpPanel {
             ListStep::Filtered => self.refilter(),
             ListStep::Chosen(place) => {
                 let typed = self.entries().get(place).and_then(|entry| entry.typed.clone());
-                return typed
-                    .map_or(PanelStep::Stay, |text| PanelStep::CloseWith(vec![Action::SetPrompt(text)]));
+                return typed.map_or(PanelStep::Stay, |text| {
+                    PanelStep::CloseWith(vec![Action::Ui(UiAction::SetPrompt(text))])
+                });
             }
             ListStep::Moved | ListStep::Unknown => {}
         }
@@ -229,7 +230,7 @@ mod tests {
         let mut shown = Shown::new(panel(), 80, 12);
         shown.type_text("summary");
         let step = shown.action(KeyAction::SelectAccept);
-        assert_eq!(step, PanelStep::CloseWith(vec![Action::SetPrompt("/compact ".into())]));
+        assert_eq!(step, PanelStep::CloseWith(vec![Action::Ui(UiAction::SetPrompt("/compact ".into()))]));
         assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Close);
     }
 

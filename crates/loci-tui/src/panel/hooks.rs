@@ -3,7 +3,7 @@
 use loci_app::commands::hooks::HookRow;
 
 use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::InputEvent;
 use crate::keymap::Context;
 use crate::layout::{code, faint, paragraph, warning};
@@ -44,7 +44,7 @@ impl Panel for HooksPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Hooks { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Hooks { snapshot }))];
             }
             PanelData::Hooks(hooks) => {
                 self.list.set(hooks.iter().enumerate().map(|(idx, hook)| item(idx, hook)).collect());
@@ -100,7 +100,7 @@ mod tests {
             let mut shown = Shown::new(HooksPanel::default(), width, 10);
             let snapshot = snapshot();
             let ask = PanelRequest::Hooks { snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             let hook = |event, refusal: Option<&str>| HookRow {
                 event,
                 matcher: "Bash".into(),

@@ -12,7 +12,7 @@ use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot,
     mark_row,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{cells, code, faint, line, paragraph, warning};
@@ -103,7 +103,9 @@ impl McpPanel {
             self.look();
         }
         let sent = self.send(action);
-        PanelStep::Act(sent.into_iter().chain(kept.map(Action::AskPanel)).collect())
+        PanelStep::Act(
+            sent.into_iter().chain(kept.map(|request| Action::Effect(Effect::AskPanel(request)))).collect(),
+        )
     }
 
     /// Looks at the server that is marked.
@@ -114,7 +116,7 @@ impl McpPanel {
 
     fn send(&mut self, action: McpAction) -> Vec<Action> {
         (self.problem, self.page) = (Some("Working on it…".to_owned()), None);
-        vec![Action::Send(Command::Mcp { request: "panel".to_owned(), action })]
+        vec![Action::Effect(Effect::Send(Command::Mcp { request: "panel".to_owned(), action }))]
     }
 
     /// Takes the address that a login ended at, where the browser could not bring it here itself.
@@ -183,7 +185,9 @@ impl McpPanel {
         self.scroll = if self.tabs.shown() == LOG { Scroll::at_end() } else { Scroll::default() };
         match &self.open {
             Some(server) if self.tabs.shown() == LOG => {
-                PanelStep::Act(vec![Action::AskPanel(PanelRequest::ServerLog { server: server.clone() })])
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ServerLog {
+                    server: server.clone(),
+                }))])
             }
             _ => PanelStep::Stay,
         }
@@ -221,7 +225,7 @@ impl Panel for McpPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Servers { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Servers { snapshot }))];
             }
             PanelData::Servers(servers) => {
                 self.mark.at = self.mark.at.min(servers.len().saturating_sub(1));
@@ -236,7 +240,7 @@ impl Panel for McpPanel {
                 let told = "Log in at this page, then come back; where the browser is elsewhere, paste the address \
                             that it ends at:";
                 (self.problem, self.page) = (Some(told.to_owned()), Some(page.clone()));
-                return vec![Action::OpenPage(page), ask_snapshot()];
+                return vec![Action::Effect(Effect::OpenPage(page)), ask_snapshot()];
             }
             PanelData::ServersChanged(outcome) => {
                 (self.problem, self.page) = (outcome.err(), None);
@@ -257,11 +261,9 @@ impl Panel for McpPanel {
     }
 
     fn refresh(&self) -> Vec<Action> {
-        let log = self
-            .open
-            .iter()
-            .filter(|_| self.tabs.shown() == LOG)
-            .map(|server| Action::AskPanel(PanelRequest::ServerLog { server: server.clone() }));
+        let log = self.open.iter().filter(|_| self.tabs.shown() == LOG).map(|server| {
+            Action::Effect(Effect::AskPanel(PanelRequest::ServerLog { server: server.clone() }))
+        });
         std::iter::once(ask_snapshot()).chain(log).collect()
     }
 
@@ -410,7 +412,7 @@ mod tests {
             let mut shown = Shown::new(McpPanel::default(), width, height);
             let snapshot = snapshot();
             let ask = PanelRequest::Servers { snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             shown.receive(PanelData::Servers(Vec::new()));
             assert!(shown.text().contains("There are none"), "{}", shown.text());
             let servers = vec![server("calc", "connected"), server("日本", "disabled")];
@@ -418,16 +420,18 @@ mod tests {
             shown.assert_clean();
             shown.action(KeyAction::SelectNext);
             let toggle = McpAction::Toggle { server: "日本".into(), is_on: true };
-            let send = Action::Send(Command::Mcp { request: "panel".into(), action: toggle });
-            let keep =
-                Action::AskPanel(PanelRequest::KeepServerToggle { server: "日本".into(), is_on: true });
+            let send = Action::Effect(Effect::Send(Command::Mcp { request: "panel".into(), action: toggle }));
+            let keep = Action::Effect(Effect::AskPanel(PanelRequest::KeepServerToggle {
+                server: "日本".into(),
+                is_on: true,
+            }));
             assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![send, keep]));
             assert_eq!(shown.receive(PanelData::ServersChanged(Ok(None))), [ask_snapshot()]);
             let login = McpAction::Authenticate { server: "日本".into(), redirect_uri: None };
-            let send = Action::Send(Command::Mcp { request: "panel".into(), action: login });
+            let send = Action::Effect(Effect::Send(Command::Mcp { request: "panel".into(), action: login }));
             assert_eq!(shown.key(KeyCode::Char('l'), None), PanelStep::Act(vec![send]));
             let page = format!("https://as/{}", "x".repeat(100));
-            let wanted = [Action::OpenPage(page.clone()), ask_snapshot()];
+            let wanted = [Action::Effect(Effect::OpenPage(page.clone())), ask_snapshot()];
             assert_eq!(shown.receive(PanelData::ServersChanged(Ok(Some(page.clone())))), wanted);
             shown.assert_clean();
             assert!(height < 12 || shown.text().replace('\n', "").contains(&page), "{}", shown.text());
@@ -438,7 +442,7 @@ mod tests {
             assert!(linked.clone().all(|span| span.link.as_deref() == Some(page.as_str())));
             let address = "http://localhost:1/callback?code=c".to_owned();
             let answer = McpAction::LoginAnswer { server: "日本".into(), address };
-            let send = Action::Send(Command::Mcp { request: "panel".into(), action: answer });
+            let send = Action::Effect(Effect::Send(Command::Mcp { request: "panel".into(), action: answer }));
             let pasted = " http://localhost:1/callback?code=c\n";
             assert_eq!(shown.paste(pasted), PanelStep::Act(vec![send]));
             assert_eq!(shown.panel.refresh_every(), Some(REFRESH), "somebody logs in elsewhere");
@@ -464,7 +468,7 @@ mod tests {
                 assert!(shown.text().contains(expected), "{}", shown.text());
                 shown.assert_clean();
             }
-            let ask = Action::AskPanel(PanelRequest::ServerLog { server: "calc".into() });
+            let ask = Action::Effect(Effect::AskPanel(PanelRequest::ServerLog { server: "calc".into() }));
             assert_eq!(shown.action(KeyAction::TabsNext), PanelStep::Act(vec![ask]));
             shown.receive(PanelData::ServerLog {
                 server: "calc".into(),

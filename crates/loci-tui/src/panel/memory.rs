@@ -11,7 +11,7 @@ use loci_engine::SessionSnapshot;
 use super::{
     ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, mark_row,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::block::FileDiff;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -87,7 +87,7 @@ impl MemoryPanel {
 
     fn ask(&self, wish: MemoryRequest) -> PanelStep {
         let Some(snapshot) = self.session.clone() else { return PanelStep::Stay };
-        PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
+        PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeMemory { wish, snapshot }))])
     }
 
     fn decide(&mut self, key: KeyCode) -> PanelStep {
@@ -119,7 +119,10 @@ impl MemoryPanel {
                     return PanelStep::Stay;
                 };
                 let is_on = !report.is_on;
-                PanelStep::Act(vec![Action::AskPanel(PanelRequest::SwitchMemory { is_on, snapshot })])
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::SwitchMemory {
+                    is_on,
+                    snapshot,
+                }))])
             }
             _ => PanelStep::Stay,
         }
@@ -129,12 +132,14 @@ impl MemoryPanel {
     fn edit(&self) -> PanelStep {
         if self.tabs.shown() == 0 {
             let file = self.report.as_ref().and_then(|report| report.files.get(self.mark.at));
-            let edit = |file: &InstructionFile| PanelStep::Act(vec![Action::EditFile(file.path.clone())]);
+            let edit = |file: &InstructionFile| {
+                PanelStep::Act(vec![Action::Effect(Effect::EditFile(file.path.clone()))])
+            };
             return file.map_or(PanelStep::Stay, edit);
         }
         let edit = |row: &MemoryRow| {
             let (name, text) = (row.file.clone(), row.text.clone());
-            PanelStep::Act(vec![Action::EditText { name, text }])
+            PanelStep::Act(vec![Action::Effect(Effect::EditText { name, text })])
         };
         self.rows().get(self.mark.at).map_or(PanelStep::Stay, edit)
     }
@@ -257,7 +262,7 @@ impl Panel for MemoryPanel {
         match data {
             PanelData::Snapshot(snapshot) => {
                 self.session = Some(Arc::clone(&snapshot));
-                return vec![Action::AskPanel(PanelRequest::Memory { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Memory { snapshot }))];
             }
             PanelData::Memory { report, note, change } => {
                 self.report = Some(report);
@@ -274,7 +279,7 @@ impl Panel for MemoryPanel {
                 self.note = problem;
                 let snapshot = self.session.clone();
                 return snapshot
-                    .map(|snapshot| Action::AskPanel(PanelRequest::Memory { snapshot }))
+                    .map(|snapshot| Action::Effect(Effect::AskPanel(PanelRequest::Memory { snapshot })))
                     .into_iter()
                     .collect();
             }
@@ -366,7 +371,7 @@ mod tests {
     fn shown(width: u16, height: u16) -> (Shown<MemoryPanel>, Arc<SessionSnapshot>) {
         let mut shown = Shown::new(MemoryPanel::new(), width, height);
         let session = snapshot();
-        let ask = Action::AskPanel(PanelRequest::Memory { snapshot: session.clone() });
+        let ask = Action::Effect(Effect::AskPanel(PanelRequest::Memory { snapshot: session.clone() }));
         assert_eq!(shown.receive(PanelData::Snapshot(session.clone())), [ask]);
         shown.receive(PanelData::Memory { report: report(), note: None, change: None });
         (shown, session)
@@ -391,15 +396,18 @@ mod tests {
             let decide = |verb, file: &str| {
                 let snapshot = session.clone();
                 let wish = MemoryRequest::Decide(verb, file.into());
-                PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot })])
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeMemory {
+                    wish,
+                    snapshot,
+                }))])
             };
             assert_eq!(shown.key(KeyCode::Char('a'), None), decide(MemoryVerb::Accept, "port.md"));
             let note = Some("It counts".into());
             shown.receive(PanelData::Memory { report: report(), note, change: Some(7) });
-            let undo = PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeMemory {
+            let undo = PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeMemory {
                 wish: MemoryRequest::Undo(7),
                 snapshot: session.clone(),
-            })]);
+            }))]);
             assert_eq!(shown.key(KeyCode::Char('u'), None), undo);
             assert_eq!(shown.key(KeyCode::Char('u'), None), PanelStep::Stay, "once");
             shown.action(KeyAction::SelectNext);
@@ -420,17 +428,21 @@ mod tests {
     fn files_and_memories_are_edited_and_added() {
         for (width, height) in [(20, 5), (60, 14), (110, 30)] {
             let (mut shown, session) = shown(width, height);
-            let change =
-                |wish| vec![Action::AskPanel(PanelRequest::ChangeMemory { wish, snapshot: session.clone() })];
-            let edit = Action::EditFile("/h/.claude/CLAUDE.md".into());
+            let change = |wish| {
+                vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeMemory {
+                    wish,
+                    snapshot: session.clone(),
+                }))]
+            };
+            let edit = Action::Effect(Effect::EditFile("/h/.claude/CLAUDE.md".into()));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![edit]));
             assert!(matches!(
                 &shown.receive(PanelData::EditedFile(None))[..],
-                [Action::AskPanel(PanelRequest::Memory { .. })]
+                [Action::Effect(Effect::AskPanel(PanelRequest::Memory { .. }))]
             ));
             shown.action(KeyAction::TabsNext);
             let (name, text) = ("port.md".to_owned(), "The port is 8080\n".to_owned());
-            let edit = Action::EditText { name: name.clone(), text: text.clone() };
+            let edit = Action::Effect(Effect::EditText { name: name.clone(), text: text.clone() });
             assert_eq!(shown.key(KeyCode::Char('e'), None), PanelStep::Act(vec![edit]));
             let edited = |text: Result<&str, &str>| PanelData::EditedText {
                 name: name.clone(),

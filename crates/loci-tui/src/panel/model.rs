@@ -11,7 +11,7 @@ use loci_app::commands::short_tokens;
 use loci_engine::{Command, SessionSnapshot};
 
 use super::{FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{cells, code, faint, line, paragraph, warning};
@@ -69,7 +69,10 @@ impl ModelPanel {
             models.len() - 1
         });
         if models.get(place).is_some_and(|row| row.is_current || !row.is_available) {
-            return vec![Action::ClosePanel, Action::RunInSession(format!("/model {name}"))];
+            return vec![
+                Action::Ui(UiAction::ClosePanel),
+                Action::Ui(UiAction::RunInSession(format!("/model {name}"))),
+            ];
         }
         self.list = FilteredList::new(models.len());
         self.list.mark(place);
@@ -99,11 +102,11 @@ impl ModelPanel {
             return PanelStep::Stay;
         }
         let model = match duration {
-            Duration::Default => Action::RunInSession(format!("/model {}", row.name)),
-            Duration::Session => Action::Send(Command::SetModel {
+            Duration::Default => Action::Ui(UiAction::RunInSession(format!("/model {}", row.name))),
+            Duration::Session => Action::Effect(Effect::Send(Command::SetModel {
                 request: Some(SESSION_MODEL_REQUEST.to_owned()),
                 model: Some(row.name.clone()),
-            }),
+            })),
         };
         // The effort is one that the new model takes.
         actions.insert(0, model);
@@ -136,7 +139,7 @@ impl ModelPanel {
         let session = self.session.as_ref()?;
         let level = LEVELS.get(self.effort?)?;
         let is_other = session.effort.as_deref() != Some(level) && session.catalog.facts(&row.id).has_effort;
-        is_other.then(|| Action::RunInSession(format!("/effort {level}")))
+        is_other.then(|| Action::Ui(UiAction::RunInSession(format!("/effort {level}"))))
     }
 
     /// Says how hard the marked model is to think.
@@ -203,7 +206,7 @@ impl Panel for ModelPanel {
         match data {
             PanelData::Snapshot(snapshot) => {
                 self.session = Some(Arc::clone(&snapshot));
-                return vec![Action::AskPanel(PanelRequest::Models { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Models { snapshot }))];
             }
             PanelData::Models(models) => {
                 self.list = FilteredList::new(models.len());
@@ -302,7 +305,7 @@ mod tests {
         let mut session = SessionSnapshot::clone(&snapshot());
         (session.is_cache_warm, session.has_messages) = (is_warm, true);
         let actions = shown.receive(PanelData::Snapshot(Arc::new(session)));
-        assert!(matches!(&actions[..], [Action::AskPanel(PanelRequest::Models { .. })]));
+        assert!(matches!(&actions[..], [Action::Effect(Effect::AskPanel(PanelRequest::Models { .. }))]));
         shown.receive(PanelData::Models(vec![
             row("opus", true, true),
             row("sonnet", false, true),
@@ -318,7 +321,7 @@ mod tests {
             shown.assert_clean();
             assert!(shown.text().contains("opus (now)"), "{}", shown.text());
             shown.action(KeyAction::SelectNext);
-            let submit = Action::RunInSession("/model sonnet".to_owned());
+            let submit = Action::Ui(UiAction::RunInSession("/model sonnet".to_owned()));
             assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![submit]));
         }
     }
@@ -331,18 +334,18 @@ mod tests {
         assert!(shown.text().contains("Enter again to switch"), "{}", shown.text());
         assert_eq!(shown.action(KeyAction::SelectCancel), PanelStep::Stay, "back to the list");
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
-        let submit = Action::RunInSession("/model sonnet".to_owned());
+        let submit = Action::Ui(UiAction::RunInSession("/model sonnet".to_owned()));
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![submit]));
     }
 
     #[test]
     fn model_that_was_named_waits_for_a_word_while_the_cache_is_warm() {
-        let run = |name: &str| Action::RunInSession(format!("/model {name}"));
+        let run = |name: &str| Action::Ui(UiAction::RunInSession(format!("/model {name}")));
         for (name, expected) in [
             ("Sonnet", None),
             ("some-model", None),
-            ("opus", Some(vec![Action::ClosePanel, run("opus")])),
-            ("haiku", Some(vec![Action::ClosePanel, run("haiku")])),
+            ("opus", Some(vec![Action::Ui(UiAction::ClosePanel), run("opus")])),
+            ("haiku", Some(vec![Action::Ui(UiAction::ClosePanel), run("haiku")])),
         ] {
             let mut shown = Shown::new(ModelPanel::switching_to(name.to_owned(), snapshot()), 120, 12);
             let rows = vec![row("opus", true, true), row("sonnet", false, true), row("haiku", false, false)];
@@ -383,7 +386,7 @@ mod tests {
         assert!(shown.text().contains("Effort: ← medium →"), "{}", shown.text());
         shown.action(KeyAction::ModelPickerIncreaseEffort);
         assert!(shown.text().contains("Effort: ← high →"), "{}", shown.text());
-        let effort = Action::RunInSession("/effort high".to_owned());
+        let effort = Action::Ui(UiAction::RunInSession("/effort high".to_owned()));
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![effort]));
 
         let mut shown = with_efforts();
@@ -393,7 +396,7 @@ mod tests {
         assert!(shown.text().contains("Effort: ← low →"), "{}", shown.text());
         shown.action(KeyAction::SelectNext);
         assert!(!shown.text().contains("Effort"), "{}", shown.text());
-        let model = Action::RunInSession("/model haiku".to_owned());
+        let model = Action::Ui(UiAction::RunInSession("/model haiku".to_owned()));
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::CloseWith(vec![model]));
     }
 
@@ -401,7 +404,7 @@ mod tests {
     fn model_is_chosen_for_this_session_only() {
         let send = |name: &str| {
             let (request, model) = (Some(SESSION_MODEL_REQUEST.to_owned()), Some(name.to_owned()));
-            PanelStep::CloseWith(vec![Action::Send(Command::SetModel { request, model })])
+            PanelStep::CloseWith(vec![Action::Effect(Effect::Send(Command::SetModel { request, model }))])
         };
         let mut shown = with_efforts();
         shown.action(KeyAction::SelectNext);

@@ -7,7 +7,7 @@ use loci_core::permission::{Destination, RuleChange, RuleList, Update};
 use loci_engine::{Command, DirectorySource};
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelStep, PanelView, Tabs, ask_snapshot, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -83,7 +83,7 @@ impl PermissionsPanel {
                 source: DirectorySource::SlashCommand,
             };
             self.adding = None;
-            return PanelStep::Act(vec![Action::Send(command), ask_snapshot()]);
+            return PanelStep::Act(vec![Action::Effect(Effect::Send(command)), ask_snapshot()]);
         }
         let (list, to) = (self.list(), DESTINATIONS[*to].0);
         match describe_rule(list, &text) {
@@ -92,7 +92,7 @@ impl PermissionsPanel {
                 self.adding = None;
                 let change = RuleChange { list, rules: vec![text], to };
                 PanelStep::Act(vec![
-                    Action::Send(Command::ChangePermission(Update::AddRules(change))),
+                    Action::Effect(Effect::Send(Command::ChangePermission(Update::AddRules(change)))),
                     ask_snapshot(),
                 ])
             }
@@ -125,7 +125,7 @@ impl PermissionsPanel {
                 None => return PanelStep::Stay,
             },
         };
-        PanelStep::Act(vec![Action::Send(Command::ChangePermission(update)), ask_snapshot()])
+        PanelStep::Act(vec![Action::Effect(Effect::Send(Command::ChangePermission(update))), ask_snapshot()])
     }
 
     /// Begins to add a rule that would let a denied call run.
@@ -316,7 +316,8 @@ mod tests {
                 rules: vec!["Bash(ls *)".into()],
                 to: Destination::Session,
             };
-            let remove = Action::Send(Command::ChangePermission(Update::RemoveRules(removed)));
+            let remove =
+                Action::Effect(Effect::Send(Command::ChangePermission(Update::RemoveRules(removed))));
             assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![remove, ask_snapshot()]));
             shown.key(KeyCode::Char('a'), None);
             shown.type_text("Bash(npm test)");
@@ -333,7 +334,7 @@ mod tests {
                 rules: vec!["Bash(npm test)".into()],
                 to: Destination::User,
             };
-            let add = Action::Send(Command::ChangePermission(Update::AddRules(added)));
+            let add = Action::Effect(Effect::Send(Command::ChangePermission(Update::AddRules(added))));
             assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Act(vec![add, ask_snapshot()]));
         }
     }
@@ -349,7 +350,7 @@ mod tests {
         assert!(shown.text().contains("Bash(ls *)  local settings"), "{}", shown.text());
         let removed =
             RuleChange { list: RuleList::Allow, rules: vec!["Bash(ls *)".into()], to: Destination::Local };
-        let remove = Action::Send(Command::ChangePermission(Update::RemoveRules(removed)));
+        let remove = Action::Effect(Effect::Send(Command::ChangePermission(Update::RemoveRules(removed))));
         assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![remove, ask_snapshot()]));
     }
 
@@ -384,6 +385,9 @@ mod tests {
             directory: "/more".into(),
             source: DirectorySource::SlashCommand,
         };
-        assert_eq!(shown.key(KeyCode::Enter, None), PanelStep::Act(vec![Action::Send(add), ask_snapshot()]));
+        assert_eq!(
+            shown.key(KeyCode::Enter, None),
+            PanelStep::Act(vec![Action::Effect(Effect::Send(add)), ask_snapshot()])
+        );
     }
 }

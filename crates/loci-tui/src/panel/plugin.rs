@@ -4,7 +4,7 @@ use loci_app::commands::plugin::{MarketplaceRow, OfferedPlugin, PluginOptions, P
 
 use super::plugin_options::{FormStep, OptionsForm};
 use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Tabs};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::NoticeLevel;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -117,7 +117,7 @@ impl PluginPanel {
         let verb = PluginVerb::typed(argument)?;
         let tab =
             if verb.args.get(1).is_some_and(|it| it == "marketplace") { MARKETPLACES } else { INSTALLED };
-        let run = Action::RunVerb(verb.args.clone());
+        let run = Action::Effect(Effect::RunVerb(verb.args.clone()));
         let note = Some("It is being done…".to_owned());
         let panel = Self { running: Some(verb), note, ..at(tab) };
         Some((panel, Self::begin().into_iter().chain([run]).collect()))
@@ -139,7 +139,7 @@ impl PluginPanel {
 
     /// Returns what it asks for when it is opened.
     pub(crate) fn begin() -> Vec<Action> {
-        vec![Action::AskPanel(PanelRequest::Plugins)]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::Plugins))]
     }
 
     fn show(&mut self) {
@@ -166,14 +166,14 @@ impl PluginPanel {
         let (id, is_on) = (plugin.id.clone(), !plugin.is_on);
         self.note = Some("Writing it down…".to_owned());
         let options = is_on.then(|| self.ask_started(&id));
-        let toggle = Action::AskPanel(PanelRequest::TogglePlugin { id, is_on });
+        let toggle = Action::Effect(Effect::AskPanel(PanelRequest::TogglePlugin { id, is_on }));
         PanelStep::Act([toggle].into_iter().chain(options).collect())
     }
 
     /// Asks for the options of a plugin that is turned on, to show them if one has no value.
     fn ask_started(&mut self, id: &str) -> Action {
         self.started = Some(id.to_owned());
-        Action::AskPanel(PanelRequest::PluginOptions { id: id.to_owned() })
+        Action::Effect(Effect::AskPanel(PanelRequest::PluginOptions { id: id.to_owned() }))
     }
 
     /// Asks for the options of what is looked at.
@@ -181,7 +181,7 @@ impl PluginPanel {
         let is_installed = self.tabs.shown() == INSTALLED;
         let id = self.marked_name().filter(|_| is_installed)?.to_owned();
         self.started = None;
-        Some(PanelStep::Act(vec![Action::AskPanel(PanelRequest::PluginOptions { id })]))
+        Some(PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::PluginOptions { id }))]))
     }
 
     /// Shows the options of a plugin: those that were asked for, or those of one that was turned on and lacks some.
@@ -227,7 +227,7 @@ impl PluginPanel {
         self.note = Some("It is being done…".to_owned());
         let args = verb.args.clone();
         self.running = Some(verb);
-        Some(PanelStep::Act(vec![Action::RunVerb(args)]))
+        Some(PanelStep::Act(vec![Action::Effect(Effect::RunVerb(args))]))
     }
 
     /// Something else is looked at: what came of the last wish is not about it.
@@ -371,7 +371,7 @@ impl Panel for PluginPanel {
                     false => format!("Not done: {}; why is said above", verb.args.join(" ")),
                 });
                 // All that was said, what it may run above all, is to be read after the panel is closed, too.
-                let told = Action::Notice(level, format!("{text}{reload}"));
+                let told = Action::Ui(UiAction::Notice(level, format!("{text}{reload}")));
                 let options = installed.map(|id| self.ask_started(&id));
                 return [told].into_iter().chain(Self::begin()).chain(options).collect();
             }
@@ -511,11 +511,13 @@ mod tests {
             assert!(shown.text().contains("again to"), "{}", shown.text());
             shown.key(KeyCode::Char('q'), None);
             assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "another key came between");
-            let run = Action::RunVerb(args.into_iter().map(str::to_owned).collect());
+            let run = Action::Effect(Effect::RunVerb(args.into_iter().map(str::to_owned).collect()));
             assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Act(vec![run]));
             assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "once at a time");
             let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x\u{1b}[2J".into()) });
-            assert!(matches!(&told[0], Action::Notice(NoticeLevel::Info, text) if text.contains("./x")));
+            assert!(
+                matches!(&told[0], Action::Ui(UiAction::Notice(NoticeLevel::Info, text)) if text.contains("./x"))
+            );
             shown.receive(PanelData::Plugins { report: report(), note: None });
             shown.assert_clean();
             shown.action(KeyAction::SelectCancel);
@@ -524,7 +526,7 @@ mod tests {
         shown.key(KeyCode::Char('u'), None);
         shown.key(KeyCode::Char('u'), None);
         let told = shown.receive(PanelData::VerbEnded { output: Err("Error: no network\n".into()) });
-        assert_eq!(told[0], Action::Notice(NoticeLevel::Warning, "no network".into()));
+        assert_eq!(told[0], Action::Ui(UiAction::Notice(NoticeLevel::Warning, "no network".into())));
         assert!(shown.text().contains("Not done: plugin"), "{}", shown.text());
         shown.action(KeyAction::SelectCancel);
         assert!(!shown.text().contains("Not done"), "nothing of it is left in the list: {}", shown.text());
@@ -547,7 +549,7 @@ mod tests {
     fn set_option(key: &str, typed: Option<&str>) -> PanelStep {
         let typed = typed.map(crate::app::SecretText::from);
         let request = PanelRequest::SetPluginOption { id: "kit@market".into(), key: key.into(), typed };
-        PanelStep::Act(vec![Action::AskPanel(request)])
+        PanelStep::Act(vec![Action::Effect(Effect::AskPanel(request))])
     }
 
     #[test]
@@ -562,13 +564,17 @@ mod tests {
         ] {
             let (panel, actions) = PluginPanel::typed(typed).unwrap();
             let args = run.split(' ').map(str::to_owned).collect();
-            assert_eq!(actions.last(), Some(&Action::RunVerb(args)), "{typed}");
+            assert_eq!(actions.last(), Some(&Action::Effect(Effect::RunVerb(args))), "{typed}");
             let mut shown = Shown::new(panel, 80, 14);
             shown.receive(PanelData::Plugins { report: report(), note: None });
             assert!(shown.text().contains("It is being done"), "{}", shown.text());
             let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x".into()) });
-            assert!(matches!(&told[0], Action::Notice(NoticeLevel::Info, text) if text.contains("./x")));
-            let asks = |it: &Action| matches!(it, Action::AskPanel(PanelRequest::PluginOptions { .. }));
+            assert!(
+                matches!(&told[0], Action::Ui(UiAction::Notice(NoticeLevel::Info, text)) if text.contains("./x"))
+            );
+            let asks = |it: &Action| {
+                matches!(it, Action::Effect(Effect::AskPanel(PanelRequest::PluginOptions { .. })))
+            };
             assert_eq!(told.iter().any(asks), typed.starts_with("install"), "{typed}: {told:?}");
         }
         for (typed, tab) in [("install", DISCOVER), ("marketplace", MARKETPLACES), ("manage", INSTALLED)] {
@@ -585,7 +591,7 @@ mod tests {
         let mut shown = Shown::new(PluginPanel::new(), 60, 14);
         shown.receive(PanelData::Plugins { report: report(), note: None });
         shown.action(KeyAction::SelectAccept);
-        let ask = Action::AskPanel(PanelRequest::PluginOptions { id: "kit@market".into() });
+        let ask = Action::Effect(Effect::AskPanel(PanelRequest::PluginOptions { id: "kit@market".into() }));
         assert_eq!(shown.key(KeyCode::Char('o'), None), PanelStep::Act(vec![ask]));
         shown.receive(PanelData::PluginOptions { options: options(false, None), note: None });
         let seen = shown.text();
@@ -627,7 +633,7 @@ mod tests {
             shown.receive(PanelData::Plugins { report: off, note: None });
             let PanelStep::Act(asked) = shown.key(KeyCode::Char(' '), None) else { panic!("asks") };
             let ask = PanelRequest::PluginOptions { id: "kit@market".into() };
-            assert_eq!(asked.last(), Some(&Action::AskPanel(ask)));
+            assert_eq!(asked.last(), Some(&Action::Effect(Effect::AskPanel(ask))));
             shown.receive(PanelData::PluginOptions { options: options(true, region), note: None });
             assert_eq!(shown.text().contains("Options of kit@market"), opens, "{}", shown.text());
         }
@@ -638,12 +644,16 @@ mod tests {
         let mut shown = Shown::new(PluginPanel::new(), 80, 14);
         shown.receive(PanelData::Plugins { report: report(), note: None });
         let ask = PanelRequest::TogglePlugin { id: "kit@market".into(), is_on: false };
-        assert_eq!(shown.action(KeyAction::PluginToggle), PanelStep::Act(vec![Action::AskPanel(ask)]));
+        assert_eq!(
+            shown.action(KeyAction::PluginToggle),
+            PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+        );
         while shown.panel.tabs.shown() != DISCOVER {
             shown.action(KeyAction::TabsNext);
         }
         assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Stay);
-        let run = Action::RunVerb(["plugin", "install", "new@market"].map(str::to_owned).to_vec());
+        let run =
+            Action::Effect(Effect::RunVerb(["plugin", "install", "new@market"].map(str::to_owned).to_vec()));
         assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Act(vec![run]));
     }
 
@@ -656,7 +666,10 @@ mod tests {
             shown.assert_clean();
             assert!(shown.text().contains("❯ kit@market"), "{}", shown.text());
             let ask = PanelRequest::TogglePlugin { id: "kit@market".into(), is_on: false };
-            assert_eq!(shown.key(KeyCode::Char(' '), None), PanelStep::Act(vec![Action::AskPanel(ask)]));
+            assert_eq!(
+                shown.key(KeyCode::Char(' '), None),
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+            );
             shown.receive(PanelData::Plugins { report: report(), note: None });
             for expected in ["❯ market", "❯ Plugin `kit`", "❯ new@market"] {
                 shown.action(KeyAction::TabsNext);

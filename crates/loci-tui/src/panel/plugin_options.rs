@@ -6,7 +6,7 @@ use loci_app::commands::plugin::PluginOptions;
 use loci_app::plugins::PluginOption;
 
 use super::{ListMark, PanelContext, PanelRequest, PanelView, mark_row};
-use crate::app::{Action, SecretText};
+use crate::app::{Action, Effect, SecretText};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Action as KeyAction;
@@ -117,7 +117,11 @@ impl OptionsForm {
         let Some(key) = self.marked().map(|option| option.spec.key.clone()) else { return FormStep::Stay };
         self.note = Some("Writing it down…".to_owned());
         let id = self.options.id.clone();
-        FormStep::Act(vec![Action::AskPanel(PanelRequest::SetPluginOption { id, key, typed })])
+        FormStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::SetPluginOption {
+            id,
+            key,
+            typed,
+        }))])
     }
 
     /// Says what is seen of it.

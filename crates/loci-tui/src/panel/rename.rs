@@ -3,7 +3,7 @@
 use loci_engine::Command;
 
 use super::{Panel, PanelContext, PanelStep, PanelView};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::NoticeLevel;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -32,9 +32,9 @@ pub(crate) fn rename_actions(title: &str) -> Vec<Action> {
     let title = title.trim().to_owned();
     let text = format!("This session is called “{title}” from now on; `loci -r \"{title}\"` finds it");
     vec![
-        Action::Send(Command::Rename { title: title.clone() }),
-        Action::Titled(title),
-        Action::Notice(NoticeLevel::Info, text),
+        Action::Effect(Effect::Send(Command::Rename { title: title.clone() })),
+        Action::Ui(UiAction::Titled(title)),
+        Action::Ui(UiAction::Notice(NoticeLevel::Info, text)),
     ]
 }
 
@@ -86,7 +86,7 @@ mod tests {
         shown.type_text("日本 c");
         let PanelStep::CloseWith(actions) = shown.key(KeyCode::Enter, None) else { panic!("closed") };
         assert!(
-            matches!(&actions[0], Action::Send(Command::Rename { title }) if title.ends_with("日本 c")),
+            matches!(&actions[0], Action::Effect(Effect::Send(Command::Rename { title })) if title.ends_with("日本 c")),
             "{actions:?}"
         );
         let mut empty = Shown::new(RenamePanel::new(None), 20, 5);

@@ -3,7 +3,7 @@
 use loci_app::commands::ReportTopic;
 
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::InputEvent;
 use crate::keymap::Context;
 use crate::layout::{faint, line};
@@ -34,7 +34,10 @@ impl Panel for ReportPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Report { topic: self.topic, snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Report {
+                    topic: self.topic,
+                    snapshot,
+                }))];
             }
             PanelData::Report { topic, markdown } if topic == self.topic => self.markdown = Some(markdown),
             PanelData::Failed(why) => self.markdown = Some(why),
@@ -85,7 +88,7 @@ mod tests {
             assert!(shown.text().contains("Reading…"), "{}", shown.text());
             let snapshot = snapshot();
             let ask = PanelRequest::Report { topic: ReportTopic::Usage, snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             let markdown = "## Usage\n\n- Total cost: $1\u{1b}[31m\n- 日本\u{202e}語\n".to_owned();
             shown.receive(PanelData::Report { topic: ReportTopic::Usage, markdown });
             shown.assert_clean();

@@ -10,7 +10,7 @@ use loci_app::session_picker::{FoundMessage, PickerScope, SessionChoice};
 use super::{
     FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::Block;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, Key, KeyCode};
@@ -76,7 +76,7 @@ impl ResumePanel {
     }
 
     fn ask_sessions(&self, most: Option<usize>) -> Action {
-        Action::AskPanel(PanelRequest::Sessions { scope: self.scope, most })
+        Action::Effect(Effect::AskPanel(PanelRequest::Sessions { scope: self.scope, most }))
     }
 
     fn take_sessions(&mut self, sessions: Vec<SessionChoice>, is_whole: bool) -> Vec<Action> {
@@ -122,7 +122,11 @@ impl ResumePanel {
             return Vec::new();
         }
         self.searching = Some(text.clone());
-        vec![Action::AskPanel(PanelRequest::FindMessages { text, scope: self.scope, limit: 20 })]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::FindMessages {
+            text,
+            scope: self.scope,
+            limit: 20,
+        }))]
     }
 
     fn take_found(&mut self, text: &str, found: Vec<FoundMessage>) -> Vec<Action> {
@@ -157,9 +161,10 @@ impl ResumePanel {
             }
             if key.code == KeyCode::Enter {
                 return match self.marked() {
-                    Some(choice) => {
-                        PanelStep::CloseWith(vec![Action::Resume(Box::new(choice.clone()), None)])
-                    }
+                    Some(choice) => PanelStep::CloseWith(vec![Action::Ui(UiAction::Resume(
+                        Box::new(choice.clone()),
+                        None,
+                    ))]),
                     None => PanelStep::Stay,
                 };
             }
@@ -198,13 +203,17 @@ impl ResumePanel {
             }
             (KeyCode::Char('v'), true) | (KeyCode::Tab, false) => {
                 let choice = self.marked()?.clone();
-                let ask = Action::AskPanel(PanelRequest::Preview { file: choice.file.clone(), from: None });
+                let ask = Action::Effect(Effect::AskPanel(PanelRequest::Preview {
+                    file: choice.file.clone(),
+                    from: None,
+                }));
                 self.stage = ResumeView::Preview { choice, blocks: None, scroll: Scroll::default() };
                 PanelStep::Act(vec![ask])
             }
             (KeyCode::Right, false) if self.list.field().is_at_end() => {
                 let choice = self.marked()?.clone();
-                let ask = Action::AskPanel(PanelRequest::Branches { file: choice.file.clone() });
+                let ask =
+                    Action::Effect(Effect::AskPanel(PanelRequest::Branches { file: choice.file.clone() }));
                 self.stage = ResumeView::Branches(BranchList::new(choice));
                 PanelStep::Act(vec![ask])
             }
@@ -226,10 +235,12 @@ impl ResumePanel {
                 self.stage = ResumeView::List;
                 return match title.is_empty() {
                     true => PanelStep::Stay,
-                    false => PanelStep::Act(vec![Action::AskPanel(PanelRequest::RenameSession {
-                        choice: Box::new(choice),
-                        title,
-                    })]),
+                    false => {
+                        PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::RenameSession {
+                            choice: Box::new(choice),
+                            title,
+                        }))])
+                    }
                 };
             }
             InputEvent::Key(key) => drop(name.handle(*key)),
@@ -242,7 +253,7 @@ impl ResumePanel {
         let ResumeView::Preview { choice, scroll, .. } = &mut self.stage else { return PanelStep::Stay };
         match event {
             InputEvent::Key(key) if key.code == KeyCode::Enter => {
-                PanelStep::CloseWith(vec![Action::Resume(Box::new(choice.clone()), None)])
+                PanelStep::CloseWith(vec![Action::Ui(UiAction::Resume(Box::new(choice.clone()), None))])
             }
             event => {
                 scroll.handle(event);
@@ -314,7 +325,9 @@ impl ResumePanel {
 impl Panel for ResumePanel {
     fn handle(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
         match self.stage {
-            ResumeView::List if ctx.is_cancel() => PanelStep::CloseWith(vec![Action::PickerClosed]),
+            ResumeView::List if ctx.is_cancel() => {
+                PanelStep::CloseWith(vec![Action::Ui(UiAction::PickerClosed)])
+            }
             _ if ctx.is_cancel() => {
                 self.stage = ResumeView::List;
                 PanelStep::Stay

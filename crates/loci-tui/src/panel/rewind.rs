@@ -14,7 +14,7 @@ pub(crate) use summary::SUMMARY_REQUEST;
 use summary::{SUMMARIES, SummarisedPart};
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::dialog::{Choices, TextField};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -79,7 +79,7 @@ impl RewindPanel {
             stage: RewindView::List,
             problem: None,
         };
-        (panel, vec![Action::AskPanel(PanelRequest::RewindPoints)])
+        (panel, vec![Action::Effect(Effect::AskPanel(PanelRequest::RewindPoints))])
     }
 
     /// Returns how many rows the list has: the undo comes first, where there is one.
@@ -112,7 +112,7 @@ impl RewindPanel {
             return Vec::new();
         }
         self.asked = Some(key.clone());
-        vec![Action::AskPanel(PanelRequest::RewindPreview { prompt: key })]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::RewindPreview { prompt: key }))]
     }
 
     fn handle_list(&mut self, event: &InputEvent, ctx: &PanelContext) -> PanelStep {
@@ -134,7 +134,7 @@ impl RewindPanel {
                         at: Some(leaf),
                         ..SwitchTarget::default()
                     };
-                    return PanelStep::CloseWith(vec![Action::Switch(target)]);
+                    return PanelStep::CloseWith(vec![Action::Ui(UiAction::Switch(target))]);
                 }
                 let labels: Vec<String> = match point {
                     Some(_) => WHAT.iter().map(|what| (*what).to_owned()).collect(),
@@ -183,14 +183,18 @@ fn rewind_actions(session: String, point: Option<&RewindPoint>, idx: usize, over
     };
     let switch = |takes_files| {
         let rewind = Some(request(takes_files));
-        Action::Switch(SwitchTarget { session: session.clone(), rewind, ..SwitchTarget::default() })
+        Action::Ui(UiAction::Switch(SwitchTarget {
+            session: session.clone(),
+            rewind,
+            ..SwitchTarget::default()
+        }))
     };
-    let text = point.map(|point| Action::SetPrompt(point.text.clone()));
+    let text = point.map(|point| Action::Ui(UiAction::SetPrompt(point.text.clone())));
     match (idx, point) {
         (_, None) => vec![switch(true)],
         (0, Some(_)) => text.into_iter().chain([switch(true)]).collect(),
         (1, Some(_)) => text.into_iter().chain([switch(false)]).collect(),
-        (_, Some(_)) => vec![Action::AskPanel(PanelRequest::RewindFiles(request(true)))],
+        (_, Some(_)) => vec![Action::Effect(Effect::AskPanel(PanelRequest::RewindFiles(request(true))))],
     }
 }
 

@@ -5,7 +5,7 @@
 use loci_app::commands::sandbox::{SandboxChange, SandboxMode, SandboxReport};
 
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::{code, faint, line, paragraph, warning};
@@ -33,7 +33,7 @@ impl SandboxPanel {
 
     /// Returns what it asks for when it is opened.
     pub(crate) fn begin() -> Vec<Action> {
-        vec![Action::AskPanel(PanelRequest::Sandbox)]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::Sandbox))]
     }
 
     /// Returns what can be chosen in the tab that is shown: what it says, what it asks for, and whether it is so.
@@ -121,7 +121,9 @@ impl Panel for SandboxPanel {
             Some(KeyAction::SelectAccept) => {
                 let Some((_, wish, _)) = choices.get(self.marked) else { return PanelStep::Stay };
                 self.note = Some("Writing it down…".to_owned());
-                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeSandbox(*wish))]);
+                return PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeSandbox(
+                    *wish,
+                )))]);
             }
             _ => {}
         }
@@ -208,11 +210,17 @@ mod tests {
             shown.receive(PanelData::Sandbox { report, note: None });
             shown.assert_clean();
             let ask = PanelRequest::ChangeSandbox(SandboxChange::Mode(SandboxMode::AutoAllow));
-            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
+            assert_eq!(
+                shown.action(KeyAction::SelectAccept),
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+            );
             shown.action(KeyAction::TabsNext);
             shown.action(KeyAction::SelectNext);
             let ask = PanelRequest::ChangeSandbox(SandboxChange::MayLeave(false));
-            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
+            assert_eq!(
+                shown.action(KeyAction::SelectAccept),
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+            );
             shown.action(KeyAction::TabsNext);
             assert!(shown.text().contains("sandbox.enabled"), "{}", shown.text());
             shown.action(KeyAction::TabsNext);

@@ -4,7 +4,7 @@ use loci_app::session_picker::{FoundMessage, PickerScope};
 
 use super::resume::preview_view;
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::Block;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
@@ -67,11 +67,18 @@ impl SearchPanel {
             return Vec::new();
         }
         self.searching = Some(text.clone());
-        vec![Action::AskPanel(PanelRequest::FindMessages { text, scope: self.scope, limit: LIMIT })]
+        vec![Action::Effect(Effect::AskPanel(PanelRequest::FindMessages {
+            text,
+            scope: self.scope,
+            limit: LIMIT,
+        }))]
     }
 
     fn resume(found: &FoundMessage) -> PanelStep {
-        PanelStep::CloseWith(vec![Action::Resume(Box::new(found.session.clone()), found.message.clone())])
+        PanelStep::CloseWith(vec![Action::Ui(UiAction::Resume(
+            Box::new(found.session.clone()),
+            found.message.clone(),
+        ))])
     }
 
     /// Marks another of those that were found; Home and End are the field's once something is typed.
@@ -112,7 +119,10 @@ impl SearchPanel {
                 let Some(found) = self.found.get(self.mark.at).cloned() else { return PanelStep::Stay };
                 let (file, from) = (found.session.file.clone(), found.message.clone());
                 self.preview = Some(Preview { found, blocks: None, scroll: Scroll::default() });
-                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]);
+                return PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::Preview {
+                    file,
+                    from,
+                }))]);
             }
             InputEvent::Key(key) => {
                 let before = self.field.text().to_owned();
@@ -288,7 +298,10 @@ mod tests {
             assert!(shown.text().contains("needle"), "{width}: {}", shown.text());
             let asked = shown.key(KeyCode::Tab, None);
             let (file, from) = ("/c/a.jsonl".into(), Some("m1".to_owned()));
-            assert_eq!(asked, PanelStep::Act(vec![Action::AskPanel(PanelRequest::Preview { file, from })]));
+            assert_eq!(
+                asked,
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::Preview { file, from }))])
+            );
         }
         assert_eq!(seen_snippet("short needle", "needle", 60), "short needle");
         assert_eq!(seen_snippet("nothing of it", "other", 4), "nothing of it");
@@ -300,7 +313,7 @@ mod tests {
             let (panel, actions) = SearchPanel::new(Some("port"));
             let ask = |text: &str| {
                 let (text, scope) = (text.to_owned(), PickerScope::All);
-                Action::AskPanel(PanelRequest::FindMessages { text, scope, limit: LIMIT })
+                Action::Effect(Effect::AskPanel(PanelRequest::FindMessages { text, scope, limit: LIMIT }))
             };
             assert_eq!(actions, [ask("port")]);
             let mut shown = Shown::new(panel, width, 8);
@@ -320,7 +333,7 @@ mod tests {
             let step = shown.action(KeyAction::SelectAccept);
             let PanelStep::CloseWith(actions) = step else { panic!("chosen") };
             assert!(
-                matches!(&actions[..], [Action::Resume(choice, Some(at))] if choice.id == "b" && at == "m1"),
+                matches!(&actions[..], [Action::Ui(UiAction::Resume(choice, Some(at)))] if choice.id == "b" && at == "m1"),
                 "{actions:?}"
             );
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use loci_engine::{Command, SideExchange, SideTask};
 
 use super::{Panel, PanelContext, PanelData, PanelStep, PanelView, Scroll};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
@@ -85,7 +85,7 @@ impl SideQuestionPanel {
     pub(crate) fn ask(&mut self, question: &str) -> Vec<Action> {
         let (request, task) = self.thread.borrow_mut().ask(question);
         self.stage = AnswerState::Waiting { request: request.clone(), question: question.to_owned() };
-        vec![Action::Send(Command::AskOnTheSide { request, task })]
+        vec![Action::Effect(Effect::Send(Command::AskOnTheSide { request, task }))]
     }
 
     fn handle_typing(&mut self, event: &InputEvent) -> PanelStep {
@@ -111,12 +111,12 @@ impl SideQuestionPanel {
         let Some(SideExchange { question, answer }) = exchange else { return PanelStep::Close };
         match key.code {
             KeyCode::Char(' ') => return PanelStep::Close,
-            KeyCode::Char('c') => return PanelStep::Act(vec![Action::Copy(answer)]),
+            KeyCode::Char('c') => return PanelStep::Act(vec![Action::Effect(Effect::Copy(answer))]),
             KeyCode::Char('f') => {
                 let text = format!(
                     "/fork Go on from this question on the side.\nQuestion: {question}\nAnswer: {answer}"
                 );
-                return PanelStep::CloseWith(vec![Action::RunInSession(text)]);
+                return PanelStep::CloseWith(vec![Action::Ui(UiAction::RunInSession(text))]);
             }
             KeyCode::Char('x') => {
                 let mut thread = self.thread.borrow_mut();
@@ -256,7 +256,9 @@ mod tests {
 
     fn sent(actions: &[Action]) -> (String, SideTask) {
         match actions {
-            [Action::Send(Command::AskOnTheSide { request, task })] => (request.clone(), task.clone()),
+            [Action::Effect(Effect::Send(Command::AskOnTheSide { request, task }))] => {
+                (request.clone(), task.clone())
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -319,12 +321,12 @@ mod tests {
         shown.key(KeyCode::Right, None);
         shown.key(KeyCode::Right, None);
         assert!(shown.text().contains("answer 7"), "{}", shown.text());
-        let copy = Action::Copy("answer 7".to_owned());
+        let copy = Action::Effect(Effect::Copy("answer 7".to_owned()));
         assert_eq!(shown.key(KeyCode::Char('c'), None), PanelStep::Act(vec![copy]));
         let step = shown.key(KeyCode::Char('f'), None);
         let PanelStep::CloseWith(actions) = step else { panic!("{step:?}") };
         assert!(
-            matches!(&actions[..], [Action::RunInSession(text)]
+            matches!(&actions[..], [Action::Ui(UiAction::RunInSession(text))]
                 if text.starts_with("/fork ") && text.contains("question 7") && text.contains("answer 7")),
             "{actions:?}"
         );

@@ -7,7 +7,7 @@ use loci_core::skill::SkillOverride;
 use super::{
     ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, ask_snapshot,
 };
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::Context;
 use crate::layout::{faint, paragraph, warning};
@@ -47,7 +47,10 @@ impl SkillsPanel {
         let (name, visibility) = (skill.name.clone(), skill.visibility);
         self.note = Some("Writing it down…".to_owned());
         self.show();
-        PanelStep::Act(vec![Action::AskPanel(PanelRequest::SetSkillVisibility { name, visibility })])
+        PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::SetSkillVisibility {
+            name,
+            visibility,
+        }))])
     }
 
     fn rows(skill: &SkillRow, size: Size) -> Vec<Row> {
@@ -88,7 +91,7 @@ impl Panel for SkillsPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Skills { snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Skills { snapshot }))];
             }
             PanelData::Skills(skills) => {
                 self.skills = skills;
@@ -185,7 +188,7 @@ mod tests {
             assert!(shown.text().contains("Reading…"), "{}", shown.text());
             let snapshot = snapshot();
             let ask = PanelRequest::Skills { snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             let rows = (0..500).map(|n| skill(&format!("s{n:03}"), n)).chain([skill("of-plugin", 1)]);
             shown.receive(PanelData::Skills(rows.collect()));
             shown.assert_clean();
@@ -195,7 +198,7 @@ mod tests {
                 let ask = PanelRequest::SetSkillVisibility { name: "s123".into(), visibility };
                 assert_eq!(
                     shown.key(KeyCode::Char(' '), None),
-                    PanelStep::Act(vec![Action::AskPanel(ask)]),
+                    PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))]),
                     "{width}"
                 );
             }

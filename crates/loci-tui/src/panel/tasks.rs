@@ -6,7 +6,7 @@ use loci_app::commands::tasks::{kind, status};
 use loci_engine::{BackgroundStatus, BackgroundTask, Command};
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::key::{InputEvent, KeyCode};
 use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{code, faint, line, paragraph};
@@ -43,7 +43,10 @@ impl TasksPanel {
     fn ask_output(&self) -> Vec<Action> {
         let open = self.open.as_ref().and_then(|open| self.tasks.iter().find(|task| task.id == open.id));
         open.map(|task| {
-            Action::AskPanel(PanelRequest::TaskOutput { task: task.id.clone(), file: task.output.clone() })
+            Action::Effect(Effect::AskPanel(PanelRequest::TaskOutput {
+                task: task.id.clone(),
+                file: task.output.clone(),
+            }))
         })
         .into_iter()
         .collect()
@@ -52,7 +55,10 @@ impl TasksPanel {
     fn stop(&self, id: &str) -> Vec<Action> {
         self.running(id)
             .map(|task| {
-                Action::Send(Command::StopTask { request: "tasks".to_owned(), task: task.id.clone() })
+                Action::Effect(Effect::Send(Command::StopTask {
+                    request: "tasks".to_owned(),
+                    task: task.id.clone(),
+                }))
             })
             .into_iter()
             .collect()
@@ -61,7 +67,7 @@ impl TasksPanel {
     /// Brings a task that runs to the front.
     fn bring_to_front(&self, id: &str) -> PanelStep {
         match self.running(id) {
-            Some(task) => PanelStep::CloseWith(vec![Action::BringToFront(task.id.clone())]),
+            Some(task) => PanelStep::CloseWith(vec![Action::Ui(UiAction::BringToFront(task.id.clone()))]),
             None => PanelStep::Stay,
         }
     }
@@ -254,9 +260,15 @@ mod tests {
                 shown.text()
             );
             let stop = Command::StopTask { request: "tasks".into(), task: "a".into() };
-            assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+            assert_eq!(
+                shown.key(KeyCode::Char('x'), None),
+                PanelStep::Act(vec![Action::Effect(Effect::Send(stop))])
+            );
             let ask = PanelRequest::TaskOutput { task: "a".into(), file: "/tmp/a".into() };
-            assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Act(vec![Action::AskPanel(ask)]));
+            assert_eq!(
+                shown.action(KeyAction::SelectAccept),
+                PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))])
+            );
             let text = "one\n\u{1b}[31mred\u{1b}[0m\n".to_owned();
             shown.receive(PanelData::TaskOutput { task: "a".into(), text });
             shown.assert_clean();
@@ -274,7 +286,7 @@ mod tests {
         shown.action(KeyAction::SelectAccept);
         assert_eq!(shown.panel.refresh_every(), Some(REFRESH));
         let ask = PanelRequest::TaskOutput { task: "a".into(), file: "/tmp/a".into() };
-        assert_eq!(shown.panel.refresh(), [Action::AskPanel(ask)]);
+        assert_eq!(shown.panel.refresh(), [Action::Effect(Effect::AskPanel(ask))]);
         shown.receive(PanelData::Tasks(vec![task("a", BackgroundStatus::Completed)]));
         assert_eq!(shown.panel.refresh_every(), None, "it is over");
     }
@@ -285,7 +297,10 @@ mod tests {
         let mut shown = Shown::new(TasksPanel::new(vec![running("a")]), 60, 8);
         shown.receive(PanelData::Tasks(vec![running("before"), running("a")]));
         let stop = Command::StopTask { request: "tasks".into(), task: "a".into() };
-        assert_eq!(shown.key(KeyCode::Char('x'), None), PanelStep::Act(vec![Action::Send(stop)]));
+        assert_eq!(
+            shown.key(KeyCode::Char('x'), None),
+            PanelStep::Act(vec![Action::Effect(Effect::Send(stop))])
+        );
         shown.action(KeyAction::SelectAccept);
         for n in [20, 30] {
             let text: String = (0..n).map(|idx| format!("line {idx}\n")).collect();
@@ -300,7 +315,7 @@ mod tests {
     fn running_task_is_brought_to_the_front_and_a_finished_one_is_not() {
         let tasks = vec![task("a", BackgroundStatus::Running), task("b", BackgroundStatus::Completed)];
         let mut shown = Shown::new(TasksPanel::new(tasks), 40, 8);
-        let to_front = || PanelStep::CloseWith(vec![Action::BringToFront("a".to_owned())]);
+        let to_front = || PanelStep::CloseWith(vec![Action::Ui(UiAction::BringToFront("a".to_owned()))]);
         assert_eq!(shown.key(KeyCode::Char('f'), None), to_front());
         shown.action(KeyAction::SelectAccept);
         assert_eq!(shown.key(KeyCode::Char('f'), None), to_front(), "while it is looked at");

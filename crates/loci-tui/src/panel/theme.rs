@@ -1,7 +1,7 @@
 //! `/theme`: the themes there are, each shown as soon as it is marked.
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, mark_row};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::block::FileDiff;
 use crate::dialog::TextField;
 use crate::key::{InputEvent, Key, KeyCode};
@@ -78,12 +78,12 @@ impl ThemePanel {
 
     fn preview(&self) -> PanelStep {
         let value = self.entries.get(self.mark.at).map(|entry| entry.value.clone());
-        PanelStep::Act(vec![Action::PreviewTheme(value)])
+        PanelStep::Act(vec![Action::Ui(UiAction::PreviewTheme(value))])
     }
 
     fn choose(&mut self) -> PanelStep {
         match self.entries.get(self.mark.at) {
-            Some(entry) => PanelStep::CloseWith(vec![Action::ChooseTheme(entry.value.clone())]),
+            Some(entry) => PanelStep::CloseWith(vec![Action::Ui(UiAction::ChooseTheme(entry.value.clone()))]),
             None => {
                 self.naming = Some(TextField::default());
                 PanelStep::Stay
@@ -96,8 +96,8 @@ impl ThemePanel {
         let marked = self.entries.get(self.mark.at).filter(|entry| entry.is_custom);
         match marked.and_then(|entry| entry.value.as_deref()?.strip_prefix("custom:")) {
             Some(slug) => PanelStep::CloseWith(vec![
-                Action::PreviewTheme(None),
-                Action::EditTheme { slug: slug.to_owned(), name: slug.to_owned() },
+                Action::Ui(UiAction::PreviewTheme(None)),
+                Action::Effect(Effect::EditTheme { slug: slug.to_owned(), name: slug.to_owned() }),
             ]),
             None => PanelStep::Stay,
         }
@@ -112,8 +112,8 @@ impl ThemePanel {
                 let slug = slug_of(&name);
                 if !slug.is_empty() {
                     return PanelStep::CloseWith(vec![
-                        Action::PreviewTheme(None),
-                        Action::EditTheme { slug, name },
+                        Action::Ui(UiAction::PreviewTheme(None)),
+                        Action::Effect(Effect::EditTheme { slug, name }),
                     ]);
                 }
             }
@@ -136,10 +136,15 @@ impl Panel for ThemePanel {
             (Some(KeyAction::SelectAccept), _) => return self.choose(),
             (Some(KeyAction::ThemeToggleSyntaxHighlighting), _) => {
                 let (key, value) = (PLAIN_CODE.to_owned(), (!self.is_plain_code).to_string());
-                return PanelStep::Act(vec![Action::AskPanel(PanelRequest::ChangeSetting { key, value })]);
+                return PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::ChangeSetting {
+                    key,
+                    value,
+                }))]);
             }
             (None, InputEvent::Key(Key { code: KeyCode::Char('e'), ctrl: true, .. })) => return self.edit(),
-            _ if ctx.is_cancel() => return PanelStep::CloseWith(vec![Action::PreviewTheme(None)]),
+            _ if ctx.is_cancel() => {
+                return PanelStep::CloseWith(vec![Action::Ui(UiAction::PreviewTheme(None))]);
+            }
             _ => {}
         }
         PanelStep::Stay
@@ -259,14 +264,16 @@ mod tests {
         for (width, height) in [(20, 5), (80, 14), (100, 30)] {
             let mut shown = shown(width, height);
             shown.assert_clean();
-            let preview =
-                |name: &str| PanelStep::Act(vec![Action::PreviewTheme(Some(Some(name.to_owned())))]);
+            let preview = |name: &str| {
+                PanelStep::Act(vec![Action::Ui(UiAction::PreviewTheme(Some(Some(name.to_owned()))))])
+            };
             assert_eq!(shown.action(KeyAction::SelectNext), preview("dark-daltonized"));
             assert_eq!(shown.action(KeyAction::SelectPrevious), preview("light"));
             assert_eq!(shown.action(KeyAction::SelectPrevious), preview("dark"));
-            let chosen = PanelStep::CloseWith(vec![Action::ChooseTheme(Some("dark".to_owned()))]);
+            let chosen =
+                PanelStep::CloseWith(vec![Action::Ui(UiAction::ChooseTheme(Some("dark".to_owned())))]);
             assert_eq!(shown.action(KeyAction::SelectAccept), chosen);
-            let left = PanelStep::CloseWith(vec![Action::PreviewTheme(None)]);
+            let left = PanelStep::CloseWith(vec![Action::Ui(UiAction::PreviewTheme(None))]);
             assert_eq!(shown.action(KeyAction::SelectCancel), left);
         }
         let text = shown(100, 30).text();
@@ -295,8 +302,8 @@ mod tests {
         assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Stay);
         shown.type_text("My Theme!");
         let edit = |slug: &str, name: &str| {
-            let edit = Action::EditTheme { slug: slug.to_owned(), name: name.to_owned() };
-            PanelStep::CloseWith(vec![Action::PreviewTheme(None), edit])
+            let edit = Action::Effect(Effect::EditTheme { slug: slug.to_owned(), name: name.to_owned() });
+            PanelStep::CloseWith(vec![Action::Ui(UiAction::PreviewTheme(None)), edit])
         };
         assert_eq!(shown.action(KeyAction::SelectAccept), edit("my-theme", "My Theme!"));
         let mut panel = shown.panel;
@@ -312,7 +319,7 @@ mod tests {
         let mut shown = shown(100, 30);
         let change = PanelRequest::ChangeSetting { key: PLAIN_CODE.to_owned(), value: "true".to_owned() };
         let step = shown.action(KeyAction::ThemeToggleSyntaxHighlighting);
-        assert_eq!(step, PanelStep::Act(vec![Action::AskPanel(change)]));
+        assert_eq!(step, PanelStep::Act(vec![Action::Effect(Effect::AskPanel(change))]));
         let interface = crate::interface_settings::InterfaceSettings {
             is_plain_code: true,
             ..crate::interface_settings::InterfaceSettings::default()

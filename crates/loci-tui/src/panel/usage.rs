@@ -6,7 +6,7 @@ use loci_stdx::counted;
 
 use super::report::report_rows;
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot};
-use crate::app::Action;
+use crate::app::{Action, Effect};
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{code, faint, line, paragraph};
 use crate::render::RenderContext;
@@ -160,7 +160,7 @@ impl Panel for UsagePanel {
             self.scroll = Scroll::default();
             let is_unread = self.tabs.shown() > 0 && self.plots.is_none();
             return match is_unread {
-                true => PanelStep::Act(vec![Action::AskPanel(PanelRequest::Statistics)]),
+                true => PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::Statistics))]),
                 false => PanelStep::Stay,
             };
         }
@@ -183,7 +183,10 @@ impl Panel for UsagePanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Snapshot(snapshot) => {
-                return vec![Action::AskPanel(PanelRequest::Report { topic: ReportTopic::Usage, snapshot })];
+                return vec![Action::Effect(Effect::AskPanel(PanelRequest::Report {
+                    topic: ReportTopic::Usage,
+                    snapshot,
+                }))];
             }
             PanelData::Report { topic: ReportTopic::Usage, markdown } => self.session = Some(markdown),
             PanelData::Statistics(plots) => {
@@ -248,11 +251,11 @@ mod tests {
             let mut shown = Shown::new(UsagePanel::new(), width, height);
             let snapshot = snapshot();
             let ask = PanelRequest::Report { topic: ReportTopic::Usage, snapshot: snapshot.clone() };
-            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::AskPanel(ask)]);
+            assert_eq!(shown.receive(PanelData::Snapshot(snapshot)), [Action::Effect(Effect::AskPanel(ask))]);
             let markdown = "## Usage\n\n- Total cost: $1\n".to_owned();
             shown.receive(PanelData::Report { topic: ReportTopic::Usage, markdown });
             assert!(shown.text().contains("Total cost"), "{}", shown.text());
-            let asked = PanelStep::Act(vec![Action::AskPanel(PanelRequest::Statistics)]);
+            let asked = PanelStep::Act(vec![Action::Effect(Effect::AskPanel(PanelRequest::Statistics))]);
             assert_eq!(shown.action(KeyAction::TabsNext), asked);
             assert!(shown.text().contains("Counting"), "{}", shown.text());
             let days = (0..90).map(|n| bar(&format!("2026-01-{n:02}"), f64::from(n % 7))).collect();

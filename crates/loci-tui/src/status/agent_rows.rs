@@ -10,7 +10,7 @@ use loci_app::status_line::{AgentRowsConfig, agent_label, parse_agent_rows};
 use loci_engine::{AgentAtWork, Command, SessionSnapshot};
 
 use super::short_count;
-use crate::app::Action;
+use crate::app::Effect;
 use crate::layout::{cut, faint};
 use crate::text::{Row, Span, parse_status, sanitize_line};
 
@@ -47,13 +47,13 @@ impl AgentRows {
     }
 
     /// Asks the session who works, when it is time.
-    pub(crate) fn tick(&mut self, now: Duration) -> Option<Action> {
+    pub(crate) fn tick(&mut self, now: Duration) -> Option<Effect> {
         self.due.take_if(|due| *due <= now)?;
-        Some(Action::Send(Command::Snapshot { request: AGENTS_REQUEST.to_owned() }))
+        Some(Effect::Send(Command::Snapshot { request: AGENTS_REQUEST.to_owned() }))
     }
 
     /// Takes who works, and has the command run.
-    pub(crate) fn take(&mut self, snapshot: Arc<SessionSnapshot>, now: Duration) -> Option<Action> {
+    pub(crate) fn take(&mut self, snapshot: Arc<SessionSnapshot>, now: Duration) -> Option<Effect> {
         self.agents.clone_from(&snapshot.agents_at_work);
         self.own.retain(|(id, _)| self.agents.iter().any(|agent| agent.id.as_str() == id));
         if self.agents.is_empty() {
@@ -65,7 +65,7 @@ impl AgentRows {
             return None;
         };
         (!std::mem::replace(&mut self.is_command_running, true))
-            .then_some(Action::RunAgentRows { config, snapshot })
+            .then_some(Effect::RunAgentRows { config, snapshot })
     }
 
     /// Takes what the command printed; returns what is wrong, once.
@@ -165,7 +165,7 @@ mod tests {
     fn command_changes_and_hides_rows_and_runs_once_at_a_time() {
         let mut rows = AgentRows::default();
         let action = rows.take(snapshot(&["a", "b", "c"], Some("mine")), MS(0));
-        assert!(matches!(action, Some(Action::RunAgentRows { config, .. }) if config.command.line == "mine"));
+        assert!(matches!(action, Some(Effect::RunAgentRows { config, .. }) if config.command.line == "mine"));
         assert_eq!(rows.take(snapshot(&["a", "b", "c"], Some("mine")), MS(1)), None, "it runs still");
         let printed = "{\"id\":\"a\",\"content\":\"\\u001b[31mred\\u001b[0m\\nsecond\"}\n{\"id\":\"b\",\"content\":\"\"}";
         assert_eq!(rows.printed(Ok(printed.to_owned())), None);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use loci_app::status_line::StatusLineConfig;
 use loci_engine::{Command, SessionSnapshot};
 
-use crate::app::Action;
+use crate::app::Effect;
 use crate::layout::cut;
 use crate::text::{Row, Span, parse_status};
 
@@ -74,21 +74,21 @@ impl StatusLine {
     }
 
     /// Asks the session how it stands, when it is time.
-    pub(crate) fn tick(&mut self, now: Duration) -> Option<Action> {
+    pub(crate) fn tick(&mut self, now: Duration) -> Option<Effect> {
         let is_time = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         if !is_time(self.due) && !is_time(self.refresh_at) {
             return None;
         }
         self.due = None;
         self.refresh_at = self.config.as_ref().and_then(|config| config.refresh).map(|time| now + time);
-        Some(Action::Send(Command::Snapshot { request: STATUS_REQUEST.to_owned() }))
+        Some(Effect::Send(Command::Snapshot { request: STATUS_REQUEST.to_owned() }))
     }
 
     /// Runs the command, as settings have it by now.
-    pub(crate) fn run(&mut self, snapshot: Arc<SessionSnapshot>) -> Option<Action> {
+    pub(crate) fn run(&mut self, snapshot: Arc<SessionSnapshot>) -> Option<Effect> {
         self.set_config(StatusLineConfig::from_settings(&snapshot.settings));
         let command = self.config.as_ref()?.command.clone();
-        Some(Action::RunStatusLine { command, snapshot })
+        Some(Effect::RunStatusLine { command, snapshot })
     }
 
     /// Takes what it printed; returns what is wrong, once.
@@ -180,7 +180,7 @@ mod tests {
         );
         snapshot.settings = json!({"statusLine": {"type": "command", "command": "y"}});
         let action = line.run(Arc::new(snapshot.clone()));
-        assert!(matches!(action, Some(Action::RunStatusLine { command, .. }) if command.line == "y"));
+        assert!(matches!(action, Some(Effect::RunStatusLine { command, .. }) if command.line == "y"));
         assert_eq!(line.rows(40).count(), 0, "another command printed it");
         assert!(line.printed(Err("gone".to_owned())).is_some(), "the failure of another command is news");
         line.printed(Ok("three".to_owned()));

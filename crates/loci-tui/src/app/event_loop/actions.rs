@@ -17,7 +17,7 @@ use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;
 
-use super::super::{Action, Event, ExitReason, News};
+use super::super::{Effect, Event, ExitReason, News};
 use super::EventLoop;
 use super::own_files::begin_file;
 use crate::block::{Block, NoticeLevel};
@@ -46,57 +46,53 @@ impl EventLoop {
         }
     }
 
-    pub(super) fn perform(&mut self, actions: Vec<Action>) {
-        for action in actions {
-            self.perform_one(action);
+    pub(super) fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.perform_one(effect);
         }
     }
 
-    fn perform_one(&mut self, action: Action) {
-        match action {
-            Action::Send(command) => {
+    fn perform_one(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(command) => {
                 if matches!(command, Command::Prompt(_)) {
                     self.read_own_files();
                 }
                 self.tell(ToSession::Command(command));
             }
-            Action::Queue(prompt) => {
-                let command = self.app.queue_prompt(&prompt);
-                self.tell(ToSession::Command(command));
-            }
-            Action::AnswerClient { request, answer } => {
+            Effect::AnswerClient { request, answer } => {
                 self.tell(ToSession::AnswerClient { request, answer });
             }
-            Action::Answer(answer) => self.tell(ToSession::Answer(answer)),
-            Action::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
-            Action::Preview { question, tool, input } => {
+            Effect::Answer(answer) => self.tell(ToSession::Answer(answer)),
+            Effect::StoreKey(key) => self.tell(ToSession::StoreKey(key)),
+            Effect::Preview { question, tool, input } => {
                 self.tell(ToSession::Preview { question, tool, input });
             }
-            Action::Remember(prompt) => self.remember(prompt),
-            Action::LoadHistory => {
+            Effect::Remember(prompt) => self.remember(prompt),
+            Effect::LoadHistory => {
                 if let Some(history) = &self.history {
                     history.load_everywhere();
                 }
             }
-            Action::AskFiles { source, kind, query } => self.ask_files(source, kind, &query),
-            Action::CompleteArgument { command, written } => {
+            Effect::AskFiles { source, kind, query } => self.ask_files(source, kind, &query),
+            Effect::CompleteArgument { command, written } => {
                 self.tell(ToSession::CompleteArgument { command, written });
             }
-            Action::ListMentions => self.tell(ToSession::ListMentions),
-            Action::SetMentions(mentions) => {
+            Effect::ListMentions => self.tell(ToSession::ListMentions),
+            Effect::SetMentions(mentions) => {
                 if let Some((_, completer)) = &self.completer {
                     completer.set_mentions(mentions);
                 }
             }
-            Action::EditDraft { draft, answer } => {
+            Effect::EditDraft { draft, answer } => {
                 self.failing(|it| it.edit_draft(&draft, answer.as_deref()));
             }
-            Action::CallPerson(message) => {
+            Effect::CallPerson(message) => {
                 let channel = self.app.notification_channel();
                 let bytes = self.facts().notification(channel, &message);
                 self.failing(|it| if it.terminal.is_dumb() { Ok(()) } else { it.output.write_all(&bytes) });
             }
-            Action::RepaintAll => self.failing(|it| {
+            Effect::RepaintAll => self.failing(|it| {
                 it.terminal.set_up_again()?;
                 if it.full_screen.is_none() {
                     let bytes = it.writer.scroll_away();
@@ -104,65 +100,49 @@ impl EventLoop {
                 }
                 it.repaint()
             }),
-            Action::ReadPicture { number, source } => self.read_picture(number, source),
-            Action::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
-            Action::OpenPage(page) => self.open_page(&page),
-            Action::Copy(text) => {
+            Effect::ReadPicture { number, source } => self.read_picture(number, source),
+            Effect::Write(sequence) => self.failing(|it| it.output.write_all(sequence.as_bytes())),
+            Effect::OpenPage(page) => self.open_page(&page),
+            Effect::Copy(text) => {
                 self.failing(|it| it.output.write_all(&clipboard::terminal_sequence(&text)));
                 self.copy_by_programs(text);
             }
-            Action::Suspend => self.failing(|it| {
+            Effect::Suspend => self.failing(|it| {
                 it.leave_screen()?;
                 if it.terminal.suspend()? { it.repaint() } else { Ok(()) }
             }),
-            Action::Repaint => self.failing(|it| {
+            Effect::Repaint => self.failing(|it| {
                 if !it.terminal.set_up_again()? {
                     return Ok(());
                 }
                 it.leave_screen()?;
                 it.repaint()
             }),
-            Action::PlayDemo => {
+            Effect::PlayDemo => {
                 self.plays_demo = true;
                 self.exit = Some(ExitReason::Asked);
             }
-            Action::Exit(reason) => self.exit = Some(reason),
-            Action::RunVerb(args) => self.run_verb(args),
-            Action::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
-            Action::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
-            Action::AskPullRequest { is_pushed } => self.ask_pull_request(is_pushed),
-            Action::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
-            Action::RunAgentRows { config, snapshot } => self.run_agent_rows(config, snapshot),
-            Action::RunOnTerminal { command, cwd, waits } => {
+            Effect::Exit(reason) => self.exit = Some(reason),
+            Effect::RunVerb(args) => self.run_verb(args),
+            Effect::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
+            Effect::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
+            Effect::AskPullRequest { is_pushed } => self.ask_pull_request(is_pushed),
+            Effect::RunStatusLine { command, snapshot } => self.run_status_line(command, snapshot),
+            Effect::RunAgentRows { config, snapshot } => self.run_agent_rows(config, snapshot),
+            Effect::RunOnTerminal { command, cwd, waits } => {
                 self.failing(|it| it.run_on_terminal(command, &cwd, waits));
             }
-            Action::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
-            Action::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
-            Action::ReadOwnFiles => self.read_own_files(),
-            Action::EditKeyBindings => self.failing(Self::edit_key_bindings),
-            Action::EditTheme { slug, name } => self.failing(|it| it.edit_theme(&slug, &name)),
-            Action::Switch(target) => self.tell(ToSession::Switch(target)),
-            Action::GoBackground(run) => self.background = Some(run),
-            Action::GoElsewhere(elsewhere) => {
+            Effect::EditText { name, text } => self.failing(|it| it.edit_panel_text(name, &text)),
+            Effect::EditFile(path) => self.failing(|it| it.edit_own_file(&path)),
+            Effect::ReadOwnFiles => self.read_own_files(),
+            Effect::EditKeyBindings => self.failing(Self::edit_key_bindings),
+            Effect::EditTheme { slug, name } => self.failing(|it| it.edit_theme(&slug, &name)),
+            Effect::Switch(target) => self.tell(ToSession::Switch(target)),
+            Effect::GoBackground(run) => self.background = Some(run),
+            Effect::GoElsewhere(elsewhere) => {
                 self.elsewhere = Some(elsewhere);
                 self.exit = Some(ExitReason::Asked);
             }
-            // The application keeps these to itself.
-            Action::AskForKey
-            | Action::Resume(..)
-            | Action::PickerClosed
-            | Action::Submit(_)
-            | Action::CopyLines(_)
-            | Action::BringToFront(_)
-            | Action::Compact { .. }
-            | Action::BeginWithPlan(_)
-            | Action::RunInSession(_)
-            | Action::ClosePanel
-            | Action::SetPrompt(_)
-            | Action::Notice(..)
-            | Action::PreviewTheme(_)
-            | Action::ChooseTheme(_)
-            | Action::Titled(_) => {}
         }
     }
 

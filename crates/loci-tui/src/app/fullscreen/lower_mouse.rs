@@ -4,7 +4,7 @@
 //! Dialogs and lists mark one row with `❯` and go from one to the next by the arrows, so a click is as many arrows as there are
 //! rows between, and then what chooses. Nothing of a dialog has to know that there is a mouse.
 
-use super::super::{Action, App};
+use super::super::{App, Effect};
 use crate::input::MENU_MARK;
 use crate::key::{KeyCode, Mouse, MouseAction};
 use crate::layout::{MARK, NO_MARK, is_unmarked_row};
@@ -12,7 +12,7 @@ use crate::text::Row;
 
 impl App {
     /// Takes what the mouse did below the conversation; none where it is not for what stands there.
-    pub(super) fn mouse_below(&mut self, mouse: Mouse) -> Option<Vec<Action>> {
+    pub(super) fn mouse_below(&mut self, mouse: Mouse) -> Option<Vec<Effect>> {
         let screen = self.fullscreen.as_ref()?;
         let row = usize::from(mouse.row).checked_sub(screen.list.height())?;
         match mouse.action {
@@ -27,7 +27,7 @@ impl App {
         }
     }
 
-    fn wheel_below(&mut self, mouse: Mouse) -> Option<Vec<Action>> {
+    fn wheel_below(&mut self, mouse: Mouse) -> Option<Vec<Effect>> {
         if !self.dialogs.is_empty() {
             self.dialogs.wheel(mouse);
             return Some(Vec::new());
@@ -38,7 +38,7 @@ impl App {
     }
 
     /// Answers with what was clicked, or moves to the field that was.
-    fn click_dialog(&mut self, row: usize) -> Vec<Action> {
+    fn click_dialog(&mut self, row: usize) -> Vec<Effect> {
         let Some(screen) = self.fullscreen.as_ref().filter(|_| self.dialogs.is_armed(self.now)) else {
             return Vec::new();
         };
@@ -54,7 +54,7 @@ impl App {
     }
 
     /// Chooses the row of a list that was clicked; the list is below a row, has this mark, and is chosen from by this key.
-    fn click_list(&mut self, row: usize, top: usize, (mark, chooses): (&str, KeyCode)) -> Vec<Action> {
+    fn click_list(&mut self, row: usize, top: usize, (mark, chooses): (&str, KeyCode)) -> Vec<Effect> {
         let Some(screen) = &self.fullscreen else { return Vec::new() };
         let texts: Vec<String> = screen.lower.iter().map(Row::text).collect();
         let below = texts.iter().skip(top).position(|text| text.starts_with(mark));
@@ -71,7 +71,7 @@ impl App {
     }
 
     /// Puts the caret where the prompt was clicked, or takes what was clicked of what completes it.
-    fn click_prompt(&mut self, row: usize, column: u16) -> Vec<Action> {
+    fn click_prompt(&mut self, row: usize, column: u16) -> Vec<Effect> {
         let Some((caret_row, _)) = self.fullscreen.as_ref().and_then(|screen| screen.lower_caret) else {
             return Vec::new();
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::renderer::MouseCapture;
 use super::super::virtual_list::Position;
-use super::super::{Action, App};
+use super::super::{App, Effect};
 use super::selection::{Point, Selection, word_at};
 use super::wheel::WheelSettings;
 use crate::key::{Mouse, MouseAction};
@@ -24,7 +24,7 @@ pub(super) struct Press {
 
 impl App {
     /// Takes what the mouse did; only the fullscreen renderer hears of it.
-    pub(in crate::app) fn mouse_moved(&mut self, mouse: Mouse) -> Vec<Action> {
+    pub(in crate::app) fn mouse_moved(&mut self, mouse: Mouse) -> Vec<Effect> {
         if self.fullscreen.is_none() {
             return Vec::new();
         }
@@ -57,7 +57,7 @@ impl App {
     }
 
     /// Opens the page that what was clicked on leads to; only pages, since a file could be a program.
-    fn open_link(&mut self, mouse: Mouse) -> Vec<Action> {
+    fn open_link(&mut self, mouse: Mouse) -> Vec<Effect> {
         let Some(screen) = &mut self.fullscreen else { return Vec::new() };
         screen.press = None;
         let is_in_list = usize::from(mouse.row) < screen.list.height();
@@ -69,7 +69,7 @@ impl App {
             link_at(rows.get(point.at.row)?, point.column)
         });
         let page = found.flatten().filter(|page| page.starts_with("https://") || page.starts_with("http://"));
-        page.map(Action::OpenPage).into_iter().collect()
+        page.map(Effect::OpenPage).into_iter().collect()
     }
 
     fn turn_wheel(&mut self, way: MouseAction) {
@@ -146,7 +146,7 @@ impl App {
         }
     }
 
-    fn release(&mut self, mouse: Mouse) -> Vec<Action> {
+    fn release(&mut self, mouse: Mouse) -> Vec<Effect> {
         let Some(screen) = &self.fullscreen else { return Vec::new() };
         if screen.selection.is_some() && screen.press.is_some() {
             return self.copy_selection().unwrap_or_default();

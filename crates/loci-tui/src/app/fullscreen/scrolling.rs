@@ -1,7 +1,7 @@
 //! Keys that scroll the conversation, and those that extend what is selected.
 
 use super::super::virtual_list::{Position, RowSource, VirtualList};
-use super::super::{Action, App};
+use super::super::{App, Effect};
 use super::Fullscreen;
 use super::selection::{Point, Selection, text_between};
 use super::source::ScreenSource;
@@ -11,7 +11,7 @@ use crate::render::RenderContext;
 
 impl App {
     /// Does what a key for scrolling is bound to; none where it is for somebody else.
-    pub(in crate::app) fn scroll_action(&mut self, action: KeyAction) -> Option<Vec<Action>> {
+    pub(in crate::app) fn scroll_action(&mut self, action: KeyAction) -> Option<Vec<Effect>> {
         let half = self.fullscreen.as_ref()?.list.height().div_ceil(2).max(1);
         let page = half * 2;
         match action {
@@ -68,7 +68,7 @@ impl App {
     }
 
     /// Copies what is selected; none where nothing is.
-    pub(in crate::app) fn copy_selection(&mut self) -> Option<Vec<Action>> {
+    pub(in crate::app) fn copy_selection(&mut self) -> Option<Vec<Effect>> {
         let selection = self.fullscreen.as_ref()?.selection?;
         let text = self.with_list(|list, source, ctx| selected_text(&selection, list, source, ctx))?;
         if text.is_empty() {
@@ -76,11 +76,11 @@ impl App {
         }
         let n = text.chars().count();
         self.flash(format!("Copied {n} characters to the clipboard of the terminal"));
-        Some(vec![Action::Copy(text)])
+        Some(vec![Effect::Copy(text)])
     }
 
     /// Copies what is selected and forgets it, for Ctrl+C; none where nothing is selected.
-    pub(in crate::app) fn take_selection(&mut self) -> Option<Vec<Action>> {
+    pub(in crate::app) fn take_selection(&mut self) -> Option<Vec<Effect>> {
         let actions = self.copy_selection();
         self.fullscreen.as_mut()?.selection.take()?;
         actions

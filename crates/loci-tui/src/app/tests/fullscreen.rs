@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Playing, delta, facts};
 use crate::app::fullscreen::log_rows;
-use crate::app::{Action, AppOptions, Event, FullscreenOptions, MouseCapture, News, PlainMode};
+use crate::app::{AppOptions, Effect, Event, FullscreenOptions, MouseCapture, News, PlainMode};
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::{InputEvent, Key, KeyCode, Mouse, MouseAction};
@@ -70,7 +70,7 @@ impl Playing {
 
     fn copied(&self) -> Option<String> {
         self.actions.iter().find_map(|action| match action {
-            Action::Copy(text) => Some(text.clone()),
+            Effect::Copy(text) => Some(text.clone()),
             _ => None,
         })
     }
@@ -193,7 +193,7 @@ fn wheel_scrolls_as_far_as_it_is_set() {
     assert!(it.seen().starts_with("loci 1"), "{}", it.seen());
     it.text("/scroll-speed 1").key(KeyCode::Enter);
     let request = |key: &str, value: &str| {
-        Action::AskPanel(PanelRequest::ChangeSetting { key: key.into(), value: value.into() })
+        Effect::AskPanel(PanelRequest::ChangeSetting { key: key.into(), value: value.into() })
     };
     assert!(it.actions.contains(&request("env.CLAUDE_CODE_SCROLL_SPEED", "1")), "{:?}", it.actions);
     it.pressed(ctrl(KeyCode::Home)).wait(1_000).mouse(MouseAction::WheelDown, 3, 3);
@@ -290,7 +290,7 @@ fn control_and_a_click_open_the_page_of_a_link() {
     let markdown = "see [the docs](https://example.com/a) and [a file](file:///bin/sh) here".to_owned();
     it.blocks(vec![Block::Answer { markdown }]);
     for (text, expected) in [
-        ("the docs", Some(Action::OpenPage("https://example.com/a".to_owned()))),
+        ("the docs", Some(Effect::OpenPage("https://example.com/a".to_owned()))),
         ("a file", None),
         ("here", None),
     ] {
@@ -392,7 +392,7 @@ fn renderer_is_switched_live_and_what_was_said_goes_along() {
     it.turns(0..2).begin_turn().answer_begun(&["Half an ", "answer.\n\nThe other "]);
     it.text("/tui fullscreen").key(KeyCode::Enter);
     let request = |value: &str| {
-        Action::AskPanel(PanelRequest::ChangeSetting { key: "tui".into(), value: value.into() })
+        Effect::AskPanel(PanelRequest::ChangeSetting { key: "tui".into(), value: value.into() })
     };
     assert!(it.actions.contains(&request("fullscreen")), "{:?}", it.actions);
     assert!(it.full.is_some() && it.seen().contains("Half an answer."), "{}", it.seen());
@@ -425,7 +425,7 @@ fn plain_lines_are_never_given_up_for_fullscreen() {
         let mut it = Playing::with(AppOptions { plain: Some(plain), ..options(MouseCapture::All) }, 60, 16);
         it.text("/tui fullscreen").key(KeyCode::Enter);
         assert!(it.full.is_none() && it.seen().contains("nothing was changed"), "{}", it.seen());
-        assert!(!it.actions.iter().any(|action| matches!(action, Action::AskPanel(_))), "{:?}", it.actions);
+        assert!(!it.actions.iter().any(|action| matches!(action, Effect::AskPanel(_))), "{:?}", it.actions);
     }
 }
 

@@ -7,7 +7,7 @@ use loci_engine::{Command, EngineEvent, Prompt, ShellCommand, ShellOutput, ToolP
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, Event, News, SessionFacts};
+use crate::app::{Effect, Event, News, SessionFacts};
 use crate::interface_settings::InterfaceSettings;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,16 +37,16 @@ fn image() -> PastedImage {
     PastedImage { block: MessageBlock::new_image("image/png", "AA=="), path: None }
 }
 
-fn with_picture(text: &str) -> Action {
+fn with_picture(text: &str) -> Effect {
     let blocks = vec![MessageBlock::new_text(text), image().block];
-    Action::Send(Command::Prompt(Prompt::new(Content::Blocks(blocks), None)))
+    Effect::Send(Command::Prompt(Prompt::new(Content::Blocks(blocks), None)))
 }
 
 #[test]
 fn pasted_picture_goes_to_the_model_behind_its_text() {
     let mut it = Playing::new(60, 12);
     it.text("what is ").ctrl('v');
-    assert_eq!(it.actions, [Action::ReadPicture { number: 1, source: PictureSource::Clipboard }]);
+    assert_eq!(it.actions, [Effect::ReadPicture { number: 1, source: PictureSource::Clipboard }]);
     assert!(it.seen().contains("> what is [Image #1]"), "{}", it.seen());
     it.picture(1, Ok(image())).text(" here?").key(KeyCode::Enter);
     assert_eq!(it.sent(), [with_picture("what is [Image #1] here?")]);
@@ -80,7 +80,7 @@ fn picture_that_cannot_be_read_is_told_and_nothing_is_sent() {
 fn dropped_files_become_pictures_and_other_text_stays_text() {
     let mut it = Playing::new(80, 12);
     it.paste("/tmp/a.png '/tmp/b c.jpg'");
-    let read = |number, path: &str| Action::ReadPicture { number, source: PictureSource::File(path.into()) };
+    let read = |number, path: &str| Effect::ReadPicture { number, source: PictureSource::File(path.into()) };
     assert_eq!(it.actions, [read(1, "/tmp/a.png"), read(2, "/tmp/b c.jpg")]);
     assert!(it.seen().contains("> [Image #1] [Image #2]"), "{}", it.seen());
     it.picture(1, Ok(image())).picture(2, Err("no".into()));
@@ -94,7 +94,7 @@ fn dropped_files_become_pictures_and_other_text_stays_text() {
 fn queued_prompt_comes_back_with_its_picture() {
     let mut it = Playing::new(60, 16);
     it.begin_turn().text("see ").ctrl('v').picture(1, Ok(image())).key(KeyCode::Enter);
-    let Some(Action::Send(Command::Queue(queued))) = it.sent().pop() else { panic!("{:?}", it.actions) };
+    let Some(Effect::Send(Command::Queue(queued))) = it.sent().pop() else { panic!("{:?}", it.actions) };
     it.text("more").news(EngineEvent::QueueTakenBack(vec![queued]));
     assert!(it.seen().contains("> see [Image #1]"), "{}", it.seen());
     let blocks = vec![MessageBlock::new_text("see [Image #1]\nmore"), image().block];
@@ -114,9 +114,9 @@ fn sent_prompts_are_remembered_once_and_recalled_with_up() {
     let mut it = Playing::new(60, 14);
     it.past(HistoryNews::Project(vec![typed_before("older", "", "s")]));
     it.text("one").key(KeyCode::Enter);
-    assert!(matches!(it.actions.last(), Some(Action::Remember(prompt)) if prompt.draft.display() == "one"));
+    assert!(matches!(it.actions.last(), Some(Effect::Remember(prompt)) if prompt.draft.display() == "one"));
     it.text("one").key(KeyCode::Enter);
-    assert!(!it.actions.iter().any(|action| matches!(action, Action::Remember(_))), "the same again");
+    assert!(!it.actions.iter().any(|action| matches!(action, Effect::Remember(_))), "the same again");
     it.text("draft").key(KeyCode::Up);
     assert!(it.app.prompt.draft().display() == "one");
     it.ctrl('p');
@@ -153,7 +153,7 @@ fn escape_twice_puts_the_draft_into_the_history() {
     assert!(it.seen().contains("Press Esc again"), "{}", it.seen());
     it.key(KeyCode::Esc);
     assert!(
-        matches!(it.actions.as_slice(), [Action::Remember(prompt)] if prompt.draft.display() == "half a thought")
+        matches!(it.actions.as_slice(), [Effect::Remember(prompt)] if prompt.draft.display() == "half a thought")
     );
     assert!(it.app.prompt.is_empty());
     it.key(KeyCode::Up);
@@ -164,7 +164,7 @@ fn escape_twice_puts_the_draft_into_the_history() {
 fn prompt_that_was_put_aside_comes_back_behind_what_was_sent_first() {
     let mut it = Playing::new(60, 12);
     it.text("long thought").ctrl('s').text("short").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("short")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("short")))]);
     assert_eq!(it.app.prompt.marked_text(), "long thought|");
     assert!(it.seen().contains("put aside is back"), "{}", it.seen());
     it.ctrl('s').text("!ls").key(KeyCode::Enter);
@@ -182,12 +182,12 @@ fn what_is_typed_or_put_aside_when_loci_ends_is_remembered() {
             .actions
             .iter()
             .map(|action| match action {
-                Action::Remember(prompt) => prompt.draft.display(),
+                Effect::Remember(prompt) => prompt.draft.display(),
                 other => format!("{other:?}"),
             })
             .collect();
         assert_eq!(kept[..2], ["aside", "half a thought"], "{kept:?}");
-        assert!(matches!(it.actions.last(), Some(Action::Exit(_))), "{kept:?}");
+        assert!(matches!(it.actions.last(), Some(Effect::Exit(_))), "{kept:?}");
     }
 }
 
@@ -209,7 +209,7 @@ fn lines_of_a_file_stand_behind_the_name_that_was_completed() {
 fn search_finds_older_prompts_in_each_scope() {
     let mut it = Playing::new(70, 12);
     it.text("draft").ctrl('r');
-    assert_eq!(it.actions, [Action::LoadHistory]);
+    assert_eq!(it.actions, [Effect::LoadHistory]);
     let prompts: Arc<[PastPrompt]> = vec![
         typed_before("fix the parser", "/elsewhere", "other"),
         typed_before("fix the tests", "", "other"),
@@ -235,7 +235,7 @@ fn enter_sends_what_the_search_found() {
     let mut it = Playing::new(70, 12);
     let prompts: Arc<[PastPrompt]> = vec![typed_before("run the tests", "", "s")].into();
     it.ctrl('r').past(HistoryNews::Everywhere { prompts, is_all: true }).text("tests").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("run the tests")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("run the tests")))]);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn pasted_text_that_is_gone_is_told_when_it_is_sent() {
     let draft = Draft::from_display(InputMode::Prompt, "fix [Pasted text #1 +9 lines]", &[]);
     it.past(HistoryNews::Project(vec![past_prompt(draft, 1, Path::new(""), None)]));
     it.key(KeyCode::Up).key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("fix")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("fix")))]);
     assert!(it.seen().contains("Sent without [Pasted text #1 +9 lines]"), "{}", it.seen());
 }
 
@@ -278,10 +278,10 @@ fn commands_are_completed_and_run_by_what_is_typed_now() {
     assert!(it.seen().contains("/compact [what to keep"), "what it takes is told: {}", it.seen());
     let mut it = Playing::new(80, 20);
     it.text("/comp").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/compact")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("/compact")))]);
     // A name that is typed whole is never another one.
     it.text("/clear").key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("/clear")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("/clear")))]);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn menu_is_gone_through_with_the_arrows() {
 fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped() {
     let mut it = Playing::new(80, 20);
     it.text("see @m");
-    let asked = |query: &str| Action::AskFiles {
+    let asked = |query: &str| Effect::AskFiles {
         source: FileSource::Project(IgnoredFiles::LeftOut),
         kind: TokenKind::Mention,
         query: query.into(),
@@ -330,7 +330,7 @@ fn directory_is_completed_behind_commands_that_take_one() {
         let mut it = Playing::new(80, 20);
         it.event(Event::News(News::Started(Box::new(super::facts()))));
         it.text(&format!("/{name} my pro"));
-        let asked = Action::AskFiles {
+        let asked = Effect::AskFiles {
             source: FileSource::Project(IgnoredFiles::LeftOut),
             kind: TokenKind::Directory,
             query: "my pro".into(),
@@ -340,7 +340,7 @@ fn directory_is_completed_behind_commands_that_take_one() {
         assert!(it.seen().contains("my promise/"), "{}", it.seen());
         it.key(KeyCode::Tab);
         assert_eq!(it.app.prompt.draft().display(), format!("/{name} my project/"));
-        assert!(matches!(&it.actions[..], [Action::AskFiles { query, .. }] if query == "my project/"));
+        assert!(matches!(&it.actions[..], [Effect::AskFiles { query, .. }] if query == "my project/"));
     }
     let mut it = Playing::new(80, 20);
     it.event(Event::News(News::Started(Box::new(super::facts()))));
@@ -381,7 +381,7 @@ fn question_that_goes_on_by_itself_is_counted_down() {
     it.key(KeyCode::Down);
     assert!(!it.seen().contains("by itself in"), "a key begins the wait anew: {}", it.seen());
     it.wait(61_000);
-    assert!(matches!(it.sent().first(), Some(Action::Send(Command::Answer { .. }))), "{:?}", it.actions);
+    assert!(matches!(it.sent().first(), Some(Effect::Send(Command::Answer { .. }))), "{:?}", it.actions);
 }
 
 #[test]
@@ -394,7 +394,7 @@ fn enter_takes_a_file_that_is_offered_and_does_not_send() {
     let expected = Prompt::text("@src/main.rs @ma");
     assert_eq!(
         it.sent(),
-        [Action::Send(Command::Prompt(expected))],
+        [Effect::Send(Command::Prompt(expected))],
         "an answer that is not there is not waited for"
     );
     let mut it = Playing::new(60, 12);
@@ -404,7 +404,7 @@ fn enter_takes_a_file_that_is_offered_and_does_not_send() {
 
 #[test]
 fn enter_behind_a_tab_waits_for_what_the_tab_takes() {
-    let sent = |text: &str| [Action::Send(Command::Prompt(Prompt::text(text)))];
+    let sent = |text: &str| [Effect::Send(Command::Prompt(Prompt::text(text)))];
     let mut it = Playing::new(80, 20);
     it.text("@ma").key(KeyCode::Tab).key(KeyCode::Enter);
     assert!(it.sent().is_empty(), "keys count in the order in which they were typed");
@@ -424,7 +424,7 @@ fn directory_that_is_taken_is_looked_into() {
     it.text("@sr").event(files(TokenKind::Mention, "sr", &["src/"])).key(KeyCode::Tab);
     assert_eq!(it.app.prompt.draft().display(), "@src/");
     assert!(
-        matches!(it.actions.as_slice(), [Action::AskFiles { query, .. }] if query == "src/"),
+        matches!(it.actions.as_slice(), [Effect::AskFiles { query, .. }] if query == "src/"),
         "{:?}",
         it.actions
     );
@@ -449,14 +449,14 @@ fn shell_command_runs_in_the_session_and_is_seen_as_it_prints() {
     assert!(it.sent().is_empty(), "what settings say of it is not known yet");
     it.event(Event::News(News::Started(Box::new(super::facts()))));
     let shell = ShellCommand { command: "ls -l".into(), is_answered: true, ran: None };
-    assert_eq!(it.sent(), [Action::Send(Command::Shell(shell))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Shell(shell))]);
     let call = ToolUseId::new("shell_1");
     it.begin_turn().news(EngineEvent::ShellStarted { call: call.clone(), command: "ls -l".into() });
     let progress = ToolProgress::Output("total 0\n".into());
     it.news(EngineEvent::Progress { call: call.clone(), progress });
     assert!(it.seen().contains("! ls -l") && it.seen().contains("total 0"), "{}", it.seen());
     it.ctrl('b');
-    assert_eq!(it.sent(), [Action::Send(Command::MoveToBackground { call: None })]);
+    assert_eq!(it.sent(), [Effect::Send(Command::MoveToBackground { call: None })]);
     let output = ShellOutput {
         stdout: "total 0\nfile".into(),
         stderr: String::new(),
@@ -488,10 +488,10 @@ fn prompt_goes_to_the_editor_and_comes_back() {
     it.text("one").ctrl('g');
     assert_eq!(
         it.actions,
-        [Action::EditDraft { draft: Draft::plain(InputMode::Prompt, "one"), answer: None }]
+        [Effect::EditDraft { draft: Draft::plain(InputMode::Prompt, "one"), answer: None }]
     );
     it.ctrl('x').ctrl('e');
-    assert!(matches!(it.actions.as_slice(), [Action::EditDraft { .. }]));
+    assert!(matches!(it.actions.as_slice(), [Effect::EditDraft { .. }]));
     let edited = Draft::plain(InputMode::Prompt, "one\ntwo");
     it.event(Event::News(News::Edited(Box::new(Ok(edited)))));
     assert!(it.seen().contains("> one\n  two"), "{}", it.seen());
@@ -503,7 +503,7 @@ fn prompt_goes_to_the_editor_and_comes_back() {
 fn person_who_looks_elsewhere_is_called_when_hooks_are_told() {
     let mut it = Playing::new(60, 12);
     let notice = Command::Notify { kind: "idle_prompt".into(), message: "waiting".into(), title: None };
-    assert_eq!(it.app.call_person(&notice), Some(Action::CallPerson("waiting".into())));
+    assert_eq!(it.app.call_person(&notice), Some(Effect::CallPerson("waiting".into())));
     it.event(Event::Input(InputEvent::Focus(true)));
     assert_eq!(it.app.call_person(&notice), None, "the window is looked at");
     it.event(Event::Input(InputEvent::Focus(false)));
@@ -515,9 +515,9 @@ fn redraw_twice_shows_what_was_said_once_more() {
     let mut it = Playing::new(60, 20);
     it.begin_turn().news(EngineEvent::Warning("mind the gap".into()));
     it.ctrl('l');
-    assert_eq!(it.actions, [Action::Repaint]);
+    assert_eq!(it.actions, [Effect::Repaint]);
     it.ctrl('l');
-    assert_eq!(it.actions, [Action::RepaintAll]);
+    assert_eq!(it.actions, [Effect::RepaintAll]);
     assert_eq!(it.seen().matches("mind the gap").count(), 2, "{}", it.seen());
 }
 
@@ -581,7 +581,7 @@ fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
     assert!(begin(false).sent().is_empty());
     let mut it = begin(true);
     let task = loci_engine::SideTask::Suggestion;
-    assert_eq!(it.sent(), [Action::Send(Command::AskOnTheSide { request: "suggestion".into(), task })]);
+    assert_eq!(it.sent(), [Effect::Send(Command::AskOnTheSide { request: "suggestion".into(), task })]);
     let answer = |it: &mut Playing, text: &str| {
         let outcome = Ok(text.to_owned());
         it.news(EngineEvent::SideAnswered { request: "suggestion".into(), outcome });
@@ -597,7 +597,7 @@ fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
     it.ctrl('c');
     answer(&mut it, "commit");
     it.key(KeyCode::Tab).key(KeyCode::Enter);
-    assert_eq!(it.sent(), [Action::Send(Command::Prompt(Prompt::text("commit")))]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("commit")))]);
     answer(&mut it, "too late");
     it.begin_turn();
     assert!(!it.seen().contains("too late") || it.app.prompt.is_empty());
@@ -620,7 +620,7 @@ fn command_gets_the_terminal_outside_a_sandbox_only_where_that_is_asked_for_and_
         it.app.session.is_sandbox_strict = is_strict;
         it.text(typed).key(KeyCode::Enter);
         let asks_for_place = it.sent().iter().any(|action| {
-            matches!(action, Action::Send(Command::Snapshot { request }) if request == "shell-place")
+            matches!(action, Effect::Send(Command::Snapshot { request }) if request == "shell-place")
         });
         assert_eq!(asks_for_place, said.is_empty(), "{sandbox:?} {typed}");
         assert!(it.seen().replace('\n', " ").contains(said), "{typed}: {}", it.seen());
@@ -665,7 +665,7 @@ fn agents_in_the_background_are_stopped_by_two_chords() {
     assert!(it.sent().is_empty(), "the first was too long ago");
     it.ctrl('x').ctrl('k');
     let stop = Command::StopTask { request: "stop-a".into(), task: "a".into() };
-    assert_eq!(it.sent(), [Action::Send(stop)], "commands go on");
+    assert_eq!(it.sent(), [Effect::Send(stop)], "commands go on");
     assert!(it.seen().contains("Stopping 1 agent"), "{}", it.seen());
 }
 

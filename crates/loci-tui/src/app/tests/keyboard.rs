@@ -1,7 +1,7 @@
 //! The keyboard as data: a row for each key that the documentation of the prompt names.
 
 use super::Playing;
-use crate::app::{Action, Event, News};
+use crate::app::{Effect, Event, News};
 use crate::input::{Draft, InputMode, past_prompt};
 use crate::key::InputEvent;
 use crate::keymap::parse_chord;
@@ -89,24 +89,24 @@ const KEYBOARD: &[(Before, &str, &str)] = &[
     (Working, "h i enter", "queue, remember · |"),
 ];
 
-fn name(action: &Action) -> String {
-    match action {
-        Action::Send(Command::Interrupt) => "interrupt".to_owned(),
-        Action::Send(Command::Prompt(_)) => "prompt".to_owned(),
-        Action::Send(Command::Queue(_)) => "queue".to_owned(),
-        Action::Send(Command::SetMode(_)) => "set mode".to_owned(),
-        Action::Send(Command::MoveToBackground { .. }) => "move to background".to_owned(),
-        Action::Send(Command::Snapshot { .. }) => "snapshot".to_owned(),
-        Action::Send(Command::SetThinking(_)) => "set thinking".to_owned(),
-        Action::Send(Command::TakeBackQueue) => "take back queue".to_owned(),
-        Action::Exit(_) => "exit".to_owned(),
-        Action::Remember(_) => "remember".to_owned(),
-        Action::LoadHistory => "load history".to_owned(),
-        Action::EditDraft { .. } => "edit".to_owned(),
-        Action::Repaint => "repaint".to_owned(),
-        Action::RepaintAll => "repaint all".to_owned(),
-        Action::ReadPicture { .. } => "read picture".to_owned(),
-        Action::Suspend => "suspend".to_owned(),
+fn name(effect: &Effect) -> String {
+    match effect {
+        Effect::Send(Command::Interrupt) => "interrupt".to_owned(),
+        Effect::Send(Command::Prompt(_)) => "prompt".to_owned(),
+        Effect::Send(Command::Queue(_)) => "queue".to_owned(),
+        Effect::Send(Command::SetMode(_)) => "set mode".to_owned(),
+        Effect::Send(Command::MoveToBackground { .. }) => "move to background".to_owned(),
+        Effect::Send(Command::Snapshot { .. }) => "snapshot".to_owned(),
+        Effect::Send(Command::SetThinking(_)) => "set thinking".to_owned(),
+        Effect::Send(Command::TakeBackQueue) => "take back queue".to_owned(),
+        Effect::Exit(_) => "exit".to_owned(),
+        Effect::Remember(_) => "remember".to_owned(),
+        Effect::LoadHistory => "load history".to_owned(),
+        Effect::EditDraft { .. } => "edit".to_owned(),
+        Effect::Repaint => "repaint".to_owned(),
+        Effect::RepaintAll => "repaint all".to_owned(),
+        Effect::ReadPicture { .. } => "read picture".to_owned(),
+        Effect::Suspend => "suspend".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -160,7 +160,7 @@ fn help_and_tasks_are_shown_and_hidden_by_their_keys() {
 fn task_list_is_shown_as_it_was_left_until_the_model_begins_a_task() {
     let todo = Todo { content: "mend it".into(), active_form: String::new(), status: TaskStatus::Pending };
     let tasks = |n: usize| (1..=n).map(|number| todo.to_task(number)).collect();
-    let keep = |is_shown| Action::AskPanel(PanelRequest::KeepTaskView { is_shown });
+    let keep = |is_shown| Effect::AskPanel(PanelRequest::KeepTaskView { is_shown });
     let mut it = Playing::new(80, 24);
     let mut facts = super::facts();
     facts.interface.shows_tasks = false;

@@ -3,7 +3,7 @@
 use loci_app::start::{StartAnswer, StartQuestion};
 
 use super::{Playing, facts};
-use crate::app::{Action, Event, News};
+use crate::app::{Effect, Event, News};
 use crate::key::{KeyCode, MouseAction};
 
 #[test]
@@ -30,7 +30,7 @@ fn click_answers_a_dialog_that_was_seen() {
     it.event(Event::News(News::Asked(StartQuestion::ExternalImports(vec!["~/a.md".into()]))));
     let (row, column) = it.place("2. ");
     it.mouse(MouseAction::Press(0), column, row);
-    assert_eq!(it.actions, [Action::Answer(StartAnswer::ExternalImports(false))]);
+    assert_eq!(it.actions, [Effect::Answer(StartAnswer::ExternalImports(false))]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use loci_engine::Command;
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, Event, News};
+use crate::app::{Effect, Event, News};
 use crate::input::{Draft, InputMode, past_prompt};
 use crate::key::InputEvent;
 use crate::keymap::{Action as KeyAction, Context, Keymap, parse_chord};
@@ -232,7 +232,7 @@ fn enter_and_shift_enter_can_be_exchanged() {
     it.text("two");
     assert_eq!(it.app.prompt.marked_text(), "one\ntwo|");
     press(&mut it, "shift+enter");
-    assert!(matches!(it.sent().as_slice(), [Action::Send(Command::Prompt(_))]), "{:?}", it.actions);
+    assert!(matches!(it.sent().as_slice(), [Effect::Send(Command::Prompt(_))]), "{:?}", it.actions);
 }
 
 #[test]

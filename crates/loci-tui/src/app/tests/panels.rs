@@ -12,7 +12,7 @@ use loci_engine::{
 };
 
 use super::*;
-use crate::panel::{PanelData, PanelRequest, ask_snapshot};
+use crate::panel::{PanelData, PanelRequest};
 
 /// The rows that the panel makes for a window, before any are cut away.
 fn n_rows_made(it: &Playing) -> usize {
@@ -35,13 +35,13 @@ fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
         }
         n_panels += 1;
         assert_ne!(it.seen(), before, "/{}: the next frame shows it", command.name);
-        let is_question = |action: &Action| {
+        let is_question = |effect: &Effect| {
             matches!(
-                action,
-                Action::AskPanel(_)
-                    | Action::ReadOwnFiles
-                    | Action::Remember(_)
-                    | Action::Send(Command::Snapshot { .. })
+                effect,
+                Effect::AskPanel(_)
+                    | Effect::ReadOwnFiles
+                    | Effect::Remember(_)
+                    | Effect::Send(Command::Snapshot { .. })
             )
         };
         assert!(it.actions.iter().all(is_question), "/{}: {:?}", command.name, it.actions);
@@ -223,13 +223,13 @@ fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
     it.news(of_agent(EngineEvent::QuestionAsked(Question { agent: Some(agent()), ..question() })));
     assert!(it.seen().contains("make") && it.seen().contains("Explore"), "{}", it.seen());
     it.wait(2_000).key(KeyCode::Char('1'));
-    assert!(matches!(it.sent().first(), Some(Action::Send(Command::Answer { .. }))), "{:?}", it.actions);
+    assert!(matches!(it.sent().first(), Some(Effect::Send(Command::Answer { .. }))), "{:?}", it.actions);
     assert!(it.seen().contains("I am looking"), "{}", it.seen());
     assert!(!it.app.agent_logs.borrow().all()[0].is_asking());
     it.text("m").text("go on").key(KeyCode::Enter);
     let text = "go on".to_owned();
     let message = Command::MessageAgent { request: "agents".into(), agent: "a1".into(), text };
-    assert_eq!(it.sent(), [Action::Send(message)]);
+    assert_eq!(it.sent(), [Effect::Send(message)]);
     it.news(EngineEvent::AgentMessaged { request: "agents".into(), outcome: Ok("It hears it".into()) });
     assert!(it.seen().contains("It hears it"), "{}", it.seen());
     it.news(EngineEvent::Task(TaskNews::Ended(task(BackgroundStatus::Completed))));
@@ -260,7 +260,7 @@ fn panel_that_is_looked_at_asks_again_and_a_closed_one_does_not() {
     it.news(EngineEvent::Task(TaskNews::Started(shell)));
     it.text("/tasks").key(KeyCode::Enter);
     it.key(KeyCode::Enter);
-    let ask = || Action::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
+    let ask = || Effect::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
     assert_eq!(it.actions, [ask()]);
     assert!(it.app.deadline().is_some());
     it.wait(1_100);
@@ -279,7 +279,7 @@ fn task_brought_to_the_front_is_seen_above_the_prompt_until_it_ends_or_is_put_ba
         },
         ..task(status)
     };
-    let ask = || Action::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
+    let ask = || Effect::AskPanel(PanelRequest::TaskOutput { task: "a1".into(), file: "/o".into() });
     let printed = |text: &str| {
         Event::News(News::PanelData(PanelData::TaskOutput { task: "a1".into(), text: text.into() }))
     };
@@ -382,7 +382,7 @@ fn agent_view_and_background_are_off_where_that_is_said() {
         assert!(it.app.panel.is_none(), "{}", it.seen());
         it.text("/background go on").key(KeyCode::Enter);
         assert!(it.seen().contains("disableAgentView"), "{}", it.seen());
-        assert!(!it.actions.iter().any(|action| matches!(action, Action::GoBackground(_) | Action::Exit(_))));
+        assert!(!it.actions.iter().any(|action| matches!(action, Effect::GoBackground(_) | Effect::Exit(_))));
     }
 }
 
@@ -444,7 +444,8 @@ fn every_panel_fits_a_window_of_twenty_by_five_and_smaller_ones() {
 fn panel_of_servers_follows_one_that_goes_while_it_is_open() {
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(facts()))));
-    let asks = |it: &Playing| it.actions.contains(&ask_snapshot());
+    let is_question = |effect: &Effect| matches!(effect, Effect::Send(Command::Snapshot { .. }));
+    let asks = |it: &Playing| it.actions.iter().any(is_question);
     it.news(EngineEvent::Warning("MCP server `calc` is gone".into()));
     assert!(!asks(&it), "nobody looks: {:?}", it.actions);
     it.text("/mcp").key(KeyCode::Enter);
@@ -480,14 +481,14 @@ fn leaving_asks_where_work_in_the_background_would_end() {
             true => it.wait(500).ctrl('d'),
             false => it.wait(500).key(KeyCode::Enter),
         };
-        assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "{:?}", it.actions);
+        assert!(it.actions.contains(&Effect::Exit(ExitReason::Asked)), "{:?}", it.actions);
     }
     let mut it = Playing::new(80, 24);
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.news(EngineEvent::Task(TaskNews::Started(command_beside(BackgroundStatus::Running))));
     it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Completed))));
     it.text("/exit").key(KeyCode::Enter);
-    assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "nothing runs: {:?}", it.actions);
+    assert!(it.actions.contains(&Effect::Exit(ExitReason::Asked)), "nothing runs: {:?}", it.actions);
 }
 
 #[test]
@@ -507,7 +508,7 @@ fn question_before_leaving_follows_the_work_and_leaves_when_nothing_runs_any_mor
     assert!(!it.seen().contains("\"tests\" is running"), "{}", it.seen());
     assert!(it.seen().contains("\"build\" is running") && it.actions.is_empty(), "{}", it.seen());
     it.news(EngineEvent::Task(TaskNews::Ended(command_beside(BackgroundStatus::Completed))));
-    assert!(it.actions.contains(&Action::Exit(ExitReason::Asked)), "{:?}", it.actions);
+    assert!(it.actions.contains(&Effect::Exit(ExitReason::Asked)), "{:?}", it.actions);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use loci_engine::{Answer, Command, EngineEvent, Question, QuestionKind, TurnStar
 use serde_json::json;
 
 use super::{Playing, delta, facts};
-use crate::app::{Action, App, AppOptions, Event, ExitReason, News, PlainMode};
+use crate::app::{App, AppOptions, Effect, Event, ExitReason, News, PlainMode};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::screen::{PlainWriter, Size};
 use loci_core::stream::StreamEvent;
@@ -18,7 +18,7 @@ struct Listening {
     app: App,
     writer: PlainWriter,
     printed: Vec<u8>,
-    actions: Vec<Action>,
+    actions: Vec<Effect>,
     now: Duration,
 }
 
@@ -99,7 +99,7 @@ fn screen_reader_hears_labels_modes_and_deletions_and_no_escape_sequence() {
     }
     it.key(Key::plain(KeyCode::Backspace)).key(Key { shift: true, ..Key::plain(KeyCode::Tab) });
     it.news(EngineEvent::TurnStarted(turn_start()));
-    assert_eq!(it.actions, [Action::Write("\x1b]133;C\x07".into())], "the turn's beginning is marked");
+    assert_eq!(it.actions, [Effect::Write("\x1b]133;C\x07".into())], "the turn's beginning is marked");
     it.news(EngineEvent::Stream {
         event: StreamEvent::BlockStarted { index: 0, kind: "text".into(), name: None },
         first_after: None,
@@ -136,7 +136,7 @@ fn menu_is_answered_by_a_typed_number() {
         it.text_keys(answer);
         assert_eq!(it.actions, [], "not before Enter");
         it.key(Key::plain(KeyCode::Enter));
-        assert_eq!(it.actions, [Action::Answer(StartAnswer::ExternalImports(expected))], "{answer}");
+        assert_eq!(it.actions, [Effect::Answer(StartAnswer::ExternalImports(expected))], "{answer}");
     }
 }
 
@@ -150,12 +150,12 @@ fn yes_and_no_are_the_answers_that_say_so() {
         let is_told = it.text().contains("Type a number");
         (std::mem::take(&mut it.actions), is_told)
     };
-    let leave = || vec![Action::Exit(ExitReason::Asked)];
+    let leave = || vec![Effect::Exit(ExitReason::Asked)];
     let bypass = StartQuestion::Bypass;
     for word in ["no", "n", "No"] {
         assert_eq!(answered(&bypass, word), (leave(), false), "{word}");
     }
-    assert_eq!(answered(&bypass, "yes"), (vec![Action::Answer(StartAnswer::Bypass)], false));
+    assert_eq!(answered(&bypass, "yes"), (vec![Effect::Answer(StartAnswer::Bypass)], false));
     for word in ["yes", "no"] {
         let in_use = StartQuestion::InUse("x".into());
         assert_eq!(answered(&in_use, word), (Vec::new(), true), "neither is an answer to this: {word}");
@@ -202,7 +202,7 @@ fn several_answers_are_chosen_by_their_numbers_at_once() {
     it.key(Key::plain(KeyCode::Enter));
     assert_eq!(it.actions, [], "{:?}", it.text());
     it.key(Key::plain(KeyCode::Enter));
-    let [Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })] =
+    let [Effect::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })] =
         &it.actions[..]
     else {
         panic!("{:?} {:?}", it.actions, it.text())

@@ -5,7 +5,7 @@ use loci_engine::EngineEvent;
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, App, AppOptions, Event, News, PanelRequest, SessionFacts};
+use crate::app::{App, AppOptions, Effect, Event, News, PanelRequest, SessionFacts};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::KeyCode;
 use crate::theme::{Backdrop, ColorDepth, Theme, ThemeFile};
@@ -98,7 +98,7 @@ fn picker_shows_what_is_marked_and_keeps_what_is_chosen() {
         .key(KeyCode::Down)
         .key(KeyCode::Enter);
     let (key, value) = ("theme".to_owned(), "light".to_owned());
-    assert_eq!(it.actions, [Action::AskPanel(PanelRequest::ChangeSetting { key, value })]);
+    assert_eq!(it.actions, [Effect::AskPanel(PanelRequest::ChangeSetting { key, value })]);
     assert_eq!(it.app.options.theme, light);
     it.text("/theme nosuch").key(KeyCode::Enter);
     assert!(it.seen().contains("There is no theme `nosuch`"), "{}", it.seen());

@@ -4,7 +4,7 @@ use loci_engine::{Command, EngineEvent};
 use serde_json::json;
 
 use super::Playing;
-use crate::app::{Action, Event, News};
+use crate::app::{Effect, Event, News};
 use crate::input::{Draft, HistoryNews, InputMode, past_prompt};
 use crate::interface_settings::InterfaceSettings;
 use crate::key::KeyCode;
@@ -28,7 +28,7 @@ fn modes_are_shown_and_escape_interrupts_in_normal_mode_alone() {
     it.begin_turn().text("ab").key(KeyCode::Esc);
     assert!(it.sent().is_empty() && it.seen().contains("-- NORMAL --"), "{}", it.seen());
     it.key(KeyCode::Esc);
-    assert_eq!(it.sent(), [Action::Send(Command::Interrupt)]);
+    assert_eq!(it.sent(), [Effect::Send(Command::Interrupt)]);
     it.text("v");
     assert!(it.seen().contains("-- VISUAL --"), "{}", it.seen());
     it.text("V");
@@ -65,7 +65,7 @@ fn slash_searches_the_history_and_the_ends_of_the_text_lead_there() {
     let past = past_prompt(Draft::plain(InputMode::Prompt, "before"), 1, std::path::Path::new(""), None);
     it.event(Event::News(News::History(HistoryNews::Project(vec![past]))));
     it.text("x").key(KeyCode::Esc).text("/");
-    assert_eq!(it.actions, [Action::LoadHistory]);
+    assert_eq!(it.actions, [Effect::LoadHistory]);
     assert!(it.seen().contains("then / opens the commands"), "{}", it.seen());
     it.ctrl('c').text("k");
     assert_eq!(it.app.prompt.marked_text(), "befor|e");

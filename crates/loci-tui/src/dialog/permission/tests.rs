@@ -60,13 +60,21 @@ fn typed(dialog: &mut PermissionDialog, text: &str) -> String {
 
 fn answer_text(action: &Action) -> String {
     match action {
-        Action::Send(Command::Answer { answer: Answer::Allow { updates, .. }, .. }) if updates.is_empty() => {
+        Action::Effect(Effect::Send(Command::Answer { answer: Answer::Allow { updates, .. }, .. }))
+            if updates.is_empty() =>
+        {
             "yes".to_owned()
         }
-        Action::Send(Command::Answer { answer: Answer::Allow { .. }, .. }) => "always".to_owned(),
-        Action::Send(Command::Answer { answer: Answer::Deny { stops: true, .. }, .. }) => "stop".to_owned(),
-        Action::Send(Command::Answer { answer: Answer::Deny { message, .. }, .. }) => message.clone(),
-        Action::Queue(prompt) => format!("tell {}", prompt.content.text()),
+        Action::Effect(Effect::Send(Command::Answer { answer: Answer::Allow { .. }, .. })) => {
+            "always".to_owned()
+        }
+        Action::Effect(Effect::Send(Command::Answer {
+            answer: Answer::Deny { stops: true, .. }, ..
+        })) => "stop".to_owned(),
+        Action::Effect(Effect::Send(Command::Answer { answer: Answer::Deny { message, .. }, .. })) => {
+            message.clone()
+        }
+        Action::Ui(UiAction::Queue(prompt)) => format!("tell {}", prompt.content.text()),
         other => format!("{other:?}"),
     }
 }
@@ -159,7 +167,7 @@ fn model_explains_a_command_once_somebody_wants_to_know() {
     let mut dialog = touch().explained_by_model();
     let task = SideTask::ExplainCall { tool: "Bash".into(), call: "touch x".into() };
     let ask = Command::AskOnTheSide { request: "explain-q".into(), task };
-    assert_eq!(press(&mut dialog, ctrl_e), DialogStep::Act(vec![Action::Send(ask)]));
+    assert_eq!(press(&mut dialog, ctrl_e), DialogStep::Act(vec![Action::Effect(Effect::Send(ask))]));
     assert!(screen_text(&dialog, 100, 60).contains("The model is asked"));
     dialog.explained(Ok("Low risk. It makes\u{1b}[2J a file.\n".into()));
     let text = screen_text(&dialog, 100, 60);
@@ -196,7 +204,7 @@ fn plan_is_edited_and_approved_as_it_is_then() {
     asked.kind = loci_engine::QuestionKind::PlanApproval;
     let mut dialog = PermissionDialog::new(asked, Path::new("/p"));
     let ctrl_g = Key { ctrl: true, ..Key::plain(KeyCode::Char('g')) };
-    let edit = |text: &str| Action::EditText { name: "q".into(), text: text.into() };
+    let edit = |text: &str| Action::Effect(Effect::EditText { name: "q".into(), text: text.into() });
     assert_eq!(press(&mut dialog, ctrl_g), DialogStep::Act(vec![edit("1. Build")]));
     dialog.edited("1. Build\n2. Test".into());
     let ctx = RenderContext::new(60, Theme::new(ColorDepth::None, Backdrop::Dark));
@@ -206,8 +214,12 @@ fn plan_is_edited_and_approved_as_it_is_then() {
     let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Enter)) else {
         panic!("open")
     };
-    let [Action::Send(Command::Answer { answer: Answer::Allow { input: Some(input), .. }, .. })] =
-        &actions[..]
+    let [
+        Action::Effect(Effect::Send(Command::Answer {
+            answer: Answer::Allow { input: Some(input), .. },
+            ..
+        })),
+    ] = &actions[..]
     else {
         panic!("{actions:?}")
     };
@@ -222,7 +234,11 @@ fn plan_is_all_that_is_left_where_that_is_chosen() {
     let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Char('3'))) else {
         panic!("{}", screen_text(&dialog, 80, 40))
     };
-    let [Action::BeginWithPlan(plan), Action::Send(Command::Answer { answer, .. })] = &actions[..] else {
+    let [
+        Action::Ui(UiAction::BeginWithPlan(plan)),
+        Action::Effect(Effect::Send(Command::Answer { answer, .. })),
+    ] = &actions[..]
+    else {
         panic!("{actions:?}")
     };
     assert_eq!(plan, "1. Build");
@@ -247,7 +263,11 @@ fn plan_that_was_worked_on_is_told_with_a_no() {
     let mut dialog = plan(Vec::new());
     dialog.edited("1. Build\n2. Test".into());
     let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Esc)) else { panic!("open") };
-    let [Action::Send(Command::Answer { answer: Answer::Deny { message, stops: true }, .. })] = &actions[..]
+    let [
+        Action::Effect(Effect::Send(Command::Answer {
+            answer: Answer::Deny { message, stops: true }, ..
+        })),
+    ] = &actions[..]
     else {
         panic!("{actions:?}")
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use loci_app::session_picker::{BranchChoice, SessionChoice};
 
 use super::super::{ListMark, PanelContext, PanelStep, PanelView, mark_row};
-use crate::app::Action;
+use crate::app::{Action, UiAction};
 use crate::key::InputEvent;
 use crate::keymap::Action as KeyAction;
 use crate::layout::{faint, line};
@@ -40,7 +40,10 @@ impl BranchList {
                 let Some(branch) = branches.get(self.mark.at) else { return PanelStep::Stay };
                 // The branch that goes on by itself needs no word about where.
                 let at = Some(branch.leaf.clone()).filter(|_| !branch.is_current);
-                return PanelStep::CloseWith(vec![Action::Resume(Box::new(self.choice.clone()), at)]);
+                return PanelStep::CloseWith(vec![Action::Ui(UiAction::Resume(
+                    Box::new(self.choice.clone()),
+                    at,
+                ))]);
             }
             _ => {}
         }

@@ -26,7 +26,7 @@ pub(super) fn choice(id: &str, title: &str) -> SessionChoice {
 fn panel(n: usize) -> ResumePanel {
     let (mut panel, actions) = ResumePanel::new(Some("current".to_owned()));
     let ask = PanelRequest::Sessions { scope: PickerScope::Project, most: Some(FIRST) };
-    assert_eq!(actions, [Action::AskPanel(ask)]);
+    assert_eq!(actions, [Action::Effect(Effect::AskPanel(ask))]);
     let mut sessions: Vec<SessionChoice> =
         (0..n).map(|idx| choice(&format!("id{idx}"), &format!("Title {idx} 日本\u{1b}]0;x\u{7}"))).collect();
     sessions.push(choice("current", "not offered"));
@@ -49,7 +49,7 @@ fn sessions_are_listed_filtered_and_chosen_at_every_width() {
         let step = shown.key(KeyCode::Enter, Some(KeyAction::SelectAccept));
         let PanelStep::CloseWith(actions) = step else { panic!("{step:?}") };
         assert!(
-            matches!(&actions[..], [Action::Resume(choice, None)] if choice.id == "id4321"),
+            matches!(&actions[..], [Action::Ui(UiAction::Resume(choice, None))] if choice.id == "id4321"),
             "{actions:?}"
         );
     }
@@ -98,11 +98,11 @@ fn what_was_said_is_searched_once_at_a_time_and_can_be_chosen() {
     press(&mut shown, 'o');
     let PanelStep::Act(actions) = press(&mut shown, 'e') else { panic!("a search") };
     let find = |text: &str| {
-        Action::AskPanel(PanelRequest::FindMessages {
+        Action::Effect(Effect::AskPanel(PanelRequest::FindMessages {
             text: text.to_owned(),
             scope: PickerScope::Project,
             limit: 20,
-        })
+        }))
     };
     assert_eq!(actions, [find("poe")]);
     assert_eq!(press(&mut shown, 'm'), PanelStep::Act(Vec::new()), "one is under way");
@@ -120,7 +120,7 @@ fn what_was_said_is_searched_once_at_a_time_and_can_be_chosen() {
     assert!(shown.text().contains("❯ 2 h ago") && shown.text().contains("write a poem"), "{}", shown.text());
     let step = shown.key(KeyCode::Enter, None);
     assert!(
-        matches!(&step, PanelStep::CloseWith(actions) if matches!(&actions[..], [Action::Resume(choice, None)] if choice.id == "other")),
+        matches!(&step, PanelStep::CloseWith(actions) if matches!(&actions[..], [Action::Ui(UiAction::Resume(choice, None))] if choice.id == "other")),
         "{step:?}"
     );
 }
@@ -140,18 +140,19 @@ fn preview_and_rename_are_a_key_away_and_escape_comes_back() {
     shown.type_text("new name");
     let PanelStep::Act(actions) = shown.key(KeyCode::Enter, None) else { panic!("kept") };
     assert!(
-        matches!(&actions[..], [Action::AskPanel(PanelRequest::RenameSession { title, .. })] if title == "new name")
+        matches!(&actions[..], [Action::Effect(Effect::AskPanel(PanelRequest::RenameSession { title, .. }))] if title == "new name")
     );
     let all = shown.panel.handle(&ctrl('a'), &PanelContext::default());
     let ask = PanelRequest::Sessions { scope: PickerScope::All, most: Some(FIRST) };
-    assert_eq!(all, PanelStep::Act(vec![Action::AskPanel(ask)]));
+    assert_eq!(all, PanelStep::Act(vec![Action::Effect(Effect::AskPanel(ask))]));
 }
 
 #[test]
 fn first_page_is_shown_before_the_rest_is_asked_for() {
     let (mut panel, _) = ResumePanel::new(None);
     let page = (0..100).map(|idx| choice(&format!("id{idx}"), &format!("Title {idx}"))).collect();
-    let ask = |most| Action::AskPanel(PanelRequest::Sessions { scope: PickerScope::Project, most });
+    let ask =
+        |most| Action::Effect(Effect::AskPanel(PanelRequest::Sessions { scope: PickerScope::Project, most }));
     let data = PanelData::Sessions { scope: PickerScope::Project, sessions: page, is_whole: false };
     assert_eq!(panel.receive(data), [ask(None)]);
     let mut shown = Shown::new(panel, 80, 10);
@@ -179,7 +180,7 @@ fn branches_of_a_session_can_be_chosen() {
     };
     for (width, height) in [(20, 5), (60, 12), (120, 30)] {
         let mut shown = Shown::new(panel(3), width, height);
-        let ask = Action::AskPanel(PanelRequest::Branches { file: "/c/id0.jsonl".into() });
+        let ask = Action::Effect(Effect::AskPanel(PanelRequest::Branches { file: "/c/id0.jsonl".into() }));
         assert_eq!(shown.key(KeyCode::Right, None), PanelStep::Act(vec![ask]));
         assert!(shown.text().contains("Reading"), "{}", shown.text());
         let branches = vec![branch("new", true), branch("old", false)];
@@ -191,7 +192,7 @@ fn branches_of_a_session_can_be_chosen() {
         let step = shown.action(KeyAction::SelectAccept);
         assert!(
             matches!(&step, PanelStep::CloseWith(actions)
-                if matches!(&actions[..], [Action::Resume(choice, Some(at))] if choice.id == "id0" && at == "old")),
+                if matches!(&actions[..], [Action::Ui(UiAction::Resume(choice, Some(at)))] if choice.id == "id0" && at == "old")),
             "{step:?}"
         );
     }

@@ -6,7 +6,7 @@ use loci_engine::{Command, SideTask};
 
 use super::super::{PanelStep, PanelView};
 use super::{RewindPanel, RewindView};
-use crate::app::Action;
+use crate::app::{Action, Effect, UiAction};
 use crate::dialog::TextField;
 use crate::key::{InputEvent, KeyCode};
 use crate::layout::{faint, paragraph, warning};
@@ -37,14 +37,17 @@ impl RewindPanel {
                 let focus = Some(focus.text().trim().to_owned()).filter(|text| !text.is_empty());
                 if *part == SummarisedPart::Before {
                     let keeps_from = point.prompt.clone();
-                    return PanelStep::CloseWith(vec![Action::Compact { keeps_from, focus }]);
+                    return PanelStep::CloseWith(vec![Action::Ui(UiAction::Compact { keeps_from, focus })]);
                 }
                 let prompt = loci_stdx::truncate_chars(&point.text, MOST_QUOTED).to_owned();
                 let task = SideTask::SummaryFrom { prompt, focus };
                 self.stage = RewindView::Summarising { point: point.clone() };
                 self.problem = None;
                 let request = SUMMARY_REQUEST.to_owned();
-                return PanelStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })]);
+                return PanelStep::Act(vec![Action::Effect(Effect::Send(Command::AskOnTheSide {
+                    request,
+                    task,
+                }))]);
             }
             InputEvent::Key(key) => drop(focus.handle(*key)),
             InputEvent::Paste(text) => focus.insert(text),
@@ -72,7 +75,11 @@ impl RewindPanel {
         };
         let session = self.session.clone();
         let target = SwitchTarget { session, rewind: Some(rewind), ..SwitchTarget::default() };
-        vec![Action::ClosePanel, Action::SetPrompt(point.text.clone()), Action::Switch(target)]
+        vec![
+            Action::Ui(UiAction::ClosePanel),
+            Action::Ui(UiAction::SetPrompt(point.text.clone())),
+            Action::Ui(UiAction::Switch(target)),
+        ]
     }
 
     pub(super) fn summary_view(

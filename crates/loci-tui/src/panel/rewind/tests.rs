@@ -31,12 +31,12 @@ fn preview() -> RewindPreview {
 
 fn shown(width: u16, height: u16, can_undo: bool) -> Shown<RewindPanel> {
     let (panel, actions) = RewindPanel::new("s".into());
-    assert_eq!(actions, [Action::AskPanel(PanelRequest::RewindPoints)]);
+    assert_eq!(actions, [Action::Effect(Effect::AskPanel(PanelRequest::RewindPoints))]);
     let mut shown = Shown::new(panel, width, height);
     let points = RewindPoints { points: (0..3).rev().map(point).collect(), can_undo };
     let actions = shown.receive(PanelData::RewindPoints(points));
     let ask = PanelRequest::RewindPreview { prompt: Some("p2".into()) };
-    assert_eq!(actions, [Action::AskPanel(ask)], "the newest prompt is looked at");
+    assert_eq!(actions, [Action::Effect(Effect::AskPanel(ask))], "the newest prompt is looked at");
     shown.receive(PanelData::RewindPreview { prompt: Some("p2".into()), preview: preview() });
     shown
 }
@@ -62,7 +62,10 @@ fn list_shows_what_would_change_and_the_choice_does_it() {
             summary: None,
         });
         let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
-        assert_eq!(actions, [Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)]);
+        assert_eq!(
+            actions,
+            [Action::Ui(UiAction::SetPrompt("prompt 2\nmore".into())), Action::Ui(UiAction::Switch(target))]
+        );
     }
 }
 
@@ -72,7 +75,7 @@ fn code_alone_goes_back_without_leaving_the_session() {
     shown.action(KeyAction::SelectAccept);
     let PanelStep::CloseWith(actions) = shown.key(KeyCode::Char('3'), None) else { panic!("chosen") };
     let request = RewindRequest { prompt: Some("p2".into()), takes_files: true, ..RewindRequest::default() };
-    assert_eq!(actions, [Action::AskPanel(PanelRequest::RewindFiles(request))]);
+    assert_eq!(actions, [Action::Effect(Effect::AskPanel(PanelRequest::RewindFiles(request)))]);
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn undo_stands_above_the_prompts() {
     let PanelStep::CloseWith(actions) = shown.key(KeyCode::Enter, None) else { panic!("chosen") };
     let rewind = Some(RewindRequest { takes_files: true, ..RewindRequest::default() });
     let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
-    assert_eq!(actions, [Action::Switch(target)]);
+    assert_eq!(actions, [Action::Ui(UiAction::Switch(target))]);
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn summary_takes_the_place_of_what_came_after() {
         };
         let ask = |focus| {
             let (request, task) = (SUMMARY_REQUEST.to_owned(), task(focus));
-            PanelStep::Act(vec![Action::Send(Command::AskOnTheSide { request, task })])
+            PanelStep::Act(vec![Action::Effect(Effect::Send(Command::AskOnTheSide { request, task }))])
         };
         assert_eq!(shown.key(KeyCode::Enter, None), ask(Some("the 日本 port")));
         assert!(shown.panel.is_awaiting(SUMMARY_REQUEST));
@@ -118,8 +121,11 @@ fn summary_takes_the_place_of_what_came_after() {
             ..RewindRequest::default()
         });
         let target = SwitchTarget { session: "s".into(), rewind, ..SwitchTarget::default() };
-        let expected =
-            [Action::ClosePanel, Action::SetPrompt("prompt 2\nmore".into()), Action::Switch(target)];
+        let expected = [
+            Action::Ui(UiAction::ClosePanel),
+            Action::Ui(UiAction::SetPrompt("prompt 2\nmore".into())),
+            Action::Ui(UiAction::Switch(target)),
+        ];
         assert_eq!(shown.receive(answer(Ok("short"))), expected);
     }
 }
@@ -134,7 +140,7 @@ fn summary_takes_the_place_of_what_came_before() {
         shown.type_text("the port");
         shown.assert_clean();
         let (keeps_from, focus) = ("p2".to_owned(), Some("the port".to_owned()));
-        let compact = PanelStep::CloseWith(vec![Action::Compact { keeps_from, focus }]);
+        let compact = PanelStep::CloseWith(vec![Action::Ui(UiAction::Compact { keeps_from, focus })]);
         assert_eq!(shown.key(KeyCode::Enter, None), compact);
     }
 }
@@ -161,6 +167,6 @@ fn prompts_show_what_their_turns_changed_and_branches_that_were_left_are_gone_on
         shown.action(KeyAction::SelectNext);
         let target = SwitchTarget { session: "s".into(), at: Some("end".into()), ..SwitchTarget::default() };
         let switched = shown.action(KeyAction::SelectAccept);
-        assert_eq!(switched, PanelStep::CloseWith(vec![Action::Switch(target)]));
+        assert_eq!(switched, PanelStep::CloseWith(vec![Action::Ui(UiAction::Switch(target))]));
     }
 }
