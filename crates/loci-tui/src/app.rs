@@ -1,13 +1,16 @@
 //! The application: its state, how events change it, and what it shows.
 //!
 //! [`App::update`] takes an event and the time, and returns what is to be done; it reads no clock, no file and no terminal,
-//! so that tests drive it with events alone. [`App::view`] makes a [`Frame`](crate::screen::Frame) of the state: what has
+//! so that tests drive it with events alone. Its state is divided into parts by what lives together, each in a file of its own
+//! with what it does and its tests: a part takes what it has to know as arguments, and asks for what concerns others by an
+//! [`Action`]. What goes on between parts is here and in the `impl App` beside it. [`App::view`] makes a [`Frame`](crate::screen::Frame) of the state: what has
 //! become final since the last one, and the live region. The event loop (`event_loop`) is the rim around both.
 
 mod action;
 mod agent_logs;
 mod away;
 mod background;
+mod background_work;
 mod block_log;
 mod call_summary;
 mod commands;
@@ -21,20 +24,24 @@ mod front_task;
 mod fullscreen;
 mod history;
 mod keys;
-mod own_keys;
 mod pager;
+mod panel_host;
 mod panels;
-mod pictures;
+mod preferences;
+mod prompt_area;
 mod prompt_box;
 mod prompt_queue;
 mod pull_request;
 mod recall;
 mod recap;
 mod renderer;
+mod schedule;
+mod session_mirror;
 mod shell_mode;
 mod speech;
 mod spoken_menu;
 mod start;
+mod status_area;
 mod submission;
 mod suggestion;
 mod switching;
@@ -44,8 +51,8 @@ mod terminal_shell;
 mod tests;
 mod theming;
 mod transcript;
+mod transcript_view;
 mod view;
-mod vim_keys;
 mod virtual_list;
 mod window;
 
@@ -63,48 +70,35 @@ pub use speech::PlainMode;
 
 pub use crate::panel::{PanelData, PanelRequest};
 
-use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::helper_command::HelperSandboxes;
 use loci_app::status_line::StatusViewer;
-use loci_core::ids::EntryId;
-use loci_core::permission::Mode;
-use loci_core::task_list::Task;
-use loci_engine::{BackgroundTask, CommandRegistry, Fullness};
 use loci_stdx::Vars;
 
-use crate::block::{Block, NoticeLevel};
+use crate::block::NoticeLevel;
 use crate::dialog::ElicitationDialog;
-use crate::input::{Draft, InputMode, Mention, VimMode};
-use crate::interface_settings::{InterfaceSettings, ViewMode};
-use crate::key::{InputEvent, Key, TerminalSignal};
-use crate::keymap::{EXIT_TIME, Keymap};
-use crate::panel::{Panel, SideThread};
+use crate::input::{Draft, FileAnswer, InputMode, PastedImage, VimMode};
+use crate::key::{InputEvent, TerminalSignal};
+use crate::keymap::Keymap;
 use crate::render::RenderContext;
-use crate::screen::Size;
-use crate::status::{AgentRows, OptionalModes, SPINNER_STEP, StatusLine, Work};
-use crate::text::Row;
+use crate::status::SPINNER_STEP;
 use crate::theme::{Backdrop, ColorDepth, Theme};
-use away::AwayClock;
-use block_log::BlockLog;
-use completion::Completion;
-use conversation::Conversation;
+use away::Waiting;
+use background_work::BackgroundWork;
 use dialogs::Dialogs;
-use focus::CallTally;
-use front_task::FrontTask;
-use fullscreen::Fullscreen;
-use prompt_box::PromptBox;
+use panel_host::PanelHost;
+use preferences::Preferences;
+use prompt_area::{PromptArea, PromptContext};
 use prompt_queue::PromptQueue;
-use recall::Recall;
-use recap::RecapClock;
-use switching::Switching;
+use schedule::Schedule;
+use session_mirror::SessionMirror;
+use spoken_menu::MenuAnswer;
+use status_area::StatusArea;
+use switching::in_use_dialog;
 use task_view::TaskView;
-use theming::Theming;
-use transcript::Transcript;
+use transcript_view::{TranscriptView, ViewContext};
+use window::WindowState;
 
 /// What the application is started with.
 #[derive(Debug, Clone)]
@@ -187,263 +181,98 @@ impl AppOptions {
     }
 }
 
-/// The state of the interface.
+/// The interface: parts that own their state, and what goes on between them.
 #[derive(Debug)]
 pub struct App {
-    options: AppOptions,
     now: Duration,
+    /// What was chosen: options, settings, the theme.
+    preferences: Preferences,
     keymap: Keymap,
-    prompt: PromptBox,
-    recall: Recall,
-    completion: Completion,
-    /// What else than files can be mentioned.
-    mentions: Vec<Mention>,
-    interface: InterfaceSettings,
-    /// After how long without a key a question of the model goes on, whatever settings say.
-    answer_timeout: Option<Duration>,
-    /// Whether the window has the focus, once the terminal has told.
-    focus: Option<bool>,
-    /// Whether everything that was said is to be shown once more.
-    replays: bool,
-    /// When everything in the background was asked to stop, for the first time.
-    kill_armed: Option<Duration>,
-    conversation: Conversation,
-    /// What the last block that became final was, for the space between.
-    last_final: Option<view::Spacing>,
-    dialogs: Dialogs,
-    /// Whether somebody is there to answer.
-    away: AwayClock,
-    /// The turn that is under way.
-    work: Option<Work>,
-    session: SessionState,
+    /// Where is typed.
+    prompt: PromptArea,
     /// What was typed and has not been heard yet.
     queue: PromptQueue,
-    /// Whether what is typed is sent as soon as its pictures are read.
-    submits_when_read: bool,
-    /// The key that would do something if it were pressed again, and when it was pressed.
-    armed: Option<(Key, Duration)>,
-    /// Something that is said for a while.
-    flash: Option<(String, Duration)>,
-    is_exiting: bool,
-    /// A new conversation has begun, and the turn of the `/clear` that asked for it is not over: its end says nothing about
-    /// prompts that were sent since.
-    is_clearing: bool,
-    /// The task list, and whether it is shown.
-    tasks: Vec<Task>,
-    task_view: TaskView,
-    /// Whether the keys are explained below the prompt.
-    is_help_shown: bool,
+    /// What was said, and what is seen of it.
+    transcript: TranscriptView,
+    /// Questions that wait for an answer.
+    dialogs: Dialogs,
     /// The panel that stands in the place of the prompt.
-    panel: Option<Box<dyn Panel>>,
-    /// How much room the panel had when it was last drawn.
-    panel_space: Cell<Size>,
-    /// When the panel last asked for what it shows.
-    panel_asked: Duration,
-    /// The transcript pager, where it is open.
-    transcript: Option<Transcript>,
-    /// What the pager was asked to write to the scrollback.
-    dumped: Vec<Block>,
-    /// What was asked on the side.
-    side_thread: Rc<RefCell<SideThread>>,
+    panel: PanelHost,
     /// The answer to a menu that is being typed, where somebody listens.
-    menu_answer: String,
-    /// What was said lately.
-    log: BlockLog,
-    /// Work beside the conversation, oldest first.
-    background: Vec<BackgroundTask>,
-    /// What has ended beside the conversation, until it can be told.
-    ended_tasks: Vec<String>,
-    /// The command of the background that was brought to the front.
-    front: Option<FrontTask>,
-    /// What the agents of the session say and do; the agent view looks at it.
-    agent_logs: Rc<RefCell<AgentLogs>>,
-    /// The session that is to take the place of the one at hand.
-    switching: Option<Switching>,
-    /// The person's own status line.
-    status_line: StatusLine,
-    /// The open pull request of the branch at hand.
-    pull_request: Option<PullRequest>,
-    /// The agents at work.
-    agent_rows: AgentRows,
-    /// Makes the sandboxes that commands of the interface ask for.
-    helper_sandboxes: HelperSandboxes,
-    /// The last entries of the session that were shown before it was there.
-    tail: Option<Vec<EntryId>>,
-    /// Whether it is time to say what the session is about.
-    recap: RecapClock,
-    /// The model that is to be asked, until it is known how the session stands.
-    model_wanted: Option<String>,
-    /// A command of the shell that waits to be run on the terminal.
-    terminal_command: Option<terminal_shell::TerminalCommand>,
-    theming: Theming,
-    /// How many turns there were, for what is said beside the spinner.
-    n_turns: usize,
-    /// The fullscreen renderer, while it shows the conversation.
-    fullscreen: Option<Box<Fullscreen>>,
-    /// What `/tui` has chosen.
-    chosen_fullscreen: Option<bool>,
-    /// The first block that was said in fullscreen and is to be written inline.
-    unwritten: Option<usize>,
-    /// Whether it was told that the mouse is taken.
-    has_told_mouse: bool,
-    /// Whether settings were read.
-    has_settings: bool,
-    /// What `/focus` has chosen.
-    chosen_view: Option<ViewMode>,
-    /// The calls of the last turn, for the focus view.
-    tally: CallTally,
-    /// The answer that the focus view holds back until the turn is over, inline.
-    held_answer: Option<Rc<Vec<Row>>>,
-}
-
-/// What is known of the session.
-#[derive(Debug, Default)]
-struct SessionState {
-    /// Whether it is there; until then prompts wait.
-    is_started: bool,
-    /// Whether it is only looked at.
-    is_viewed: bool,
-    id: Option<String>,
-    /// The name it was given.
-    title: Option<String>,
-    /// Whether anything was said in it, so that it can be resumed.
-    has_turns: bool,
-    /// Whether the person has switched thinking off.
-    is_thinking_off: bool,
-    is_persistent: bool,
-    model: String,
-    mode: Mode,
-    /// Modes that are in the circle here.
-    optional_modes: OptionalModes,
-    context: Option<Fullness>,
-    /// How its sandbox stands, in words.
-    sandbox: Option<String>,
-    /// Whether its sandbox lets nothing run outside.
-    is_sandbox_strict: bool,
-    commands: Arc<CommandRegistry>,
-    /// What is worked towards, and since when it is known here.
-    goal: Option<(String, Duration)>,
-    /// Agents that work beside the conversation, by id.
-    agents: Vec<String>,
+    menu_answer: MenuAnswer,
+    /// What is known of the session.
+    session: SessionMirror,
+    /// Work beside the conversation.
+    background: BackgroundWork,
+    /// The task list.
+    tasks: TaskView,
+    /// What stands below the prompt.
+    status: StatusArea,
+    /// What comes by itself.
+    schedule: Schedule,
+    is_exiting: bool,
 }
 
 impl App {
     /// Makes the application as it is before anything happened.
     pub fn new(options: AppOptions) -> Self {
+        let preferences = Preferences::new(options);
+        let cwd = &preferences.options.cwd;
         let mut app = Self {
             now: Duration::ZERO,
             keymap: Keymap::default(),
-            prompt: PromptBox::new(),
-            recall: Recall::default(),
-            completion: Completion::default(),
-            mentions: Vec::new(),
-            interface: InterfaceSettings::default(),
-            answer_timeout: None,
-            focus: None,
-            replays: false,
-            kill_armed: None,
-            conversation: Conversation::new(&options.cwd),
-            last_final: None,
-            dialogs: Dialogs::default(),
-            away: AwayClock::default(),
-            work: None,
-            session: SessionState {
-                commands: Arc::new(CommandRegistry::builtin()),
-                ..SessionState::default()
-            },
+            prompt: PromptArea::default(),
             queue: PromptQueue::default(),
-            submits_when_read: false,
-            armed: None,
-            flash: None,
+            transcript: TranscriptView::new(cwd),
+            dialogs: Dialogs::default(),
+            panel: PanelHost::default(),
+            menu_answer: MenuAnswer::default(),
+            session: SessionMirror::new(),
+            background: BackgroundWork::new(cwd),
+            tasks: TaskView::default(),
+            status: StatusArea::default(),
+            schedule: Schedule::default(),
             is_exiting: false,
-            is_clearing: false,
-            tasks: Vec::new(),
-            task_view: TaskView::default(),
-            is_help_shown: false,
-            panel: None,
-            panel_space: Cell::new(Size { width: 80, height: 24 }),
-            panel_asked: Duration::ZERO,
-            transcript: None,
-            dumped: Vec::new(),
-            side_thread: Rc::default(),
-            menu_answer: String::new(),
-            log: BlockLog::default(),
-            background: Vec::new(),
-            ended_tasks: Vec::new(),
-            front: None,
-            agent_logs: Rc::new(RefCell::new(AgentLogs::new(&options.cwd))),
-            switching: None,
-            status_line: StatusLine::default(),
-            pull_request: None,
-            agent_rows: AgentRows::default(),
-            helper_sandboxes: HelperSandboxes::default(),
-            tail: None,
-            recap: RecapClock::default(),
-            model_wanted: None,
-            terminal_command: None,
-            theming: Theming::default(),
-            n_turns: 0,
-            fullscreen: None,
-            chosen_fullscreen: None,
-            unwritten: None,
-            has_told_mouse: false,
-            has_settings: false,
-            chosen_view: options.is_verbose.then_some(ViewMode::Verbose),
-            tally: CallTally::default(),
-            held_answer: None,
-            options,
+            preferences,
         };
-        if let Some(PlainMode::ScreenReader(source)) = &app.options.plain {
+        app.preferences.highlighter = app.transcript.conversation.highlighter();
+        if let Some(PlainMode::ScreenReader(source)) = &app.preferences.options.plain {
             let text = format!("Screen reader mode is on ({source})");
-            app.conversation.push(Block::Notice { level: NoticeLevel::Info, text });
+            app.transcript.notice(NoticeLevel::Info, text);
         }
-        app.conversation.push(app.banner());
+        app.transcript.push(app.preferences.banner());
         app.choose_renderer();
         app
-    }
-
-    fn banner(&self) -> Block {
-        let AppOptions { version, shown_cwd, hides_cwd, .. } = &self.options;
-        let text =
-            if *hides_cwd { format!("loci {version}") } else { format!("loci {version} · {shown_cwd}") };
-        match self.is_spoken() {
-            true => Block::Notice { level: NoticeLevel::Info, text },
-            false => Block::TurnEnd { text },
-        }
     }
 
     /// Takes an event that came at `now`; returns what is to be done, in order.
     pub fn update(&mut self, event: Event, now: Duration) -> Vec<Effect> {
         self.now = now;
-        self.forget_old(now);
-        let mut actions = match event {
+        self.status.forget_old(now);
+        let mut effects = match event {
             Event::Input(input) => self.input(input),
             Event::News(news) => self.news(news),
             Event::Tick => {
-                let expired = self.dialogs.take_expired(now);
-                let mut actions = expired.map(|actions| self.carry_out(actions)).unwrap_or_default();
-                actions.extend(self.refresh_panel());
-                actions.extend(self.refresh_front());
-                actions
+                let mut actions = self.dialogs.take_expired(now).unwrap_or_default();
+                actions.extend(self.panel.refresh(now));
+                let mut effects = self.carry_out(actions);
+                effects.extend(self.background.front.refresh(now));
+                effects
             }
             Event::Drawn => {
                 self.dialogs.drawn(now);
                 Vec::new()
             }
         };
-        if let Some(notice) = self.notice_for_away() {
-            actions.extend(self.call_person(&notice));
-            actions.push(Effect::Send(notice));
-        }
-        actions.extend(self.status_line.tick(now));
-        actions.extend(self.agent_rows.tick(now));
-        actions.extend(self.recap_for_away());
-        actions
+        effects.extend(self.schedule.step(self.waiting(), now));
+        effects.extend(self.status.tick(now));
+        effects.extend(self.schedule.ask_recap(self.is_quiet(), now));
+        effects
     }
 
     /// Returns what is to be done before anything happened: the prompt that was given at the start is sent.
     pub fn begin(&mut self) -> Vec<Effect> {
-        match self.options.prompt.take().filter(|text| !text.trim().is_empty()) {
+        match self.preferences.options.prompt.take().filter(|text| !text.trim().is_empty()) {
             Some(text) => self.submit_draft(Draft::plain(InputMode::Prompt, &text)),
             None => Vec::new(),
         }
@@ -451,76 +280,82 @@ impl App {
 
     /// Returns when the application wants to hear of the time again; never, when nothing moves.
     pub fn deadline(&self) -> Option<Duration> {
-        let spinner = self.work.as_ref().map(|work| {
+        let spinner = self.session.work.as_ref().map(|work| {
             if !self.is_still() {
                 // Whatever happens is drawn with the spinner as it is then, so that a stream needs no ticks beside it.
                 return self.now + SPINNER_STEP;
             }
             work.since + Duration::from_secs(self.now.saturating_sub(work.since).as_secs() + 1)
         });
-        let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
-        let flash = self.flash.as_ref().map(|(_, until)| *until);
-        let others = [
+        let parts = [
+            spinner,
+            self.status.deadline(),
             self.dialogs.deadline(self.now),
-            self.away.deadline(),
-            self.status_line.deadline(),
-            self.agent_rows.deadline(),
-            self.recap_deadline(),
-            self.panel_deadline(),
-            self.front_deadline(),
+            self.schedule.deadline(self.is_quiet()),
+            self.panel.deadline(),
+            self.background.front.deadline(),
         ];
-        [spinner, armed, flash].into_iter().chain(others).flatten().min()
+        parts.into_iter().flatten().min()
     }
 
-    /// Returns what makes the sandboxes that commands of the interface ask for.
-    pub(crate) fn helper_sandboxes(&self) -> HelperSandboxes {
-        self.helper_sandboxes.clone()
+    /// Returns what was chosen.
+    pub(crate) fn preferences(&self) -> &Preferences {
+        &self.preferences
+    }
+
+    /// Returns what is known of the session.
+    pub(crate) fn session(&self) -> &SessionMirror {
+        &self.session
+    }
+
+    /// Returns what the window is to show.
+    fn window(&self) -> WindowState {
+        WindowState::new(&self.preferences, &self.session)
     }
 
     /// Returns what the command of the status line may know beside the session.
     pub(crate) fn status_viewer(&self) -> StatusViewer {
         StatusViewer {
-            version: self.options.version.clone(),
-            vim_mode: self.prompt.vim_mode().map(VimMode::name),
+            version: self.preferences.options.version.clone(),
+            vim_mode: self.prompt.input.vim_mode().map(VimMode::name),
             pull_request: None,
         }
     }
 
-    /// Returns the id of the session, once there is one.
-    pub(crate) fn session_id(&self) -> Option<&str> {
-        self.session.id.as_deref()
+    /// Tells whether everything is drawn on the alternate screen, with nothing of it on the terminal's own.
+    pub(crate) fn owns_screen(&self) -> bool {
+        self.transcript.owns_screen()
     }
 
-    /// Returns the line that says how to go on with the session, if there is something to go on with.
-    pub fn resume_hint(&self) -> Option<String> {
-        let id = self.session.id.as_ref().filter(|_| self.session.has_turns && self.session.is_persistent)?;
-        Some(format!("Resume this session with: loci -r {id}"))
+    /// Tells whether reports of the mouse are wanted.
+    pub(crate) fn wants_mouse(&self) -> bool {
+        self.owns_screen() && self.preferences.options.fullscreen.mouse != MouseCapture::Off
     }
 
-    fn forget_old(&mut self, now: Duration) {
-        self.armed = self.armed.filter(|(_, since)| now < *since + EXIT_TIME);
-        if self.flash.as_ref().is_some_and(|(_, until)| *until <= now) {
-            self.flash = None;
-        }
+    /// Takes what the terminal says of its backdrop.
+    pub fn set_backdrop(&mut self, backdrop: Backdrop) {
+        self.preferences.theming.set_backdrop(backdrop);
+        self.apply_theme();
     }
 
     fn input(&mut self, input: InputEvent) -> Vec<Effect> {
         match input {
             InputEvent::Mouse(mouse) => {
-                self.away.typed(self.now);
-                self.recap.typed(self.now);
+                self.schedule.typed(self.now);
                 self.mouse_moved(mouse)
             }
             InputEvent::Key(_) | InputEvent::Paste(_) => {
-                self.away.typed(self.now);
-                self.recap.typed(self.now);
-                let before = self.before_deleting(&input);
-                let mut actions = self.typed(input);
-                if let Some(before) = before {
-                    self.say_deleted(&before);
+                self.schedule.typed(self.now);
+                let before = match &input {
+                    InputEvent::Key(key) if self.preferences.is_spoken() => self.prompt.before_deleting(*key),
+                    _ => None,
+                };
+                let mut effects = self.typed(input);
+                if let Some(deleted) = before.and_then(|before| self.prompt.deleted_since(&before)) {
+                    self.speak(format!("deleted {deleted}"));
                 }
-                actions.extend(self.refresh_completion());
-                actions
+                effects.extend(self.refresh_completion());
+                effects
             }
             InputEvent::Closed => self.exit(ExitReason::HungUp),
             InputEvent::Signal(signal) => match signal {
@@ -531,11 +366,11 @@ impl App {
                 TerminalSignal::Continued => vec![Effect::Repaint],
             },
             InputEvent::Focus(is_focused) => {
-                self.focus = Some(is_focused);
+                self.schedule.focused(is_focused);
                 is_focused.then(|| self.ask_pull_request()).flatten().into_iter().collect()
             }
             InputEvent::Resize { width, height } => {
-                self.status_line.resized((width, height), self.now);
+                self.status.line.resized((width, height), self.now);
                 Vec::new()
             }
             InputEvent::Reply(_) => Vec::new(),
@@ -547,9 +382,12 @@ impl App {
             News::Engine(event) => return self.runner_event(*event),
             News::Asked(question) => return self.ask_at_start(question),
             News::Started(facts) => return self.started(*facts),
-            News::Tail { blocks, entries } => self.show_tail(blocks, entries),
+            News::Tail { blocks, entries } => self.transcript.show_tail(blocks, entries),
             News::Viewing(blocks) => self.view_only(blocks),
-            News::StartFailed(problem) => return self.start_failed(&problem),
+            News::StartFailed(problem) => {
+                self.notice(NoticeLevel::Error, problem);
+                return self.exit(ExitReason::Failed);
+            }
             News::Ended { troubles, has_failed, .. } => {
                 troubles.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
                 let reason = if has_failed { ExitReason::Failed } else { ExitReason::Asked };
@@ -561,73 +399,192 @@ impl App {
                 return self.turn_mark(speech::TurnMark::Question);
             }
             News::RequestWithdrawn(request) => self.dialogs.withdraw(&request),
-            News::Switched(facts) => self.switched(*facts),
-            News::SwitchFailed(problem) => return self.switch_failed(problem),
-            News::SessionInUse { target, holder } => return self.ask_in_use(target, &holder),
+            News::Switched(facts) => {
+                if let Some(switching) = &mut self.session.switching {
+                    switching.facts = Some(*facts);
+                }
+            }
+            News::SwitchFailed(problem) => {
+                self.session.switching = None;
+                self.notice(NoticeLevel::Error, problem);
+                return self.send_held();
+            }
+            News::SessionInUse { target, holder } => {
+                self.session.switching = None;
+                self.dialogs.push(in_use_dialog(target, &holder));
+                return self.send_held();
+            }
             News::PanelData(data) => return self.panel_data(data),
-            News::Picture { number, read } => return self.picture_read(number, *read),
-            News::Keys(read) => self.take_key_bindings(read),
-            News::Themes(files) => self.take_themes(files),
-            News::Edited(edited) => self.draft_edited(*edited),
-            News::RanOnTerminal { command, ended } => return self.ran_on_terminal(command, ended),
-            News::History(news) => self.history_news(news),
-            News::Files(answer) => return self.files_found(answer),
-            News::Mentions(mentions) => return self.mentions_listed(mentions),
-            News::StatusLine(said) => {
-                if let Some(why) = self.status_line.printed(said) {
-                    self.notice(NoticeLevel::Warning, why);
-                }
-            }
-            News::PullRequest(found) => self.take_pull_request(found),
-            News::AgentRows(said) => {
-                if let Some(why) = self.agent_rows.printed(said) {
-                    self.notice(NoticeLevel::Warning, why);
-                }
-            }
-            News::Output(blocks) => blocks.into_iter().for_each(|block| self.conversation.push(block)),
+            News::Output(blocks) => blocks.into_iter().for_each(|block| self.transcript.push(block)),
+            news => return self.prompt_news(news),
         }
         Vec::new()
     }
 
+    /// Takes news of what the interface itself has read, run or asked beside this thread.
+    fn prompt_news(&mut self, news: News) -> Vec<Effect> {
+        let problem = match news {
+            News::Picture { number, read } => return self.picture_read(number, *read),
+            News::Keys(read) => {
+                self.take_key_bindings(read);
+                None
+            }
+            News::Themes(files) => {
+                let files = self.preferences.theming.take_files(files);
+                self.apply_theme();
+                let actions = self.panel.receive(PanelData::Themes(files));
+                return self.carry_out(actions);
+            }
+            News::Edited(edited) => edited.map(|draft| self.prompt.input.set_draft(&draft)).err(),
+            News::RanOnTerminal { command, ended } => return self.ran_on_terminal(command, ended),
+            News::History(news) => {
+                let trouble = self.prompt.take_history(news);
+                trouble.map(|why| format!("The input history is not kept: {why}"))
+            }
+            News::Files(answer) => return self.files_found(answer),
+            News::Mentions(mentions) => {
+                let (prompt, ctx) = self.prompt_parts();
+                return prompt.mentions_listed(mentions, &ctx);
+            }
+            News::StatusLine(said) => self.status.line.printed(said),
+            News::AgentRows(said) => self.status.agents.printed(said),
+            News::PullRequest(found) => {
+                self.status.take_pull_request(found.as_ref(), self.now);
+                None
+            }
+            _ => None,
+        };
+        problem.into_iter().for_each(|why| self.notice(NoticeLevel::Warning, why));
+        Vec::new()
+    }
+
+    /// Takes a picture that was read; sends what waits for it.
+    fn picture_read(&mut self, number: u32, read: Result<PastedImage, String>) -> Vec<Effect> {
+        let image = match read {
+            Ok(image) => Some(image),
+            Err(why) => {
+                self.notice(NoticeLevel::Warning, why);
+                None
+            }
+        };
+        match self.prompt.picture_read(number, image) {
+            Some(draft) => self.submit_draft(draft),
+            None => Vec::new(),
+        }
+    }
+
+    /// Takes what the file of key bindings says. What cannot be used is told; where it cannot be read, keys stay as they are.
+    fn take_key_bindings(&mut self, read: Result<Option<String>, String>) {
+        let (keymap, warnings) = match read {
+            Ok(Some(text)) => Keymap::with_overrides(&text),
+            Ok(None) => (Keymap::default(), Vec::new()),
+            Err(why) => (self.keymap.clone(), vec![why]),
+        };
+        self.keymap = keymap;
+        warnings.into_iter().for_each(|warning| self.notice(NoticeLevel::Warning, warning));
+    }
+
+    /// Takes what was found for what stands, or stood, at the caret.
+    fn files_found(&mut self, answer: FileAnswer) -> Vec<Effect> {
+        let (prompt, ctx) = self.prompt_parts();
+        let (awaited, mut effects) = prompt.files_found(answer, &ctx);
+        awaited.failure.into_iter().for_each(|failure| self.flash(failure));
+        if awaited.submits {
+            effects.extend(self.submit_prompt());
+            effects.extend(self.refresh_completion());
+        }
+        effects
+    }
+
+    fn refresh_completion(&mut self) -> Vec<Effect> {
+        let (prompt, ctx) = self.prompt_parts();
+        prompt.refresh(&ctx)
+    }
+
+    /// Returns the prompt, and what it has to know.
+    fn prompt_parts(&mut self) -> (&mut PromptArea, PromptContext<'_>) {
+        (&mut self.prompt, PromptContext::new(&self.preferences, &self.session))
+    }
+
+    /// Returns the conversation, and what decides how it is shown at a width.
+    fn transcript_parts(&mut self, width: u16) -> (&mut TranscriptView, ViewContext<'_>) {
+        let ctx = ViewContext {
+            render: self.render_context(width),
+            is_focused: self.preferences.is_focused(),
+            is_working: self.session.is_working(),
+            queue: &self.queue,
+        };
+        (&mut self.transcript, ctx)
+    }
+
     /// Returns what renderers need to know.
     fn render_context(&self, width: u16) -> RenderContext {
-        RenderContext {
-            now: self.now,
-            is_motion_reduced: self.is_still(),
-            is_verbose: self.view_mode() == ViewMode::Verbose,
-            highlighter: self.conversation.highlighter(),
-            ..match self.is_spoken() {
-                true => RenderContext::screen_reader(),
-                false => RenderContext::new(usize::from(width.max(1)), self.options.theme),
-            }
-        }
+        self.preferences.render_context(self.now, self.is_still(), width)
     }
 
     /// Tells whether nothing moves by itself: where somebody wants that, and while the person is asked, however long that is.
     fn is_still(&self) -> bool {
-        self.options.is_still || self.interface.is_motion_reduced || !self.dialogs.is_empty()
+        self.preferences.is_still() || !self.dialogs.is_empty()
+    }
+
+    /// Tells whether nothing is under way or open, so that somebody who comes back may be told what the session is about.
+    fn is_quiet(&self) -> bool {
+        let is_idle = !self.session.is_working() && self.dialogs.is_empty() && !self.panel.is_open();
+        let is_away = self.prompt.input.is_empty() && self.transcript.pager.is_none();
+        is_idle && is_away && self.preferences.wants_recap()
+    }
+
+    /// Returns what waits for the person.
+    fn waiting(&self) -> Waiting {
+        match self.dialogs.waiting_question() {
+            Some(question) => question,
+            None if self.dialogs.is_empty() && !self.session.is_working() && self.session.has_turns => {
+                Waiting::Prompt
+            }
+            None => Waiting::Nothing,
+        }
+    }
+
+    /// Asks for the pull request of the branch, unless nobody would see it.
+    fn ask_pull_request(&self) -> Option<Effect> {
+        let is_seen = !self.preferences.is_plain() && self.session.is_started;
+        is_seen.then_some(Effect::AskPullRequest { is_pushed: false })
+    }
+
+    /// Puts the theme in force that is wanted.
+    fn apply_theme(&mut self) {
+        if let Some(why) = self.preferences.apply_theme(self.session.is_started) {
+            self.notice(NoticeLevel::Warning, why);
+        }
+    }
+
+    /// Takes up which renderer is wanted.
+    fn choose_renderer(&mut self) {
+        let (is_on, mouse) = (self.preferences.wants_fullscreen(), self.preferences.options.fullscreen.mouse);
+        self.transcript.set_fullscreen(is_on, mouse);
     }
 
     /// Tells the person something, in the conversation.
     fn notice(&mut self, level: NoticeLevel, text: impl Into<String>) {
-        self.conversation.push(Block::Notice { level, text: text.into() });
+        self.transcript.notice(level, text);
     }
 
     /// Tells the person something for a while, below the prompt.
     fn flash(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.speak(text.clone());
-        self.flash = Some((text, self.now + Duration::from_secs(3)));
+        self.status.flash(text, self.now);
     }
 
     fn exit(&mut self, reason: ExitReason) -> Vec<Effect> {
         if std::mem::replace(&mut self.is_exiting, true) {
             return Vec::new();
         }
-        self.conversation.end_turn(self.now);
-        self.work = None;
-        let mut actions = self.remember_drafts();
-        actions.push(Effect::Exit(reason));
-        actions
+        self.transcript.conversation.end_turn(self.now);
+        self.session.turn_ended();
+        let (prompt, ctx) = self.prompt_parts();
+        let mut effects = prompt.remember_drafts(&ctx);
+        effects.push(Effect::Exit(reason));
+        effects
     }
 }

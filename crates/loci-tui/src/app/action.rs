@@ -223,6 +223,8 @@ pub enum UiAction {
     CopyLines(String),
     /// Tell the person something, in the conversation.
     Notice(NoticeLevel, String),
+    /// Tell the person something for a while, below the prompt.
+    Flash(String),
     /// Note the name of the session.
     Titled(String),
     /// Show a theme, as settings call it, until it is chosen or left.

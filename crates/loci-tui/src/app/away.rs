@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use loci_engine::Command;
 
-use super::App;
-
 /// How long nobody may have typed before hooks hear of a question that waits.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 /// The same for a prompt that waits after an answer.
@@ -75,7 +73,7 @@ impl AwayClock {
     }
 
     /// Notes what waits now; returns what hooks are to be told, once it is time.
-    fn step(&mut self, waiting: Waiting, now: Duration) -> Option<Command> {
+    pub(super) fn step(&mut self, waiting: Waiting, now: Duration) -> Option<Command> {
         if waiting != self.waiting {
             (self.waiting, self.since, self.is_told) = (waiting, now, false);
         }
@@ -89,20 +87,6 @@ impl AwayClock {
             Waiting::Prompt => ("idle_prompt", "loci is waiting for your input".to_owned()),
         };
         Some(Command::Notify { kind: kind.to_owned(), message, title: None })
-    }
-}
-
-impl App {
-    /// Returns what hooks are to be told of, now that something has happened or time has passed.
-    pub(super) fn notice_for_away(&mut self) -> Option<Command> {
-        let waiting = match self.dialogs.waiting_question() {
-            Some(question) => question,
-            None if self.dialogs.is_empty() && self.work.is_none() && self.session.has_turns => {
-                Waiting::Prompt
-            }
-            None => Waiting::Nothing,
-        };
-        self.away.step(waiting, self.now)
     }
 }
 

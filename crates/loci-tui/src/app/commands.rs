@@ -12,6 +12,7 @@ use loci_engine::{
     Command, CommandAction, CommandCall, CommandTiming, SessionSnapshot, not_offered, split_command,
 };
 
+use super::recap::{ASKED_RECAP, ask as ask_recap};
 use super::{Action, App, Effect, UiAction};
 use crate::block::NoticeLevel;
 use crate::dialog::KeyEntry;
@@ -19,8 +20,8 @@ use crate::input::{Draft, InputMode};
 use crate::panel::{
     ConfigPanel, ContextPanel, ContextView, CopyPanel, DebugPanel, DiffPanel, EffortPanel, ExportPanel,
     FewerPromptsPanel, HelpPanel, HooksPanel, McpPanel, MemoryPanel, ModelPanel, Panel, PanelRequest,
-    PermissionsPanel, PluginPanel, RenamePanel, ReportPanel, SandboxPanel, SearchPanel, SkillsPanel,
-    TasksPanel, UsagePanel, ask_snapshot, rename_actions,
+    PermissionsPanel, PluginPanel, RenamePanel, ReportPanel, SandboxPanel, SearchPanel, SideQuestionPanel,
+    SkillsPanel, TasksPanel, UsagePanel, ask_snapshot, rename_actions,
 };
 
 /// The request by which another model is to be asked.
@@ -41,7 +42,7 @@ impl App {
             | CommandAction::McpPrompt
             | CommandAction::Skill => return None,
         }
-        if self.work.is_some() && call.command.timing == CommandTiming::BetweenTurns {
+        if self.session.is_working() && call.command.timing == CommandTiming::BetweenTurns {
             self.queue.hold(Draft::plain(InputMode::Prompt, text));
             return Some(Vec::new());
         }
@@ -58,66 +59,32 @@ impl App {
             self.open_panel(panel);
             return Some(self.carry_out(actions));
         }
-        Some(match call.command.name.as_str() {
-            "help" => {
-                let panel = HelpPanel::new(&self.options.version, &self.session.commands, &self.keymap);
-                self.open_panel(panel);
+        match call.argument.as_deref() {
+            None => self.open_command_panel(&call.command.name),
+            Some(argument) => self.command_with_argument(&call.command.name, argument),
+        }
+        .or_else(|| self.plain_command(call))
+    }
+
+    /// Opens the panel of a command without an argument; none where it has none.
+    fn open_command_panel(&mut self, name: &str) -> Option<Vec<Effect>> {
+        Some(match name {
+            "rename" => {
+                self.open_panel(RenamePanel::new(self.session.title.as_deref()));
                 Vec::new()
             }
-            "exit" => self.leave(),
-            "background" => self.go_background(call.argument.clone()),
-            "copy" => self.copy_answer(call.argument.as_deref()),
-            "rename" => match &call.argument {
-                Some(title) => {
-                    let actions = rename_actions(title);
-                    self.carry_out(actions)
-                }
-                None => {
-                    let panel = RenamePanel::new(self.session.title.as_deref());
-                    self.open_panel(panel);
-                    Vec::new()
-                }
-            },
-            "context" => match call.argument.as_deref() {
-                None => self.open_snapshot_panel(ContextPanel::new(ContextView::Now)),
-                Some("all") => self.open_snapshot_panel(ContextPanel::new(ContextView::All)),
-                Some("time") => self.open_snapshot_panel(ContextPanel::new(ContextView::OverTime)),
-                Some(_) => return None,
-            },
-            "model" if call.argument.is_some() && self.session.has_turns => {
-                let request = MODEL_REQUEST.to_owned();
-                self.model_wanted.clone_from(&call.argument);
-                vec![Effect::Send(Command::Snapshot { request })]
-            }
-            // With an argument the session carries them out.
-            "usage"
-            | "status"
-            | "hooks"
-            | "skills"
-            | "model"
-            | "effort"
-            | "mcp"
-            | "config"
-            | "permissions"
-            | "memory"
-            | "doctor"
-            | "diff"
-            | "agents"
-            | "tasks"
-            | "plugin"
-            | "sandbox"
-            | "fewer-permission-prompts"
-                if call.argument.is_some() =>
-            {
-                return None;
-            }
+            "context" => self.open_snapshot_panel(ContextPanel::new(ContextView::Now)),
             "usage" => self.open_snapshot_panel(UsagePanel::new()),
             "status" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
             "doctor" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Doctor)),
             "hooks" => self.open_snapshot_panel(HooksPanel::default()),
             "skills" => self.open_snapshot_panel(SkillsPanel::default()),
             "fewer-permission-prompts" => self.open_snapshot_panel(FewerPromptsPanel::default()),
-            "debug" => self.open_snapshot_panel(DebugPanel::default()),
+            "model" => self.open_snapshot_panel(ModelPanel::default()),
+            "effort" => self.open_snapshot_panel(EffortPanel::default()),
+            "mcp" => self.open_snapshot_panel(McpPanel::default()),
+            "permissions" => self.open_snapshot_panel(PermissionsPanel::new()),
+            "memory" => self.open_snapshot_panel(MemoryPanel::new()),
             "sandbox" => {
                 self.open_panel(SandboxPanel::new());
                 self.carry_out(SandboxPanel::begin())
@@ -126,11 +93,6 @@ impl App {
                 self.open_panel(PluginPanel::new());
                 self.carry_out(PluginPanel::begin())
             }
-            "model" => self.open_snapshot_panel(ModelPanel::default()),
-            "effort" => self.open_snapshot_panel(EffortPanel::default()),
-            "mcp" => self.open_snapshot_panel(McpPanel::default()),
-            "permissions" => self.open_snapshot_panel(PermissionsPanel::new()),
-            "memory" => self.open_snapshot_panel(MemoryPanel::new()),
             "diff" => {
                 self.open_panel(DiffPanel::default());
                 self.carry_out(DiffPanel::begin())
@@ -139,55 +101,120 @@ impl App {
                 self.open_panel(ConfigPanel::new());
                 self.carry_out(ConfigPanel::begin())
             }
-            "theme" => self.theme_command(call.argument.as_deref()),
+            "theme" => {
+                self.open_panel(self.preferences.theme_panel());
+                // One may have been written since the window had the focus, which not every terminal tells.
+                vec![Effect::ReadOwnFiles]
+            }
+            "resume" => self.choose_session(),
+            "agents" => self.open_agents(),
+            "tasks" => {
+                self.open_panel(TasksPanel::new(self.background.tasks()));
+                Vec::new()
+            }
+            "cd" => {
+                let shown_cwd = &self.preferences.options.shown_cwd;
+                let here = format!("This session works in {shown_cwd}; `/cd PATH` moves it");
+                self.notice(NoticeLevel::Info, here);
+                Vec::new()
+            }
+            "export" => {
+                self.open_panel(ExportPanel::default());
+                Vec::new()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Carries out a command with an argument; none where the session does, or the argument makes no difference.
+    fn command_with_argument(&mut self, name: &str, argument: &str) -> Option<Vec<Effect>> {
+        Some(match name {
+            "rename" => self.carry_out(rename_actions(argument)),
+            "context" => match argument {
+                "all" => self.open_snapshot_panel(ContextPanel::new(ContextView::All)),
+                "time" => self.open_snapshot_panel(ContextPanel::new(ContextView::OverTime)),
+                _ => return None,
+            },
+            "model" if self.session.has_turns => {
+                self.session.model_wanted = Some(argument.to_owned());
+                vec![Effect::Send(Command::Snapshot { request: MODEL_REQUEST.to_owned() })]
+            }
+            "theme" => match self.preferences.theme_problem(argument) {
+                None => self.carry_out(vec![Action::Ui(UiAction::ChooseTheme(Some(argument.to_owned())))]),
+                Some(why) => {
+                    self.notice(NoticeLevel::Warning, why);
+                    Vec::new()
+                }
+            },
+            "resume" => self.switch(SwitchTarget { session: argument.to_owned(), ..SwitchTarget::default() }),
+            "cd" => vec![Effect::AskPanel(PanelRequest::MoveTarget { path: argument.to_owned() })],
+            "export" => vec![Effect::AskPanel(PanelRequest::Export { file: Some(argument.to_owned()) })],
+            _ => return None,
+        })
+    }
+
+    /// Carries out a command that does the same with and without an argument.
+    fn plain_command(&mut self, call: &CommandCall) -> Option<Vec<Effect>> {
+        let argument = call.argument.as_deref();
+        Some(match call.command.name.as_str() {
+            "help" => {
+                let version = &self.preferences.options.version;
+                self.open_panel(HelpPanel::new(version, &self.session.commands, &self.keymap));
+                Vec::new()
+            }
+            "exit" => self.leave(),
+            "background" => self.go_background(call.argument.clone()),
+            "copy" => self.copy_answer(argument),
+            "debug" => self.open_snapshot_panel(DebugPanel::default()),
             "login" => {
                 self.dialogs.follow_up(KeyEntry::of_session());
                 Vec::new()
             }
             "logout" => vec![Effect::AskPanel(PanelRequest::ForgetKey)],
             "keybindings" => vec![Effect::EditKeyBindings],
-            "branch" => self.branch(call.argument.clone()),
-            "resume" => match &call.argument {
-                Some(session) => {
-                    let session = session.clone();
-                    self.switch(SwitchTarget { session, ..SwitchTarget::default() })
+            "branch" => match self.session.branch(call.argument.clone()) {
+                Some(target) => self.switch(target),
+                None => {
+                    let text = "Nothing was said yet, so there is nothing to branch from";
+                    self.notice(NoticeLevel::Info, text);
+                    Vec::new()
                 }
-                None => self.choose_session(),
             },
             "rewind" => self.choose_rewind(),
             "search" => {
-                let (panel, actions) = SearchPanel::new(call.argument.as_deref());
+                let (panel, actions) = SearchPanel::new(argument);
                 self.open_panel(panel);
                 self.carry_out(actions)
             }
             "plan" => self.plan(call.argument.clone()),
-            "agents" => self.open_agents(),
-            "tasks" => {
-                let panel = TasksPanel::new(self.background_tasks());
-                self.open_panel(panel);
+            "recap" if !self.session.has_turns => {
+                self.notice(NoticeLevel::Info, "Nothing was said yet");
                 Vec::new()
             }
-            "cd" => match &call.argument {
-                Some(path) => vec![Effect::AskPanel(PanelRequest::MoveTarget { path: path.clone() })],
-                None => {
-                    let here =
-                        format!("This session works in {}; `/cd PATH` moves it", self.options.shown_cwd);
-                    self.notice(NoticeLevel::Info, here);
-                    Vec::new()
-                }
-            },
-            "recap" => self.ask_recap(),
-            "tui" => self.switch_renderer(call.argument.as_deref()),
-            "focus" => self.toggle_focus(),
-            "scroll-speed" => self.set_scroll_speed(call.argument.as_deref()),
-            "btw" => self.side_question(call.argument.as_deref()),
-            "export" => match &call.argument {
-                Some(file) => vec![Effect::AskPanel(PanelRequest::Export { file: Some(file.clone()) })],
-                None => {
-                    self.open_panel(ExportPanel::default());
-                    Vec::new()
-                }
-            },
+            "recap" => {
+                self.flash("Asking what this session is about…");
+                vec![ask_recap(ASKED_RECAP)]
+            }
+            "tui" => {
+                let actions = self.preferences.choose_fullscreen(argument, self.transcript.is_fullscreen());
+                self.choose_renderer();
+                self.carry_out(actions)
+            }
+            "focus" => {
+                let actions = self.preferences.toggle_focus();
+                self.transcript.view_changed(self.preferences.is_focused());
+                self.carry_out(actions)
+            }
+            "scroll-speed" => {
+                let actions = self.preferences.set_scroll_speed(argument);
+                self.carry_out(actions)
+            }
+            "btw" => {
+                let mut panel = SideQuestionPanel::new(self.panel.side_thread());
+                let actions = argument.map(|question| panel.ask(question)).unwrap_or_default();
+                self.open_panel(panel);
+                self.carry_out(actions)
+            }
             _ => return None,
         })
     }
@@ -195,7 +222,7 @@ impl App {
     /// Asks another model, once it is known how the session stands: while what was said is in the cache of the one at hand,
     /// the person is asked first.
     pub(super) fn switch_model(&mut self, snapshot: Arc<SessionSnapshot>) -> Vec<Effect> {
-        let Some(name) = self.model_wanted.take() else { return Vec::new() };
+        let Some(name) = self.session.model_wanted.take() else { return Vec::new() };
         if !(snapshot.is_cache_warm && snapshot.has_messages) {
             return self.carry_out(vec![Action::Ui(UiAction::RunInSession(format!("/model {name}")))]);
         }
@@ -219,7 +246,7 @@ impl App {
                 return Vec::new();
             }
         };
-        match self.log.answer(n - 1).map(str::to_owned) {
+        match self.transcript.log.answer(n - 1).map(str::to_owned) {
             Some(markdown) => match CopyPanel::new(&markdown) {
                 Some(panel) => {
                     self.open_panel(panel);

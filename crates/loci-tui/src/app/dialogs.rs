@@ -12,7 +12,9 @@ use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::{InputEvent, Key, KeyCode, Mouse};
 use crate::keymap::Keymap;
+use crate::layout::{faint, line, warning};
 use crate::render::RenderContext;
+use crate::text::{Row, Span};
 
 /// How long nothing may have been typed before a dialog takes keys.
 pub(super) const TYPING_PAUSE: Duration = Duration::from_millis(400);
@@ -60,9 +62,23 @@ impl Dialogs {
         Some(Waiting::Question { id, kind: dialog.notice_kind(), message: dialog.notice() })
     }
 
-    /// Returns how many wait behind the first.
-    pub(super) fn n_behind(&self) -> usize {
-        self.waiting.len().saturating_sub(1)
+    /// Returns what is said of the first beside the keys, or in their place: what waits behind it, when it goes on by itself,
+    /// and that it takes no keys yet.
+    pub(super) fn hint(&self, keys: Option<Row>, now: Duration) -> Option<Row> {
+        if self.is_waiting(now) {
+            return Some(line("(it takes keys as soon as the typing pauses)", faint()));
+        }
+        if let Some(left) = self.seconds_left(now) {
+            let text = format!("It goes on by itself in {left} s · a key begins the wait anew");
+            return Some(line(&text, warning()));
+        }
+        let n_behind = self.waiting.len().saturating_sub(1);
+        keys.map(|mut keys| {
+            if n_behind > 0 {
+                keys.push(Span::styled(format!(" · {n_behind} more to answer after this one"), faint()));
+            }
+            keys
+        })
     }
 
     /// Notes that what is shown has been drawn.
@@ -79,7 +95,7 @@ impl Dialogs {
     }
 
     /// Tells whether the first of them waits for a pause in the typing.
-    pub(super) fn is_waiting(&self, now: Duration) -> bool {
+    fn is_waiting(&self, now: Duration) -> bool {
         self.last_key.is_some_and(|last| now.saturating_sub(last) < TYPING_PAUSE)
     }
 

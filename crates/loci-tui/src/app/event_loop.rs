@@ -469,7 +469,7 @@ impl EventLoop {
         }
         self.terminal.set_mouse(self.app.wants_mouse())?;
         if let Some((screen, _)) = &mut self.full_screen {
-            if self.app.repaints_all() {
+            if self.app.preferences().repaints_all() {
                 *screen = FullScreen::new(self.writer.options());
             }
             let bytes = screen.draw_scrolling(&view.rows, view.n_scrolling, view.caret, self.size);
@@ -570,7 +570,7 @@ impl EventLoop {
                 match self.mailbox.take(Some(left)) {
                     Letter::News(News::Ended { troubles, has_failed: failed, cost_usd }) => {
                         farewell.extend(troubles);
-                        farewell.extend(self.app.cost_farewell(cost_usd));
+                        farewell.extend(self.app.preferences().cost_farewell(cost_usd));
                         has_failed |= failed;
                         session.join();
                         break;
@@ -603,7 +603,7 @@ impl EventLoop {
             }
             self.terminal.set_rows_below(None);
         }
-        farewell.extend(self.app.resume_hint());
+        farewell.extend(self.app.session().resume_hint());
         let code = match reason {
             ExitReason::Asked if has_failed => 1,
             reason => reason.code(),

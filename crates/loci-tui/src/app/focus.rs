@@ -5,13 +5,11 @@
 
 use std::rc::Rc;
 
-use super::App;
 use super::conversation::Item;
-use super::view::Spacing;
+use super::transcript_view::{Spacing, TranscriptView, ViewContext};
 use super::virtual_list::BlockRows;
 use crate::block::{Block, CallBlock, CallState};
 use crate::render::{DiffStat, RenderContext, diff_stat, labelled, render_block};
-use crate::screen::{Size, live_limit};
 use crate::text::{Row, sanitize_line, wrap};
 use crate::theme::Role;
 
@@ -83,10 +81,10 @@ impl CallTally {
     }
 }
 
-impl App {
+impl TranscriptView {
     /// Puts a block into the log; the focus view counts its calls.
-    pub(super) fn keep_block(&mut self, block: Block) {
-        if self.is_focused() {
+    pub(super) fn keep_block(&mut self, block: Block, is_focused: bool) {
+        if is_focused {
             match &block {
                 Block::Prompt { .. } => self.tally = CallTally::default(),
                 Block::Call(call) => self.tally.add(call),
@@ -97,10 +95,10 @@ impl App {
     }
 
     /// Takes up that more or less is shown from now on.
-    pub(super) fn view_changed(&mut self) {
+    pub(super) fn view_changed(&mut self, is_focused: bool) {
         self.conversation.restart_answers();
         (self.tally, self.held_answer) = (CallTally::default(), None);
-        if self.is_focused() && self.is_fullscreen() {
+        if is_focused && self.is_fullscreen() {
             let numbers = self.log.numbers();
             let is_prompt = |number: &usize| matches!(self.log.get(*number), Some(Block::Prompt { .. }));
             let start = numbers.clone().rev().find(is_prompt).unwrap_or(numbers.start);
@@ -113,11 +111,14 @@ impl App {
     }
 
     /// Takes what can no longer change, inline: what comes before the end of a turn is held back.
-    pub(super) fn take_focused(&mut self, ctx: &RenderContext, rows: &mut Vec<Row>) {
+    pub(super) fn take_focused(&mut self, view: &ViewContext<'_>, rows: &mut Vec<Row>) {
+        let (ctx, is_focused) = (&view.render, view.is_focused);
         self.conversation.stream_rows(ctx, |_| false);
         while let Some(item) = self.conversation.take_final() {
             match item {
-                Item::Final(block @ (Block::Call(_) | Block::Thinking { .. })) => self.keep_block(block),
+                Item::Final(block @ (Block::Call(_) | Block::Thinking { .. })) => {
+                    self.keep_block(block, is_focused);
+                }
                 Item::Final(block) => {
                     let is_boundary = !matches!(block, Block::Notice { .. });
                     if is_boundary {
@@ -125,18 +126,18 @@ impl App {
                     }
                     self.space(rows, Spacing::of(&block));
                     rows.extend(render_block(&block, ctx));
-                    self.keep_block(block);
+                    self.keep_block(block, is_focused);
                 }
                 Item::Answer { source, streamed, .. } => {
                     if !streamed.is_empty() {
                         self.held_answer = Some(streamed);
                     }
-                    self.keep_block(Block::Answer { markdown: source });
+                    self.keep_block(Block::Answer { markdown: source }, is_focused);
                 }
                 Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => {}
             }
         }
-        if self.work.is_none() {
+        if !view.is_working {
             self.release_turn(ctx, rows);
         }
     }
@@ -155,7 +156,7 @@ impl App {
     }
 
     /// Returns what is held back inline, for the live region: as much of it as is seen.
-    pub(super) fn held_rows(&self, ctx: &RenderContext, size: Size) -> Vec<Row> {
+    pub(super) fn held_rows(&self, ctx: &RenderContext, most: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut push = |part: &[Row]| {
             if !part.is_empty() {
@@ -164,7 +165,6 @@ impl App {
             }
         };
         push(&self.tally.rows(ctx));
-        let most = live_limit(size.height);
         let last =
             |answer: &[Row]| answer.get(answer.len().saturating_sub(most)..).unwrap_or_default().to_vec();
         match &self.held_answer {
@@ -173,17 +173,14 @@ impl App {
         }
         rows
     }
+}
 
-    /// Returns an entry of the live region in the focus view: answers alone, and what is not of the turn's work.
-    pub(super) fn is_hidden_by_focus(&self, item: &Item) -> bool {
-        self.is_focused()
-            && matches!(
-                item,
-                Item::Thinking { .. }
-                    | Item::Call { .. }
-                    | Item::Final(Block::Call(_) | Block::Thinking { .. })
-            )
-    }
+/// Tells whether the focus view hides an entry of the live region: it has answers, and what is not of the turn's work.
+pub(super) fn is_hidden_by_focus(item: &Item) -> bool {
+    matches!(
+        item,
+        Item::Thinking { .. } | Item::Call { .. } | Item::Final(Block::Call(_) | Block::Thinking { .. })
+    )
 }
 
 /// Makes rows that were broken whole again: the terminal wraps them, and copies them whole.

@@ -2,26 +2,29 @@
 //! comes, until it ends, or until Ctrl+B puts it back. The conversation goes on meanwhile. An agent is brought to the front as
 //! the agent view, with its transcript.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use loci_engine::{BackgroundStatus, BackgroundTask};
 
-use super::view::last_lines;
-use super::{App, Effect};
+use super::Effect;
+use super::transcript_view::last_lines;
 use crate::block::Block;
 use crate::layout::{cut, faint, line};
-use crate::panel::{AgentsPanel, PanelRequest};
-use crate::render::render_block;
-use crate::screen::Size;
+use crate::panel::PanelRequest;
+use crate::render::{RenderContext, render_block};
 use crate::text::Row;
 
 /// How often what it prints is read.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// The command at the front.
-#[derive(Debug)]
+/// The command at the front, where there is one.
+#[derive(Debug, Default)]
 pub(super) struct FrontTask {
+    shown: Option<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
     task: BackgroundTask,
     /// The end of what it printed, as far as it was read.
     output: String,
@@ -29,91 +32,75 @@ pub(super) struct FrontTask {
     asked: Duration,
 }
 
-impl FrontTask {
-    /// Tells whether it is this task.
-    pub(super) fn is(&self, id: &str) -> bool {
-        self.task.id == id
-    }
-
+impl Shown {
     fn is_running(&self) -> bool {
         self.task.status == BackgroundStatus::Running
     }
+
+    fn ask(&mut self, now: Duration) -> Effect {
+        self.asked = now;
+        let (task, file) = (self.task.id.clone(), self.task.output.clone());
+        Effect::AskPanel(PanelRequest::TaskOutput { task, file })
+    }
 }
 
-impl App {
-    /// Brings a task to the front.
-    pub(super) fn bring_to_front(&mut self, id: &str) -> Vec<Effect> {
-        let Some(task) = self.background.iter().find(|task| task.id == id).cloned() else {
-            return Vec::new();
-        };
-        if task.agent_type().is_some() {
-            let panel = AgentsPanel::looking_at(Rc::clone(&self.agent_logs), id);
-            self.open_panel(panel);
-            return Vec::new();
-        }
-        self.front = Some(FrontTask { task, output: String::new(), asked: self.now });
-        self.ask_front()
+impl FrontTask {
+    /// Tells whether there is none.
+    pub(super) fn is_none(&self) -> bool {
+        self.shown.is_none()
     }
 
-    /// Puts the command at the front back into the background; false where there is none.
-    pub(super) fn put_back(&mut self) -> bool {
-        let is_there = self.front.take().is_some();
-        if is_there {
-            self.flash("It goes on in the background · /tasks has it");
-        }
-        is_there
+    /// Tells whether it is this task.
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.task.id == id)
     }
 
-    fn ask_front(&mut self) -> Vec<Effect> {
-        let Some(front) = &mut self.front else { return Vec::new() };
-        front.asked = self.now;
-        let (task, file) = (front.task.id.clone(), front.task.output.clone());
-        vec![Effect::AskPanel(PanelRequest::TaskOutput { task, file })]
+    /// Brings a task to the front, and asks for what it printed.
+    pub(super) fn show(&mut self, task: BackgroundTask, now: Duration) -> Effect {
+        self.shown.insert(Shown { task, output: String::new(), asked: now }).ask(now)
     }
 
-    /// Returns when the command at the front is looked at again.
-    pub(super) fn front_deadline(&self) -> Option<Duration> {
-        self.front.as_ref().filter(|front| front.is_running()).map(|front| front.asked + REFRESH)
+    /// Puts it back into the background; false where there is none.
+    pub(super) fn clear(&mut self) -> bool {
+        self.shown.take().is_some()
     }
 
-    /// Looks at the command at the front again, where it is time.
-    pub(super) fn refresh_front(&mut self) -> Vec<Effect> {
-        match self.front_deadline().is_some_and(|deadline| deadline <= self.now) {
-            true => self.ask_front(),
-            false => Vec::new(),
-        }
+    /// Returns when it is looked at again.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.shown.as_ref().filter(|shown| shown.is_running()).map(|shown| shown.asked + REFRESH)
     }
 
-    /// Notes a step of the command at the front; of one that is over, all that it printed is read once more.
-    pub(super) fn front_news(&mut self, task: &BackgroundTask) -> Vec<Effect> {
-        let Some(front) = self.front.as_mut().filter(|front| front.task.id == task.id) else {
-            return Vec::new();
-        };
-        front.task = task.clone();
-        if front.is_running() { Vec::new() } else { self.ask_front() }
+    /// Looks at it again, where it is time.
+    pub(super) fn refresh(&mut self, now: Duration) -> Option<Effect> {
+        self.deadline().filter(|deadline| *deadline <= now)?;
+        self.shown.as_mut().map(|shown| shown.ask(now))
     }
 
-    /// Takes what a command has printed; one that is over goes into the conversation with it.
-    pub(super) fn front_output(&mut self, id: &str, text: &str) {
-        let Some(front) = self.front.as_mut().filter(|front| front.task.id == id) else { return };
-        text.clone_into(&mut front.output);
-        if front.is_running() {
-            return;
-        }
-        let (command, exit_code) = (front.task.command.clone(), front.task.status.exit_code());
-        let output = std::mem::take(&mut front.output).trim_end().to_owned();
-        self.front = None;
-        self.conversation.push(Block::Shell { command, output, exit_code });
+    /// Notes a step of it; of one that is over, all that it printed is read once more.
+    pub(super) fn take(&mut self, task: &BackgroundTask, now: Duration) -> Option<Effect> {
+        let shown = self.shown.as_mut().filter(|shown| shown.task.id == task.id)?;
+        shown.task.clone_from(task);
+        (!shown.is_running()).then(|| shown.ask(now))
     }
 
-    /// Puts the command at the front, with the last lines that it printed.
-    pub(super) fn push_front(&self, live: &mut Vec<Row>, size: Size) {
-        let Some(front) = &self.front else { return };
-        let (command, output) = (front.task.command.clone(), last_lines(&front.output));
+    /// Takes what it has printed; one that is over leaves, as a block of the conversation.
+    pub(super) fn take_output(&mut self, id: &str, text: &str) -> Option<Block> {
+        let shown = self.shown.as_mut().filter(|shown| shown.task.id == id)?;
+        text.clone_into(&mut shown.output);
+        let over = self.shown.take_if(|shown| !shown.is_running())?;
+        let exit_code = over.task.status.exit_code();
+        let output = over.output.trim_end().to_owned();
+        Some(Block::Shell { command: over.task.about.command, output, exit_code })
+    }
+
+    /// Returns its rows, with the last lines that it printed.
+    pub(super) fn rows(&self, ctx: &RenderContext, width: u16) -> Vec<Row> {
+        let Some(shown) = &self.shown else { return Vec::new() };
+        let (command, output) = (shown.task.command.clone(), last_lines(&shown.output));
         let block = Block::Shell { command, output, exit_code: None };
-        live.push(Row::default());
-        let rows = render_block(&block, &self.render_context(size.width));
-        live.extend(rows.iter().map(|row| cut(row, size.width)));
-        live.push(cut(&line("  Ctrl+B puts it back into the background", faint()), size.width));
+        let mut rows = vec![Row::default()];
+        rows.extend(render_block(&block, ctx).iter().map(|row| cut(row, width)));
+        rows.push(cut(&line("  Ctrl+B puts it back into the background", faint()), width));
+        rows
     }
 }

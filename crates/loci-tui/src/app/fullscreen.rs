@@ -21,15 +21,13 @@ use self::mouse::Press;
 use self::selection::{Selection, highlighted};
 use self::source::{FocusedTurn, ScreenSource};
 use self::wheel::Wheel;
-use super::App;
 use super::conversation::Item;
-use super::view::Spacing;
+use super::transcript_view::{Spacing, TranscriptView, ViewContext};
 use super::virtual_list::{BlockRows, Position, RowSource, VirtualList, broken};
 use crate::block::Block;
-use crate::keymap::{Action as KeyAction, Context};
 use crate::layout::{cells, cut};
 use crate::render::RenderContext;
-use crate::screen::{Size, cut_to_caret, live_limit, split_live};
+use crate::screen::Size;
 use crate::text::{Row, Span, Style};
 
 /// A whole screen.
@@ -100,25 +98,26 @@ impl Fullscreen {
     }
 }
 
-impl App {
-    /// Returns the whole screen; none where the renderer is another.
-    pub(super) fn fullscreen_view(&mut self, size: Size) -> Option<FullView> {
-        let ctx = self.render_context(size.width);
-        self.take_to_log(&ctx);
-        let (lower, caret) = self.lower_rows(size);
+impl TranscriptView {
+    /// Returns the whole screen, with these rows pinned at the bottom; none where the renderer is another.
+    pub(super) fn fullscreen_view(
+        &mut self,
+        view: &ViewContext<'_>,
+        (lower, caret): (Vec<Row>, Option<(usize, u16)>),
+        follows: bool,
+        key: Option<&str>,
+        size: Size,
+    ) -> Option<FullView> {
+        let ctx = &view.render;
         let height = usize::from(size.height).max(1);
         let n_scrolling = height - lower.len();
-        let (live, focus) = self.list_parts(&ctx);
-        let follows = self.interface.follows_output;
-        let key = self.keymap.keys_of(Context::Scroll, KeyAction::ScrollBottom).into_iter().next();
+        let (live, focus) = self.list_parts(view);
         let n_logged = self.log.numbers().end;
-        if let Some(screen) = &mut self.fullscreen {
-            (screen.lower, screen.lower_caret) = (lower.clone(), caret);
-        }
-        let Fullscreen { list, expanded, selection, seen, pill, n_seen, width, n_focused, .. } =
-            self.fullscreen.as_deref_mut()?;
+        let screen = self.fullscreen.as_deref_mut()?;
+        (screen.lower, screen.lower_caret) = (lower.clone(), caret);
+        let Fullscreen { list, expanded, selection, seen, pill, n_seen, width, n_focused, .. } = screen;
         *width = size.width;
-        if list.set_layout(&ctx, n_scrolling) {
+        if list.set_layout(ctx, n_scrolling) {
             *selection = None;
         }
         // What the focus view shows of a block depends on those behind it.
@@ -127,12 +126,12 @@ impl App {
             list.forget_rows();
         }
         let source = ScreenSource { log: &self.log, live, expanded, focus };
-        let visible = list.visible(&source, &ctx);
+        let visible = list.visible(&source, ctx);
         let end = source.numbers().end;
         if list.is_at_end {
             *n_seen = end;
             if !follows {
-                list.hold(&source, &ctx);
+                list.hold(&source, ctx);
             }
         }
         *seen = visible.iter().map(|(at, _)| *at).collect();
@@ -144,20 +143,19 @@ impl App {
             })
             .collect();
         rows.resize(n_scrolling, Row::default());
-        let last = list.end(&source, &ctx);
-        let is_away = list.settled(&source, &ctx) < last && n_scrolling > 1;
-        *pill =
-            is_away.then(|| show_pill(&mut rows, end.saturating_sub(*n_seen), key.as_deref(), size.width));
+        let last = list.end(&source, ctx);
+        let is_away = list.settled(&source, ctx) < last && n_scrolling > 1;
+        *pill = is_away.then(|| show_pill(&mut rows, end.saturating_sub(*n_seen), key, size.width));
         rows.extend(lower);
         let caret = caret.map(|(row, column)| (n_scrolling + row, column));
         Some(FullView { rows, caret, n_scrolling })
     }
 
     /// Takes what can no longer change to the log.
-    fn take_to_log(&mut self, ctx: &RenderContext) {
+    pub(super) fn take_to_log(&mut self, view: &ViewContext<'_>) {
         let has_before = self.last_final.is_some();
-        self.conversation.stream_rows(ctx, |idx| has_before || idx > 0);
-        while let Some(item) = self.next_final() {
+        self.conversation.stream_rows(&view.render, |idx| has_before || idx > 0);
+        while let Some(item) = self.next_final(view) {
             let (block, rows) = match item {
                 Item::Final(block) => (block, None),
                 Item::Answer { source, streamed, .. } => (Block::Answer { markdown: source }, Some(streamed)),
@@ -165,50 +163,45 @@ impl App {
             };
             self.last_final = Some(Spacing::of(&block));
             let number = self.log.numbers().end;
-            self.keep_block(block);
+            self.keep_block(block, view.is_focused);
             // Code has its colours there.
             if let (Some(done), Some(screen)) = (rows, &self.fullscreen) {
                 screen.list.keep(number, BlockRows { done, rest: Rc::default() });
             }
         }
-        self.end_group();
+        self.end_group(view);
     }
 
     /// Returns what the list shows behind the log, and what the focus view shows of it.
-    fn list_parts(&self, ctx: &RenderContext) -> (Vec<BlockRows>, Option<FocusedTurn>) {
+    fn list_parts(&self, view: &ViewContext<'_>) -> (Vec<BlockRows>, Option<FocusedTurn>) {
+        let ctx = &view.render;
         let broken_rest = |entry: BlockRows| {
             let rest = broken(Rc::unwrap_or_clone(entry.rest), ctx.width);
             BlockRows { done: entry.done, rest: Rc::new(rest) }
         };
-        let live = self.live_entries(ctx).into_iter().map(broken_rest).collect();
-        let focus = self.is_focused().then(|| {
+        let live = self.live_entries(view).into_iter().map(broken_rest).collect();
+        let focus = view.is_focused.then(|| {
             let summary = self.tally.rows(ctx);
             FocusedTurn::of(&self.log, self.conversation.has_answer(), summary)
         });
         (live, focus)
     }
 
-    /// Returns what is pinned at the bottom, and where the caret stands in it.
-    fn lower_rows(&mut self, size: Size) -> (Vec<Row>, Option<(usize, u16)>) {
-        let frame = self.live_frame(Vec::new(), Vec::new(), size);
-        let (mut rows, caret) = split_live(&frame, usize::from(size.width).max(1));
-        let height = usize::from(size.height).max(1);
-        let most = (height * 2 / 3).max(live_limit(size.height)).min(height);
-        let caret = cut_to_caret(&mut rows, caret, if frame.is_tall { height } else { most });
-        let caret = caret.filter(|_| frame.is_caret_visible);
-        (rows, caret.map(|(row, column)| (row, u16::try_from(column).unwrap_or(u16::MAX))))
+    /// Returns the width at which the screen was last drawn; none where the renderer is another.
+    pub(super) fn screen_width(&self) -> Option<u16> {
+        self.fullscreen.as_ref().map(|screen| screen.width)
     }
 
     /// Does something with the list; nothing where the renderer is another.
     fn with_list<T>(
         &mut self,
+        view: &ViewContext<'_>,
         act: impl FnOnce(&mut VirtualList, &ScreenSource<'_>, &RenderContext) -> T,
     ) -> Option<T> {
-        let ctx = self.render_context(self.fullscreen.as_ref()?.width);
-        let (live, focus) = self.list_parts(&ctx);
+        let (live, focus) = self.list_parts(view);
         let Fullscreen { list, expanded, .. } = self.fullscreen.as_deref_mut()?;
         let source = ScreenSource { log: &self.log, live, expanded, focus };
-        Some(act(list, &source, &ctx))
+        Some(act(list, &source, &view.render))
     }
 }
 

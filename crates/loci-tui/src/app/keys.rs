@@ -1,27 +1,47 @@
 //! Keys: first the dialog, then the panel, then what the keymap says, then the prompt.
 
-use loci_engine::{BackgroundStatus, BackgroundTask, Command};
+use loci_engine::Command;
 
+use super::prompt_area::AfterSearch;
+use super::spoken_menu::{MenuStep, dialog_menu, list_menu};
 use super::{App, Effect};
 use crate::dialog::DialogStep;
-use crate::input::{EditCommand, Menu};
+use crate::input::{EditCommand, InputMode, Menu, VimStep};
 use crate::key::{InputEvent, Key, KeyCode};
-use crate::keymap::{Action as KeyAction, Context, KILL_AGENTS_TIME, Resolution};
+use crate::keymap::{Action as KeyAction, Context, Resolution};
 use crate::panel::ModelPanel;
-use crate::status::next_mode;
 
 /// More keys do not stand for one click.
 const MOST_KEYS: usize = 200;
 
 impl App {
     pub(super) fn typed(&mut self, event: InputEvent) -> Vec<Effect> {
-        if let Some(actions) = self.leave_dump() {
-            return actions;
+        if self.transcript.leave_dump() {
+            return Vec::new();
         }
         match self.typed_answer(&event) {
-            Some(actions) => actions,
+            Some(effects) => effects,
             None => self.typed_directly(event),
         }
+    }
+
+    /// Takes a key of an answer that whoever listens types; none where it means something else.
+    fn typed_answer(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
+        let InputEvent::Key(key) = event else { return None };
+        if !self.preferences.is_spoken() || key.ctrl || key.alt || key.sup {
+            return None;
+        }
+        let menu = match self.dialogs.is_empty() {
+            true => list_menu(&self.panel.drawn_rows(&self.render_context(self.panel.space().width))?)?,
+            false if !self.dialogs.is_armed(self.now) || self.dialogs.is_typing() => return None,
+            false => dialog_menu(&self.dialogs.view(&self.render_context(u16::MAX))?)?,
+        };
+        match self.menu_answer.handle(key.code, &menu)? {
+            MenuStep::Taken => {}
+            MenuStep::Say(text) => self.speak(text),
+            MenuStep::Press(keys) => return Some(self.press_keys(keys)),
+        }
+        Some(Vec::new())
     }
 
     /// Takes what was typed where no answer is being typed.
@@ -31,26 +51,41 @@ impl App {
             Some(DialogStep::Open) => return Vec::new(),
             None => {}
         }
-        if let Some(actions) = self.transcript_typed(&event) {
-            return actions;
+        if let Some(width) = self.transcript.pager_width() {
+            let (ctx, is_kept) = (self.render_context(width), self.session.is_persistent);
+            return self.transcript.pager_typed(&event, &mut self.keymap, &ctx, is_kept).unwrap_or_default();
         }
-        if let Some(actions) = self.panel_typed(&event) {
-            return actions;
+        if let Some(actions) = self.panel.typed(&event, &mut self.keymap) {
+            return self.carry_out(actions);
         }
-        let key = match event {
-            InputEvent::Key(key) => key,
-            InputEvent::Paste(text) => return self.pasted(&text),
-            _ => return Vec::new(),
+        match event {
+            InputEvent::Key(key) if self.prompt.recall.is_searching() => self.search_key(key),
+            InputEvent::Key(key) => self.chat_key(key),
+            InputEvent::Paste(text) => self.pasted(&text),
+            _ => Vec::new(),
+        }
+    }
+
+    fn pasted(&mut self, text: &str) -> Vec<Effect> {
+        if self.prompt.recall.search_paste(text) {
+            return Vec::new();
+        }
+        self.status.disarm();
+        let (prompt, ctx) = self.prompt_parts();
+        prompt.paste(text, &ctx)
+    }
+
+    fn search_key(&mut self, key: Key) -> Vec<Effect> {
+        let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
+            Resolution::Action(action) => Some(action),
+            Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => return Vec::new(),
+            Resolution::Unbound => None,
         };
-        if self.recall.is_searching() {
-            let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
-                Resolution::Action(action) => Some(action),
-                Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => return Vec::new(),
-                Resolution::Unbound => None,
-            };
-            return self.search_key(action, key);
+        match self.prompt.search_key(action, key, self.search_kind()) {
+            AfterSearch::Nothing => Vec::new(),
+            AfterSearch::Submit => self.submit_prompt(),
+            AfterSearch::Type => self.chat_key(key),
         }
-        self.chat_key(key)
     }
 
     /// Presses keys that stand for something else: a click, or the number of an answer.
@@ -58,225 +93,247 @@ impl App {
         let keys: Vec<KeyCode> = keys.into_iter().take(MOST_KEYS).collect();
         let press = |code| InputEvent::Key(Key::plain(code));
         let pressed = keys.into_iter().flat_map(|code| self.typed_directly(press(code)));
-        let mut actions: Vec<Effect> = pressed.collect();
-        actions.extend(self.refresh_completion());
-        actions
+        let mut effects: Vec<Effect> = pressed.collect();
+        effects.extend(self.refresh_completion());
+        effects
     }
 
     /// Takes a key that is for the prompt, or for what is around it.
-    pub(super) fn chat_key(&mut self, key: Key) -> Vec<Effect> {
-        if let Some(actions) = self.vim_key(key) {
-            return actions;
+    fn chat_key(&mut self, key: Key) -> Vec<Effect> {
+        if let Some(effects) = self.vim_key(key) {
+            return effects;
         }
-        if key == Key::plain(KeyCode::Char('?')) && self.prompt.is_empty() && !self.prompt.is_shell() {
-            self.is_help_shown = !self.is_help_shown;
+        let is_on_empty = self.prompt.input.is_empty() && !self.prompt.input.is_shell();
+        if key == Key::plain(KeyCode::Char('?')) && is_on_empty {
+            self.prompt.is_help_shown = !self.prompt.is_help_shown;
             return Vec::new();
         }
-        let is_on_empty = self.prompt.is_empty() && !self.prompt.is_shell();
-        if key == Key::plain(KeyCode::Left) && is_on_empty && self.has_agent_view() {
+        if key == Key::plain(KeyCode::Left) && is_on_empty && self.preferences.has_agent_view() {
             return self.open_agents();
         }
         let mut contexts = Vec::with_capacity(5);
-        if self.completion.is_open() {
+        if self.prompt.completion.is_open() {
             contexts.push(Context::Autocomplete);
         }
-        if self.is_fullscreen() {
+        if self.transcript.is_fullscreen() {
             contexts.push(Context::Scroll);
         }
-        if self.work.is_some() || self.front.is_some() {
+        if self.session.is_working() || !self.background.front.is_none() {
             contexts.push(Context::Task);
         }
         contexts.extend([Context::Chat, Context::Global]);
-        let actions = match self.keymap.resolve(&contexts, key) {
+        let effects = match self.keymap.resolve(&contexts, key) {
             Resolution::Action(action) => {
-                self.forget_selection(key, Some(action));
+                self.transcript.forget_selection(key, Some(action));
                 self.key_action(action, key)
             }
             Resolution::Command(idx) => {
-                self.forget_selection(key, None);
+                self.transcript.forget_selection(key, None);
                 // What stands in the prompt stays there.
                 self.keymap.command(idx).map(str::to_owned).map(|line| self.submit(line))
             }
             Resolution::Pending | Resolution::Nothing => Some(Vec::new()),
             Resolution::Unbound => None,
         };
-        actions.unwrap_or_else(|| {
-            self.forget_selection(key, None);
+        effects.unwrap_or_else(|| {
+            self.transcript.forget_selection(key, None);
             self.begin_edit();
-            if self.accept_suggestion(key) {
-                return Vec::new();
+            let (prompt, ctx) = self.prompt_parts();
+            prompt.edit(key, &ctx)
+        })
+    }
+
+    /// Takes a key for vim; none where it is for the keymap, or there is no vim.
+    fn vim_key(&mut self, key: Key) -> Option<Vec<Effect>> {
+        if self.keymap.pending().is_some() {
+            return None;
+        }
+        let taken = self.prompt.vim_key(key, self.now)?;
+        if let Some(mode) = taken.mode {
+            self.speak(format!("{} mode", mode.name()));
+            self.status.line.trigger(self.now);
+        }
+        if taken.step != VimStep::Passed {
+            self.status.disarm();
+        }
+        Some(match taken.step {
+            VimStep::Passed => return None,
+            VimStep::HistoryPrevious => self.go_up(),
+            VimStep::HistoryNext => {
+                self.prompt.down();
+                Vec::new()
             }
-            match key == Key::plain(KeyCode::Tab) {
-                true if self.completion.awaits() => return self.accept_completion(),
-                true if self.prompt.is_shell() => return self.complete_shell(),
-                _ => {}
-            }
-            self.join_line_range(key);
-            self.prompt.edit(key);
-            if key.code == KeyCode::Char(':') {
-                self.replace_emoji_name();
-            }
-            if !self.prompt.is_empty() {
-                self.prompt.suggest(None);
-            }
-            Vec::new()
+            VimStep::HistorySearch => self.begin_search(),
+            VimStep::Taken | VimStep::Help => Vec::new(),
         })
     }
 
     /// Does what a key is bound to; none where it is for the prompt.
     fn key_action(&mut self, action: KeyAction, key: Key) -> Option<Vec<Effect>> {
         if action != KeyAction::HistoryPrevious {
-            self.forget_early_steps();
+            self.prompt.recall.forget_early_steps();
         }
-        Some(match action {
-            KeyAction::AppInterrupt => self.interrupt_or_leave(),
-            KeyAction::AppExit if self.prompt.is_empty() => self.leave_on_second(key),
-            KeyAction::AppRedraw | KeyAction::ChatClearScreen => vec![Effect::Repaint],
-            KeyAction::ChatClearInput => self.redraw(key),
-            KeyAction::ChatExternalEditor => self.edit_elsewhere(),
-            KeyAction::ChatKillAgents => self.stop_agents(),
+        match action {
+            KeyAction::AppInterrupt => return Some(self.interrupt_or_leave()),
+            KeyAction::AppExit if self.prompt.input.is_empty() => return Some(self.leave_on_second(key)),
+            KeyAction::AppRedraw | KeyAction::ChatClearScreen => return Some(vec![Effect::Repaint]),
+            KeyAction::ChatClearInput => return Some(self.redraw(key)),
+            KeyAction::ChatExternalEditor => return Some(self.edit_elsewhere()),
+            KeyAction::ChatKillAgents => {
+                let (text, effects) = self.background.stop_agents(self.now);
+                self.flash(text);
+                return Some(effects);
+            }
             KeyAction::ChatFastMode => {
                 self.flash("There is no fast mode; `/effort low` makes answers quicker");
-                Vec::new()
             }
-            KeyAction::AppToggleTodos => self.toggle_tasks(),
-            KeyAction::AppToggleTranscript => {
-                self.open_transcript();
-                Vec::new()
+            KeyAction::AppToggleTodos => {
+                self.tasks.toggle().into_iter().for_each(|text| self.flash(text));
+                return Some(self.tasks.keep(self.session.is_started));
             }
-            KeyAction::AppSuspend => vec![Effect::Suspend],
-            KeyAction::ChatCancel => self.escape(key),
-            KeyAction::ChatCycleMode => self.cycle_mode(),
-            KeyAction::ChatModelPicker => self.open_snapshot_panel(ModelPanel::default()),
-            KeyAction::ChatThinkingToggle => self.toggle_thinking(),
-            KeyAction::AutocompleteAccept => self.accept_completion(),
-            KeyAction::AutocompleteDismiss => self.dismiss_completion(),
-            KeyAction::AutocompletePrevious => self.move_in_menu(Menu::previous),
-            KeyAction::AutocompleteNext => self.move_in_menu(Menu::next),
-            KeyAction::ChatSubmit => match self.enter_in_menu() {
-                Some(actions) => actions,
-                None => self.submit_prompt(),
-            },
+            KeyAction::AppToggleTranscript => self.transcript.open_pager(),
+            KeyAction::AppSuspend => return Some(vec![Effect::Suspend]),
+            KeyAction::ChatCancel => return Some(self.escape(key)),
+            KeyAction::ChatCycleMode => return Some(self.set_mode(self.session.next_mode())),
+            KeyAction::ChatModelPicker => return Some(self.open_snapshot_panel(ModelPanel::default())),
+            KeyAction::ChatThinkingToggle => {
+                let (text, effect) = self.session.toggle_thinking();
+                self.flash(text);
+                return Some(vec![effect]);
+            }
+            KeyAction::TaskBackground if self.background.front.clear() => {
+                self.flash("It goes on in the background · /tasks has it");
+            }
+            KeyAction::TaskBackground if self.session.is_working() => {
+                return Some(vec![Effect::Send(Command::MoveToBackground { call: None })]);
+            }
+            action => return self.prompt_action(action),
+        }
+        Some(Vec::new())
+    }
+
+    /// Does what a key is bound to, where that concerns the prompt; none where it only edits.
+    fn prompt_action(&mut self, action: KeyAction) -> Option<Vec<Effect>> {
+        match action {
+            KeyAction::AutocompleteAccept => {
+                let (prompt, ctx) = self.prompt_parts();
+                return Some(prompt.accept_completion(&ctx));
+            }
+            KeyAction::AutocompleteDismiss => self.prompt.completion.dismiss(),
+            KeyAction::AutocompletePrevious => self.prompt.completion.choose(Menu::previous),
+            KeyAction::AutocompleteNext => self.prompt.completion.choose(Menu::next),
+            KeyAction::ChatSubmit => {
+                let (prompt, ctx) = self.prompt_parts();
+                let taken = prompt.enter_in_menu(&ctx);
+                return Some(taken.unwrap_or_else(|| self.submit_prompt()));
+            }
             KeyAction::ChatNewline => self.edit(EditCommand::Newline),
             KeyAction::ChatUndo => self.edit(EditCommand::Undo),
-            KeyAction::ChatStash => {
-                let had_text = !self.prompt.is_empty();
-                self.prompt.stash();
-                match (had_text, self.prompt.is_empty()) {
-                    (true, _) => {
-                        self.flash("The prompt is put aside · it comes back once something else was sent");
-                    }
-                    (false, true) => self.flash("Nothing is put aside · Ctrl+S puts what is typed aside"),
-                    (false, false) => self.flash = None,
-                }
-                Vec::new()
+            KeyAction::ChatStash => self.stash(),
+            KeyAction::ChatImagePaste => return Some(self.prompt.paste_picture().into_iter().collect()),
+            KeyAction::HistoryPrevious => return Some(self.go_up()),
+            KeyAction::HistoryNext => self.prompt.down(),
+            KeyAction::HistorySearch => return Some(self.begin_search()),
+            KeyAction::SelectionCopy => return self.copy_selection(),
+            action => {
+                let width = self.transcript.screen_width()?;
+                let (transcript, ctx) = self.transcript_parts(width);
+                transcript.scroll(action, &ctx)?;
             }
-            KeyAction::TaskBackground if self.put_back() => Vec::new(),
-            KeyAction::TaskBackground if self.work.is_some() => self.move_to_background(),
-            KeyAction::ChatImagePaste => self.paste_picture(),
-            KeyAction::HistoryPrevious => self.go_up(),
-            KeyAction::HistoryNext => self.go_down(),
-            KeyAction::HistorySearch => self.begin_search(),
-            action => return self.scroll_action(action),
-        })
+        }
+        Some(Vec::new())
+    }
+
+    /// Puts what is typed aside, or brings it back.
+    fn stash(&mut self) {
+        let input = &mut self.prompt.input;
+        let had_text = !input.is_empty();
+        input.stash();
+        match (had_text, input.is_empty()) {
+            (true, _) => self.flash("The prompt is put aside · it comes back once something else was sent"),
+            (false, true) => self.flash("Nothing is put aside · Ctrl+S puts what is typed aside"),
+            (false, false) => self.status.clear_flash(),
+        }
     }
 
     /// What is typed ends what waits for a second key, and the help.
     fn begin_edit(&mut self) {
-        self.armed = None;
-        self.is_help_shown = false;
-        self.submits_when_read = false;
-        self.forget_early_steps();
+        self.status.disarm();
+        self.prompt.begin_edit();
     }
 
     /// Edits the prompt, whichever key means it.
-    fn edit(&mut self, command: EditCommand) -> Vec<Effect> {
+    fn edit(&mut self, command: EditCommand) {
         self.begin_edit();
-        self.prompt.type_command(command);
+        self.prompt.input.type_command(command);
+    }
+
+    fn begin_search(&mut self) -> Vec<Effect> {
+        let (prompt, ctx) = self.prompt_parts();
+        vec![prompt.begin_search(&ctx)]
+    }
+
+    /// Up: a row up in the text; at its top what is queued comes back, else the prompt before.
+    fn go_up(&mut self) -> Vec<Effect> {
+        if self.prompt.up() {
+            return Vec::new();
+        }
+        if self.queue.is_waiting() {
+            return self.take_back_queue();
+        }
+        self.prompt.step_back();
         Vec::new()
     }
 
-    /// Switches thinking off, or back to what the model does by itself.
-    fn toggle_thinking(&mut self) -> Vec<Effect> {
-        self.session.is_thinking_off = !self.session.is_thinking_off;
-        let (most, text) = match self.session.is_thinking_off {
-            true => (Some(0), "Thinking is off from the next request on · Alt+T switches it on"),
-            false => (None, "Thinking is on from the next request on · Alt+T switches it off"),
-        };
-        self.flash(text);
-        vec![Effect::Send(Command::SetThinking(most))]
-    }
-
-    fn cycle_mode(&mut self) -> Vec<Effect> {
-        self.set_mode(next_mode(self.session.mode, self.session.optional_modes))
+    /// Hands the prompt to the person's editor.
+    fn edit_elsewhere(&mut self) -> Vec<Effect> {
+        let draft = self.prompt.input.draft();
+        if draft.is_reading() {
+            self.flash("The picture is still being read");
+            return Vec::new();
+        }
+        let is_wanted = self.preferences.interface.shows_answer_in_editor && draft.mode == InputMode::Prompt;
+        let answer = self.transcript.log.answer(0).filter(|_| is_wanted).map(str::to_owned);
+        vec![Effect::EditDraft { draft, answer }]
     }
 
     /// Ctrl+L: draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.
     fn redraw(&mut self, key: Key) -> Vec<Effect> {
-        let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
-        self.armed = (!is_second).then_some((key, self.now));
-        if is_second {
-            // Fullscreen draws everything anew as it is.
-            self.replays = !self.is_fullscreen();
+        if self.status.is_armed(key) {
+            self.status.disarm();
+            self.transcript.replay();
             return vec![Effect::RepaintAll];
         }
+        self.status.arm(key, self.now);
         vec![Effect::Repaint]
-    }
-
-    /// Ctrl+X Ctrl+K, twice: stops the agents that work in the background.
-    fn stop_agents(&mut self) -> Vec<Effect> {
-        let mut tasks = self.background_tasks();
-        tasks.retain(|task| task.agent_type().is_some() && matches!(task.status, BackgroundStatus::Running));
-        if tasks.is_empty() {
-            self.flash("No agent works in the background");
-            return Vec::new();
-        }
-        let is_second =
-            self.kill_armed.is_some_and(|since| self.now.saturating_sub(since) <= KILL_AGENTS_TIME);
-        self.kill_armed = (!is_second).then_some(self.now);
-        if !is_second {
-            self.flash("Press Ctrl+X Ctrl+K again to stop all agents in the background");
-            return Vec::new();
-        }
-        let stop = |task: &BackgroundTask| {
-            let (request, task) = (format!("stop-{}", task.id), task.id.clone());
-            Effect::Send(Command::StopTask { request, task })
-        };
-        let n_agents = loci_stdx::counted(tasks.len() as u64, "agent", "agents");
-        self.flash(format!("Stopping {n_agents}"));
-        tasks.iter().map(stop).collect()
     }
 
     /// Ctrl+C: stops a turn; else empties the prompt; else leaves, when said twice.
     pub(super) fn interrupt_or_leave(&mut self) -> Vec<Effect> {
         let key = Key { ctrl: true, ..Key::plain(KeyCode::Char('c')) };
-        if let Some(actions) = self.take_selection() {
-            return actions;
+        let copied = self.copy_selection();
+        if self.transcript.clear_selection()
+            && let Some(effects) = copied
+        {
+            return effects;
         }
-        if self.work.is_some() {
-            return self.interrupt();
+        if self.session.is_working() {
+            return vec![self.session.interrupt()];
         }
-        if !self.prompt.is_empty() {
+        if !self.prompt.input.is_empty() {
             // The next one leaves, as it does where nothing is typed; Up brings back what stood here.
-            let draft = self.prompt.take();
-            self.set_aside(draft);
-            self.armed = None;
+            let (prompt, ctx) = self.prompt_parts();
+            prompt.set_aside(&ctx);
+            self.status.disarm();
         }
         self.leave_on_second(key)
     }
 
-    fn interrupt(&mut self) -> Vec<Effect> {
-        if let Some(work) = &mut self.work {
-            work.is_stopping = true;
-        }
-        vec![Effect::Send(Command::Interrupt)]
-    }
-
     fn leave_on_second(&mut self, key: Key) -> Vec<Effect> {
-        if self.armed.is_some_and(|(armed, _)| armed == key) {
+        if self.status.is_armed(key) {
             return self.leave();
         }
-        self.armed = Some((key, self.now));
+        self.status.arm(key, self.now);
         self.speak("Press the same key again to leave");
         Vec::new()
     }
@@ -284,31 +341,42 @@ impl App {
     /// Escape: stops a turn; twice it empties the prompt and keeps what stood there in the history, or lets a prompt be
     /// chosen to go back to.
     fn escape(&mut self, key: Key) -> Vec<Effect> {
-        if std::mem::take(&mut self.is_help_shown) || self.prompt.leave_shell_mode() {
+        if std::mem::take(&mut self.prompt.is_help_shown) || self.prompt.input.leave_shell_mode() {
             return Vec::new();
         }
-        if self.work.is_some() {
-            return self.interrupt();
+        if self.session.is_working() {
+            return vec![self.session.interrupt()];
         }
-        let is_second = self.armed.is_some_and(|(armed, _)| armed == key);
-        match (is_second, self.prompt.is_empty()) {
+        let is_second = self.status.is_armed(key);
+        match (is_second, self.prompt.input.is_empty()) {
             (true, false) => {
-                let draft = self.prompt.take();
-                self.armed = None;
-                return self.remember(&draft).into_iter().collect();
+                self.status.disarm();
+                let (prompt, ctx) = self.prompt_parts();
+                prompt.put_away(&ctx).into_iter().collect()
             }
             (true, true) => {
-                self.armed = None;
-                return self.choose_rewind();
+                self.status.disarm();
+                self.choose_rewind()
             }
             (false, is_empty) => {
-                self.armed = Some((key, self.now));
+                self.status.arm(key, self.now);
                 // A loop may wait for its next round; nothing else is under way that could be stopped.
-                if is_empty {
-                    return vec![Effect::Send(Command::Interrupt)];
-                }
+                is_empty.then_some(Effect::Send(Command::Interrupt)).into_iter().collect()
             }
         }
-        Vec::new()
+    }
+
+    /// Copies what is selected; none where nothing is.
+    fn copy_selection(&mut self) -> Option<Vec<Effect>> {
+        let width = self.transcript.screen_width()?;
+        let (transcript, ctx) = self.transcript_parts(width);
+        let text = transcript.selected_text(&ctx)?;
+        Some(self.copy_selected(text))
+    }
+
+    pub(super) fn copy_selected(&mut self, text: String) -> Vec<Effect> {
+        let n = text.chars().count();
+        self.flash(format!("Copied {n} characters to the clipboard of the terminal"));
+        vec![Effect::Copy(text)]
     }
 }

@@ -24,10 +24,6 @@ pub(super) struct PromptBox {
 }
 
 impl PromptBox {
-    pub(super) fn new() -> Self {
-        Self::default()
-    }
-
     /// Tells whether nothing is typed.
     pub(super) fn is_empty(&self) -> bool {
         self.editor.is_empty()

@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 
-use super::{App, Effect};
 use crate::layout::faint;
 use crate::render::link_target;
 use crate::text::{Color, Span, Style, sanitize_line};
@@ -23,7 +22,7 @@ pub(crate) struct PullRequest {
 
 impl PullRequest {
     /// Reads what was found; none where it is none.
-    fn from_value(found: &Value) -> Option<Self> {
+    pub(super) fn from_value(found: &Value) -> Option<Self> {
         Some(Self {
             number: found["number"].as_u64()?,
             url: found["url"].as_str()?.to_owned(),
@@ -65,29 +64,6 @@ impl PullRequest {
 /// Tells whether a command may have changed a pull request.
 pub(super) fn may_push(command: &str) -> bool {
     ["git push", "gh pr ", "glab mr "].iter().any(|words| command.contains(words))
-}
-
-impl App {
-    /// Asks for the pull request of the branch, unless nobody would see it.
-    pub(super) fn ask_pull_request(&self) -> Option<Effect> {
-        let is_seen = self.options.plain.is_none() && self.session.is_started;
-        is_seen.then_some(Effect::AskPullRequest { is_pushed: false })
-    }
-
-    /// Takes what was found.
-    pub(super) fn take_pull_request(&mut self, found: Option<Value>) {
-        let found = found.as_ref().and_then(PullRequest::from_value);
-        if found != self.pull_request {
-            self.pull_request = found;
-            self.status_line.trigger(self.now);
-        }
-    }
-
-    /// Returns the badge, where there is something to show.
-    pub(super) fn pull_request_badge(&self) -> Option<Span> {
-        let template = self.interface.pr_url_template.as_deref();
-        self.pull_request.as_ref().map(|it| it.badge(template, self.options.has_badge_link))
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What was typed before: recalled with Up and Down, searched with Ctrl+R.
 
-use super::{App, Effect};
-use crate::block::NoticeLevel;
-use crate::input::{
-    Draft, EditCommand, EditOutcome, HistoryNews, HistorySearch, PromptHistory, SearchStyles, past_prompt,
-};
+use std::sync::Arc;
+
+use super::Effect;
+use super::prompt_area::PromptContext;
+use crate::input::{Draft, HistorySearch, PastPrompt, PromptHistory, SearchStyles, past_prompt};
 use crate::key::{Key, KeyCode};
 use crate::keymap::Action as KeyAction;
 use crate::layout::{bold, cells, cut, faint, line, marked};
@@ -75,119 +75,83 @@ impl Recall {
     }
 }
 
-impl App {
+impl Recall {
     /// Notes a draft that was sent, or put away, for the time it is wanted again.
-    pub(super) fn remember(&mut self, draft: &Draft) -> Option<Effect> {
-        let session = self.session.id.as_deref();
+    pub(super) fn remember(&mut self, draft: &Draft, ctx: &PromptContext<'_>) -> Option<Effect> {
         // When it was is noted by whoever has a clock.
-        let prompt = past_prompt(draft.clone(), 0, &self.options.cwd, session);
-        self.recall.history.add(prompt.clone()).then_some(Effect::Remember(prompt))
+        let prompt = past_prompt(draft.clone(), 0, ctx.cwd, ctx.session);
+        self.history.add(prompt.clone()).then_some(Effect::Remember(prompt))
     }
 
     /// Notes a draft that was thrown away, for as long as this session runs: it is in no file.
-    pub(super) fn set_aside(&mut self, draft: Draft) {
-        let session = self.session.id.as_deref();
-        self.recall.history.set_aside(past_prompt(draft, 0, &self.options.cwd, session));
+    pub(super) fn set_aside(&mut self, draft: Draft, ctx: &PromptContext<'_>) {
+        self.history.set_aside(past_prompt(draft, 0, ctx.cwd, ctx.session));
     }
 
-    /// Notes what is still typed, or was put aside: nobody said that it is to be thrown away.
-    pub(super) fn remember_drafts(&mut self) -> Vec<Effect> {
-        self.prompt.take_all().iter().filter_map(|draft| self.remember(draft)).collect()
+    /// Takes the prompts of the project; returns how many steps back were asked for before they were there.
+    pub(super) fn take_project(&mut self, prompts: Vec<PastPrompt>) -> usize {
+        self.history.set_earlier(prompts);
+        self.is_loaded = true;
+        std::mem::take(&mut self.n_early)
     }
 
-    /// Takes what the history file says.
-    pub(super) fn history_news(&mut self, news: HistoryNews) {
-        match news {
-            HistoryNews::Project(prompts) => {
-                self.recall.history.set_earlier(prompts);
-                self.recall.is_loaded = true;
-                for _ in 0..std::mem::take(&mut self.recall.n_early) {
-                    self.step_back();
-                }
-            }
-            HistoryNews::Everywhere { prompts, .. } => {
-                if let Some(search) = &mut self.recall.search {
-                    search.set_prompts(prompts);
-                }
-            }
-            HistoryNews::Failed(why) => {
-                if !std::mem::replace(&mut self.recall.has_told_trouble, true) {
-                    self.notice(NoticeLevel::Warning, format!("The input history is not kept: {why}"));
-                }
-            }
+    /// Takes the prompts of all projects, for a search that is under way.
+    pub(super) fn take_everywhere(&mut self, prompts: Arc<[PastPrompt]>) {
+        if let Some(search) = &mut self.search {
+            search.set_prompts(prompts);
         }
     }
 
-    /// Up: a row up in the text; at its top what is queued comes back, else the prompt before.
-    pub(super) fn go_up(&mut self) -> Vec<Effect> {
-        if self.prompt.apply(EditCommand::Up) != EditOutcome::Nothing {
-            return Vec::new();
-        }
-        if self.queue.is_waiting() {
-            return self.take_back_queue();
-        }
-        if !self.step_back() && !self.recall.is_loaded {
-            self.recall.n_early += 1;
-        }
-        Vec::new()
+    /// Notes that the history file makes trouble; tells whether that is news.
+    pub(super) fn note_trouble(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_told_trouble, true)
     }
 
-    /// Goes to the prompt before, if there is one.
-    fn step_back(&mut self) -> bool {
-        let found = self.recall.history.previous(&self.prompt.draft());
-        let is_found = found.map(|draft| self.prompt.set_draft(&draft)).is_some();
-        if is_found {
-            self.dismiss_completion_at_caret();
+    /// Goes to the prompt before; where there is none yet, as soon as there is.
+    pub(super) fn previous(&mut self, draft: &Draft) -> Option<Draft> {
+        let found = self.history.previous(draft);
+        if found.is_none() && !self.is_loaded {
+            self.n_early += 1;
         }
-        is_found
+        found
+    }
+
+    /// Goes to the prompt behind, if there is one.
+    pub(super) fn next(&mut self, draft: &Draft) -> Option<Draft> {
+        self.history.next(draft)
     }
 
     /// Forgets steps back that wait for the history: something else was pressed.
     pub(super) fn forget_early_steps(&mut self) {
-        self.recall.n_early = 0;
-    }
-
-    /// Down: a row down in the text; at its bottom the prompt behind.
-    pub(super) fn go_down(&mut self) -> Vec<Effect> {
-        if self.prompt.apply(EditCommand::Down) == EditOutcome::Nothing
-            && let Some(draft) = self.recall.history.next(&self.prompt.draft())
-        {
-            self.prompt.set_draft(&draft);
-            self.dismiss_completion_at_caret();
-        }
-        Vec::new()
+        self.n_early = 0;
     }
 
     /// Begins to search what was typed before.
-    pub(super) fn begin_search(&mut self) -> Vec<Effect> {
-        let session = self.session.id.as_deref();
-        let search = HistorySearch::new(self.prompt.draft(), &self.options.cwd, session);
-        self.recall.search = Some(search);
-        vec![Effect::LoadHistory]
+    pub(super) fn begin_search(&mut self, draft: Draft, ctx: &PromptContext<'_>) {
+        self.search = Some(HistorySearch::new(draft, ctx.cwd, ctx.session));
     }
 
-    /// Takes a key while a search is under way; `action` is what it is bound to.
-    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key) -> Vec<Effect> {
-        let is_dialog = self.is_fullscreen();
-        let Some(search) = &mut self.recall.search else { return Vec::new() };
+    /// Takes a key while a search is under way; `action` is what it is bound to, `kind` how the search is shown.
+    pub(super) fn search_key(
+        &mut self,
+        action: Option<KeyAction>,
+        key: Key,
+        kind: SearchKind,
+    ) -> Option<SearchStep> {
+        let is_dialog = kind == SearchKind::List;
+        let search = self.search.as_mut()?;
         match (action, key) {
             // The list gives a prompt to be looked at again, and never sends one.
-            (_, Key { code: KeyCode::Esc, .. }) if is_dialog => self.end_search(HistorySearch::cancel),
-            (Some(KeyAction::HistorySearchExecute), _) if is_dialog => {
-                self.end_search(HistorySearch::accept);
-            }
+            (_, Key { code: KeyCode::Esc, .. }) if is_dialog => return self.cancel(),
+            (Some(KeyAction::HistorySearchExecute), _) if is_dialog => return self.accept(),
             (Some(KeyAction::HistorySearchNext | KeyAction::HistorySearch), _) => search.older(),
             (Some(KeyAction::HistorySearchCycleScope), _) => search.cycle_scope(),
-            (Some(KeyAction::HistorySearchAccept), _) => self.end_search(HistorySearch::accept),
-            (Some(KeyAction::HistorySearchCancel | KeyAction::AppInterrupt), _) => {
-                self.end_search(HistorySearch::cancel);
-            }
+            (Some(KeyAction::HistorySearchAccept), _) => return self.accept(),
+            (Some(KeyAction::HistorySearchCancel | KeyAction::AppInterrupt), _) => return self.cancel(),
             (Some(KeyAction::HistorySearchExecute), _) => {
                 let has_found = search.current().is_some();
-                self.end_search(HistorySearch::accept);
-                if has_found && let Some(draft) = self.prompt.enter() {
-                    return self.submit_draft(draft);
-                }
+                let draft = self.search.take()?.accept();
+                return Some(if has_found { SearchStep::Sent(draft) } else { SearchStep::Ended(draft) });
             }
             (None, Key { code: KeyCode::Up, .. }) if is_dialog => search.newer(),
             (None, Key { code: KeyCode::Down, .. }) if is_dialog => search.older(),
@@ -196,28 +160,49 @@ impl App {
             }
             (_, Key { code: KeyCode::Backspace, .. }) => {
                 if !search.pop() {
-                    self.end_search(HistorySearch::cancel);
+                    return self.cancel();
                 }
             }
             // Whoever moves the caret, or edits, has found what was looked for.
-            _ => {
-                self.end_search(HistorySearch::accept);
-                return self.chat_key(key);
-            }
+            _ => return Some(SearchStep::Passed(self.search.take()?.accept())),
         }
-        Vec::new()
+        Some(SearchStep::GoesOn)
     }
 
-    /// Takes text that was pasted while a search is under way; none where there is no search.
+    fn accept(&mut self) -> Option<SearchStep> {
+        Some(SearchStep::Ended(self.search.take()?.accept()))
+    }
+
+    fn cancel(&mut self) -> Option<SearchStep> {
+        Some(SearchStep::Ended(self.search.take()?.cancel()))
+    }
+
+    /// Takes text that was pasted while a search is under way; false where there is no search.
     pub(super) fn search_paste(&mut self, text: &str) -> bool {
-        let Some(search) = &mut self.recall.search else { return false };
+        let Some(search) = &mut self.search else { return false };
         text.chars().filter(|char| !char.is_control()).take(200).for_each(|char| search.push(char));
         true
     }
+}
 
-    fn end_search(&mut self, end: impl FnOnce(HistorySearch) -> Draft) {
-        if let Some(search) = self.recall.search.take() {
-            self.prompt.set_draft(&end(search));
-        }
-    }
+/// How a search is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SearchKind {
+    /// In the row of the prompt.
+    Row,
+    /// As a list, in fullscreen.
+    List,
+}
+
+/// What came of a key in a search.
+#[derive(Debug)]
+pub(super) enum SearchStep {
+    /// It goes on.
+    GoesOn,
+    /// It is over, and this is the prompt.
+    Ended(Draft),
+    /// The same, and the prompt is sent.
+    Sent(Draft),
+    /// The same, and the key is for the prompt.
+    Passed(Draft),
 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use loci_engine::{Command, SideTask};
 
-use super::{App, Effect};
-use crate::block::NoticeLevel;
+use super::Effect;
 
 /// How long nobody may have typed after a turn.
 const AWAY: Duration = Duration::from_secs(180);
@@ -42,59 +41,31 @@ impl RecapClock {
         self.since = self.since.map(|_| now);
     }
 
-    fn deadline(&self) -> Option<Duration> {
+    /// Notes that it was asked for: once after a turn is enough.
+    fn asked(&mut self) {
+        self.since = None;
+    }
+
+    /// Asks for it where its time has come; `deadline` is that.
+    pub(super) fn ask_when_due(&mut self, deadline: Option<Duration>, now: Duration) -> Option<Effect> {
+        deadline.filter(|deadline| *deadline <= now)?;
+        self.asked();
+        Some(ask(AUTOMATIC_RECAP))
+    }
+
+    /// Returns when it is time.
+    pub(super) fn deadline(&self) -> Option<Duration> {
         self.since.filter(|_| self.n_turns >= LEAST_TURNS).map(|since| since + AWAY)
     }
 }
 
-impl App {
-    /// Returns when somebody who is away is to be told what the session is about.
-    pub(super) fn recap_deadline(&self) -> Option<Duration> {
-        let is_wanted = self.options.has_recap.unwrap_or(self.interface.has_recap);
-        let is_quiet = self.work.is_none() && self.dialogs.is_empty() && self.panel.is_none();
-        let is_away = self.focus != Some(true) && self.prompt.is_empty() && self.transcript.is_none();
-        self.recap.deadline().filter(|_| is_wanted && is_quiet && is_away)
-    }
-
-    /// Asks what the session is about, once it is time.
-    pub(super) fn recap_for_away(&mut self) -> Option<Effect> {
-        self.recap_deadline().filter(|deadline| *deadline <= self.now)?;
-        self.recap.since = None;
-        Some(ask(AUTOMATIC_RECAP))
-    }
-
-    /// `/recap`: asks what the session is about.
-    pub(super) fn ask_recap(&mut self) -> Vec<Effect> {
-        if !self.session.has_turns {
-            self.notice(NoticeLevel::Info, "Nothing was said yet");
-            return Vec::new();
-        }
-        self.flash("Asking what this session is about…");
-        vec![ask(ASKED_RECAP)]
-    }
-
-    /// Shows what the session is about, unless somebody is at work again; that it cannot be told concerns nobody.
-    pub(super) fn show_automatic_recap(&mut self, outcome: Result<String, String>) {
-        if outcome.is_ok() && self.work.is_none() && self.prompt.is_empty() {
-            self.show_recap(outcome);
-        }
-    }
-
-    /// Shows what the session is about, or why that cannot be told.
-    pub(super) fn show_recap(&mut self, outcome: Result<String, String>) {
-        match outcome {
-            Ok(text) => self.notice(NoticeLevel::Info, format!("Recap: {}", shortened(&text))),
-            Err(why) => self.notice(NoticeLevel::Warning, format!("There is no recap: {why}")),
-        }
-    }
-}
-
-fn ask(request: &str) -> Effect {
+/// Asks what the session is about.
+pub(super) fn ask(request: &str) -> Effect {
     Effect::Send(Command::AskOnTheSide { request: request.to_owned(), task: SideTask::Recap })
 }
 
 /// Makes one line of a text, no longer than a recap may be; it ends with a word.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut line = String::new();
     let mut n_letters = 0;

@@ -3,7 +3,7 @@
 use loci_core::ids::ToolUseId;
 use loci_engine::{Command, ShellCommand, ShellOutput};
 
-use super::terminal_shell::{ASKED_FOR_TERMINAL, TerminalCommand, asks_for_terminal};
+use super::terminal_shell::{ASKED_FOR_TERMINAL, SHELL_REQUEST, TerminalCommand, asks_for_terminal};
 use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::Draft;
@@ -26,21 +26,23 @@ impl App {
             return Vec::new();
         }
         // Whether the model answers to it is known once the session is there.
-        let is_early = !self.session.is_started || self.switching.is_some();
-        if self.work.is_some() || is_early {
+        let is_early = !self.session.is_started || self.session.switching.is_some();
+        if self.session.is_working() || is_early {
             self.queue.hold_first(draft);
             return Vec::new();
         }
         if let Some(command) = TerminalCommand::parse(&command) {
-            if let Some(refusal) = self.terminal_refusal(&command) {
+            if let Some(refusal) = command.refusal(&self.session) {
                 self.notice(NoticeLevel::Warning, refusal);
                 return Vec::new();
             }
             self.queue.push_shell();
-            return self.ask_for_place(command);
+            self.session.terminal_command = Some(command);
+            // A command is run where the shell of the session stands.
+            return vec![Effect::Send(Command::Snapshot { request: SHELL_REQUEST.to_owned() })];
         }
         self.queue.push_shell();
-        let is_answered = self.interface.responds_to_shell;
+        let is_answered = self.preferences.interface.responds_to_shell;
         vec![Effect::Send(Command::Shell(ShellCommand { command, is_answered, ran: None }))]
     }
 
@@ -48,8 +50,9 @@ impl App {
     pub(super) fn shell_started(&mut self, call: ToolUseId, command: String) {
         self.queue.shell_started();
         let activity = Activity::Running(loci_stdx::single_line(&command, 50));
-        self.conversation.begin_shell(call, command);
-        let work = self.work.get_or_insert_with(|| Work { since: self.now, ..Work::default() });
+        self.transcript.conversation.begin_shell(call, command);
+        let now = self.now;
+        let work = self.session.work.get_or_insert_with(|| Work { since: now, ..Work::default() });
         work.activity = activity;
     }
 
@@ -66,17 +69,10 @@ impl App {
         };
         let printed = printed.join("\n");
         let wants_terminal = asks_for_terminal(&printed);
-        self.conversation.end_shell(call, printed, exit_code);
+        self.transcript.conversation.end_shell(call, printed, exit_code);
         if wants_terminal {
             self.notice(NoticeLevel::Info, ASKED_FOR_TERMINAL);
         }
-        if let Some(work) = &mut self.work {
-            work.activity = Activity::Waiting;
-        }
-    }
-
-    /// Has what runs go on in the background.
-    pub(super) fn move_to_background(&mut self) -> Vec<Effect> {
-        vec![Effect::Send(Command::MoveToBackground { call: None })]
+        self.session.set_activity(Activity::Waiting);
     }
 }

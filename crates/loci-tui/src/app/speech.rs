@@ -1,11 +1,7 @@
-//! What a screen reader is told that others see: modes, hints, deleted text, and where turns begin and end.
-
-use loci_app::display::dollars;
+//! What a screen reader is told that others see: modes, hints, and where turns begin and end.
 
 use super::{App, Effect};
 use crate::block::NoticeLevel;
-use crate::input::{EditCommand, edit_command};
-use crate::key::{InputEvent, Key};
 
 /// Why everything is plain lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +13,16 @@ pub enum PlainMode {
 }
 
 impl App {
-    /// Tells whether somebody listens rather than looks.
-    pub(super) fn is_spoken(&self) -> bool {
-        matches!(self.options.plain, Some(PlainMode::ScreenReader(_)))
-    }
-
     /// Tells in a line what others see below the prompt; nothing where that is seen.
     pub(super) fn speak(&mut self, text: impl Into<String>) {
-        if self.options.plain.is_some() {
+        if self.preferences.is_plain() {
             self.notice(NoticeLevel::Info, text);
         }
     }
 
     /// Returns the mark of a turn's boundary, and the bell, for whoever listens.
     pub(super) fn turn_mark(&self, mark: TurnMark) -> Vec<Effect> {
-        if !self.is_spoken() {
+        if !self.preferences.is_spoken() {
             return Vec::new();
         }
         let sequence = match mark {
@@ -40,29 +31,6 @@ impl App {
             TurnMark::Question | TurnMark::LongCall => "\x07",
         };
         vec![Effect::Write(sequence.to_owned())]
-    }
-
-    /// Returns what whoever listens is told of the cost at the end.
-    pub(super) fn cost_farewell(&self, cost_usd: f64) -> Option<String> {
-        (self.is_spoken() && cost_usd > 0.0).then(|| format!("cost: {}", dollars(cost_usd)))
-    }
-
-    /// Returns the prompt as it is before a key that deletes, where somebody listens.
-    pub(super) fn before_deleting(&self, event: &InputEvent) -> Option<String> {
-        let InputEvent::Key(key) = event else { return None };
-        (self.is_spoken() && deletes(*key)).then(|| self.prompt.draft().display())
-    }
-
-    /// Says what a key has deleted.
-    pub(super) fn say_deleted(&mut self, before: &str) {
-        let after = self.prompt.draft().display();
-        let start = common(before.chars(), after.chars());
-        let end = common(before[start..].chars().rev(), after[start..].chars().rev());
-        let deleted = &before[start..before.len() - end];
-        if !deleted.is_empty() {
-            let named = if deleted == " " { "space" } else { deleted };
-            self.speak(format!("deleted {named}"));
-        }
     }
 }
 
@@ -77,23 +45,4 @@ pub(super) enum TurnMark {
     Question,
     /// A call has ended that took long.
     LongCall,
-}
-
-fn deletes(key: Key) -> bool {
-    matches!(
-        edit_command(key),
-        Some(
-            EditCommand::DeleteLeft
-                | EditCommand::DeleteRight
-                | EditCommand::DeleteWordRight
-                | EditCommand::KillWordLeft
-                | EditCommand::KillToLineStart
-                | EditCommand::KillToLineEnd
-        )
-    )
-}
-
-/// Returns how many bytes two texts have in common at their beginnings.
-fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
-    one.zip(other).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }

@@ -2,13 +2,11 @@
 
 use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
-use loci_core::permission::Mode;
 
 use super::{Action, App, Effect, ExitReason, SessionFacts, UiAction};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{ChoiceDialog, KeyEntry, ServerApprovalDialog};
 use crate::interface_settings::InterfaceSettings;
-use crate::status::OptionalModes;
 
 impl App {
     /// Puts a question of the start.
@@ -90,89 +88,67 @@ impl App {
         Vec::new()
     }
 
-    /// Asks for an API key.
-    pub(super) fn ask_for_key(&mut self) {
-        self.dialogs
-            .follow_up(KeyEntry::at_start(vec![Action::Effect(Effect::Answer(StartAnswer::Credentials))]));
-    }
-
     pub(super) fn started(&mut self, facts: SessionFacts) -> Vec<Effect> {
-        self.session.is_started = true;
+        self.session.begin(&facts);
         let announcement = announcement(&facts.interface.announcements, &facts.id);
-        self.session.id = Some(facts.id);
-        self.session.title = facts.title;
-        self.session.model = facts.model;
-        self.session.mode = facts.mode;
-        self.session.optional_modes =
-            OptionalModes { bypass: facts.may_bypass, auto: facts.mode == Mode::Auto };
-        self.session.is_persistent = facts.is_persistent;
-        self.session.commands = facts.commands;
-        self.away.set_prompt_patience(facts.idle_notice);
-        self.take_plugin_themes(facts.themes);
-        self.helper_sandboxes = facts.helper_sandboxes;
-        self.answer_timeout = facts.answer_timeout;
+        self.schedule.set_prompt_patience(facts.idle_notice);
+        let preferences = &mut self.preferences;
+        preferences.theming.take_plugin_themes(facts.themes);
+        preferences.helper_sandboxes = facts.helper_sandboxes;
+        preferences.answer_timeout = facts.answer_timeout;
         if let Some(vars) = &facts.vars {
-            self.options = std::mem::take(&mut self.options).with_vars(vars);
+            preferences.options = std::mem::take(&mut preferences.options).with_vars(vars);
         }
         self.dialogs.countdown = facts.answer_countdown;
         self.take_interface_settings(facts.interface);
         announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
         facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
-        let is_idle = !self.queue.has_held() && !self.queue.has_sent() && self.work.is_none();
-        let mut actions: Vec<Effect> = self.ask_pull_request().into_iter().collect();
-        actions.extend(match facts.initial_prompt.filter(|_| is_idle) {
+        let is_idle = !self.queue.has_held() && !self.queue.has_sent() && !self.session.is_working();
+        let mut effects: Vec<Effect> = self.ask_pull_request().into_iter().collect();
+        effects.extend(match facts.initial_prompt.filter(|_| is_idle) {
             Some(text) => self.submit(text),
             None => self.send_held(),
         });
-        actions
+        effects
     }
 
     /// Takes what settings say about the interface.
     pub(super) fn take_interface_settings(&mut self, settings: InterfaceSettings) {
-        // What `/scroll-speed` has said stays.
-        let scroll_speed = settings.scroll_speed.or(self.interface.scroll_speed);
-        let settings = InterfaceSettings { scroll_speed, ..settings };
-        self.prompt.set_flavor(settings.flavor);
-        self.prompt.set_vim(settings.vim_remaps.as_deref());
-        self.conversation.color_code(!settings.is_plain_code && !self.options.is_plain_code);
-        self.dialogs.patience = self.answer_timeout.or(settings.question_timeout);
-        let before = std::mem::replace(&mut self.interface, settings);
-        if before.status_line != self.interface.status_line {
-            self.status_line.configure(self.interface.status_line.clone(), self.now);
+        self.prompt.input.set_flavor(settings.flavor);
+        self.prompt.input.set_vim(settings.vim_remaps.as_deref());
+        self.dialogs.patience = self.preferences.answer_timeout.or(settings.question_timeout);
+        let change = self.preferences.take_settings(settings);
+        let conversation = &mut self.transcript.conversation;
+        conversation.color_code(self.preferences.colors_code());
+        self.preferences.highlighter = conversation.highlighter();
+        if change.has_other_status_line {
+            self.status.line.configure(self.preferences.interface.status_line.clone(), self.now);
         }
         self.apply_theme();
-        // What is changed while a session runs counts over what was chosen before.
-        if std::mem::replace(&mut self.has_settings, true) {
-            if before.is_fullscreen != self.interface.is_fullscreen {
-                self.chosen_fullscreen = self.interface.is_fullscreen;
-            }
-            if before.view_mode != self.interface.view_mode {
-                self.chosen_view = None;
-            }
-        } else {
-            self.task_view.begin(self.interface.shows_tasks);
+        if change.is_first {
+            self.tasks.begin(self.preferences.interface.shows_tasks);
         }
-        if before.view_mode != self.view_mode() {
-            self.view_changed();
+        if change.has_other_view {
+            self.transcript.view_changed(self.preferences.is_focused());
         }
         self.choose_renderer();
-    }
-
-    pub(super) fn start_failed(&mut self, problem: &str) -> Vec<Effect> {
-        self.notice(NoticeLevel::Error, problem);
-        self.exit(ExitReason::Failed)
     }
 
     /// Shows a session that another process uses.
     pub(super) fn view_only(&mut self, blocks: Vec<Block>) {
         self.session.is_viewed = true;
         // Its end may be shown already.
-        if self.tail.take().is_none() {
-            blocks.into_iter().for_each(|block| self.conversation.push(block));
+        if !self.transcript.take_tail() {
+            blocks.into_iter().for_each(|block| self.transcript.push(block));
         }
         let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
         self.notice(NoticeLevel::Info, text);
     }
+}
+
+/// Asks for an API key.
+pub(super) fn key_entry() -> KeyEntry {
+    KeyEntry::at_start(vec![Action::Effect(Effect::Answer(StartAnswer::Credentials))])
 }
 
 /// Says what is missing where there is no key, and offers what goes without.

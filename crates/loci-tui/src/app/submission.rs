@@ -14,7 +14,7 @@ impl App {
 
     /// Sends what stands in the prompt; nothing where Enter only ends a line there.
     pub(super) fn submit_prompt(&mut self) -> Vec<Effect> {
-        match self.prompt.enter() {
+        match self.prompt.input.enter() {
             Some(draft) => self.submit_draft(draft),
             None => Vec::new(),
         }
@@ -22,22 +22,25 @@ impl App {
 
     /// Sends what was typed, chips and all.
     pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Effect> {
-        (self.armed, self.is_help_shown) = (None, false);
-        self.follow_output();
+        self.status.disarm();
+        self.prompt.is_help_shown = false;
+        if self.preferences.interface.follows_output {
+            self.transcript.follow_output();
+        }
         if draft.is_reading() {
             self.flash("The picture is still being read; it is sent as soon as that is done");
-            self.prompt.set_draft(&draft);
-            self.submits_when_read = true;
+            self.prompt.submit_when_read(&draft);
             return Vec::new();
         }
         if let Some(actions) = self.refuse_incomplete(&draft) {
             return actions;
         }
-        let remembered = self.remember(&draft);
+        let (prompt, ctx) = self.prompt_parts();
+        let remembered = prompt.recall.remember(&draft, &ctx);
         let mut actions = self.dispatch(draft);
         actions.extend(remembered);
         // Who puts a prompt aside has something to say first; it has been said.
-        if self.prompt.restore_stash() {
+        if self.prompt.input.restore_stash() {
             self.flash("The prompt that was put aside is back");
         }
         actions
@@ -58,16 +61,16 @@ impl App {
     pub(super) fn dispatch_to_session(&mut self, draft: Draft) -> Vec<Effect> {
         if self.session.is_viewed {
             self.flash("This session is only looked at: another process uses it");
-            self.prompt.set_draft(&draft);
+            self.prompt.input.set_draft(&draft);
             return Vec::new();
         }
         if draft.mode == InputMode::Shell {
             return self.run_shell(draft);
         }
-        if self.work.is_none() && self.switching.is_none() {
+        if !self.session.is_working() && self.session.switching.is_none() {
             return self.send_prompt(draft);
         }
-        if self.is_session_command(&draft) || self.switching.is_some() || self.queue.has_held() {
+        if self.is_session_command(&draft) || self.session.switching.is_some() || self.queue.has_held() {
             self.queue.hold(draft);
             return Vec::new();
         }
@@ -86,7 +89,7 @@ impl App {
         if is_command || text.trim().is_empty() {
             let why = format!("Not sent: {missing} is not there any more. Paste it again, or delete it");
             self.notice(NoticeLevel::Warning, why);
-            self.prompt.set_draft(draft);
+            self.prompt.input.set_draft(draft);
             return Some(Vec::new());
         }
         self.notice(NoticeLevel::Warning, format!("Sent without {missing}, which is not there any more"));
@@ -105,7 +108,7 @@ impl App {
 
     /// Has a summary take the place of all that was said before a prompt.
     pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Vec<Effect> {
-        if self.work.is_some() || self.switching.is_some() {
+        if self.session.is_working() || self.session.switching.is_some() {
             self.notice(NoticeLevel::Warning, "Not while something is under way: try again when it is over");
             return Vec::new();
         }
@@ -123,7 +126,7 @@ impl App {
         let mut actions = Vec::new();
         for _ in 0..self.queue.n_held() {
             // A session that is about to take the place of this one hears it all.
-            if self.switching.is_some() {
+            if self.session.switching.is_some() {
                 break;
             }
             let Some(draft) = self.queue.take_held() else { break };
@@ -132,7 +135,7 @@ impl App {
                 _ => self.dispatch(draft),
             });
             // A command that needs no turn lets the next one follow at once.
-            if self.work.is_some() || self.queue.is_turn_due() {
+            if self.session.is_working() || self.queue.is_turn_due() {
                 break;
             }
         }
@@ -152,7 +155,7 @@ impl App {
 
     /// What was queued goes back to the prompt, before what stands there.
     pub(super) fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
-        let all = self.queue.take_back(prompts, self.prompt.is_empty());
-        self.prompt.prepend(&all);
+        let all = self.queue.take_back(prompts, self.prompt.input.is_empty());
+        self.prompt.input.prepend(&all);
     }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use loci_engine::{Command, SessionSnapshot, ShellCommand, ShellOutput};
 
+use super::session_mirror::SessionMirror;
 use super::{App, Effect};
 use crate::block::NoticeLevel;
 
@@ -94,6 +95,25 @@ impl TerminalCommand {
         let command = asked_for.or_else(|| fills_screen(text).then_some(text))?.to_owned();
         Some(Self { command, is_asked_for: asked_for.is_some() })
     }
+
+    /// Says why a command does not get the terminal: there it runs outside the sandbox, which it does only for whoever asks for
+    /// that, and not where settings have nothing run outside.
+    pub(super) fn refusal(&self, session: &SessionMirror) -> Option<String> {
+        session.sandbox.as_ref()?;
+        let Self { command, is_asked_for } = self;
+        let command = loci_stdx::single_line(command, 80);
+        match (session.is_sandbox_strict, is_asked_for) {
+            (true, _) => Some(format!(
+                "Not run: `{command}` would have the terminal outside the sandbox, and settings let nothing run there \
+                 (sandbox.allowUnsandboxedCommands)"
+            )),
+            (false, false) => Some(format!(
+                "Not run: `{command}` needs a terminal, which no command has inside the sandbox; `!!{command}` gives it yours, \
+                 outside of it"
+            )),
+            (false, true) => None,
+        }
+    }
 }
 
 /// Tells whether a simple command fills the screen. One whose input or output goes elsewhere does not.
@@ -159,37 +179,12 @@ pub(super) fn asks_for_terminal(printed: &str) -> bool {
 }
 
 impl App {
-    /// Says why a command does not get the terminal: there it runs outside the sandbox, which it does only for whoever asks for
-    /// that, and not where settings have nothing run outside.
-    pub(super) fn terminal_refusal(&self, command: &TerminalCommand) -> Option<String> {
-        self.session.sandbox.as_ref()?;
-        let TerminalCommand { command, is_asked_for } = command;
-        let command = loci_stdx::single_line(command, 80);
-        match (self.session.is_sandbox_strict, is_asked_for) {
-            (true, _) => Some(format!(
-                "Not run: `{command}` would have the terminal outside the sandbox, and settings let nothing run there \
-                 (sandbox.allowUnsandboxedCommands)"
-            )),
-            (false, false) => Some(format!(
-                "Not run: `{command}` needs a terminal, which no command has inside the sandbox; `!!{command}` gives it yours, \
-                 outside of it"
-            )),
-            (false, true) => None,
-        }
-    }
-
-    /// Asks where the shell of the session stands: there a command is run.
-    pub(super) fn ask_for_place(&mut self, command: TerminalCommand) -> Vec<Effect> {
-        self.terminal_command = Some(command);
-        vec![Effect::Send(Command::Snapshot { request: SHELL_REQUEST.to_owned() })]
-    }
-
     /// Runs the command that waits.
     pub(super) fn run_on_terminal(&mut self, snapshot: &SessionSnapshot) -> Vec<Effect> {
-        let Some(TerminalCommand { command, is_asked_for }) = self.terminal_command.take() else {
+        let Some(TerminalCommand { command, is_asked_for }) = self.session.terminal_command.take() else {
             return Vec::new();
         };
-        let waits = is_asked_for && self.is_fullscreen();
+        let waits = is_asked_for && self.transcript.is_fullscreen();
         vec![Effect::RunOnTerminal { command, cwd: snapshot.current_dir.clone(), waits }]
     }
 

@@ -1,15 +1,18 @@
 //! The application driven by events alone, seen on a virtual screen.
 
+use std::sync::Arc;
+
 use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
+use loci_core::permission::Mode;
 use loci_core::stream::{Delta, Failure, FailureKind, StreamEvent};
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AssistantBlock, Command, EngineEvent, HookRunEnded, HookRunStarted, Prompt, QueuedPrompt, RunnerEvent,
-    TurnReport, TurnStart,
+    AssistantBlock, Command, CommandRegistry, EngineEvent, HookRunEnded, HookRunStarted, Prompt,
+    QueuedPrompt, RunnerEvent, TurnReport, TurnStart,
 };
 use serde_json::json;
 
@@ -25,7 +28,9 @@ mod turns;
 mod vim;
 
 use super::*;
-use crate::key::KeyCode;
+use crate::block::Block;
+use crate::interface_settings::InterfaceSettings;
+use crate::key::{Key, KeyCode};
 use crate::screen::{FullScreen, Size, Writer, WriterOptions};
 
 /// The application, the screen it is drawn on, and a clock that moves by hand.
@@ -272,7 +277,7 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
     assert!(it.seen().contains("Stopping"), "{}", it.seen());
     let mut it = Playing::new(60, 12);
     it.text("draft").ctrl('c');
-    assert_eq!((it.actions.len(), it.app.prompt.is_empty()), (0, true), "the prompt is emptied first");
+    assert_eq!((it.actions.len(), it.app.prompt.input.is_empty()), (0, true), "the prompt is emptied first");
     assert!(it.seen().contains("Press Ctrl+C again"), "{}", it.seen());
     it.wait(900).ctrl('c');
     assert!(it.actions.is_empty(), "too late for a second press");
@@ -284,7 +289,7 @@ fn escape_interrupts_and_ctrl_c_leaves_when_said_twice() {
 fn draft_that_ctrl_c_throws_away_comes_back_with_up_and_is_kept_once_it_is_sent() {
     let mut it = Playing::new(60, 12);
     it.text("draft").ctrl('c').key(KeyCode::Up);
-    assert_eq!(it.app.prompt.marked_text(), "draft|");
+    assert_eq!(it.app.prompt.input.marked_text(), "draft|");
     it.key(KeyCode::Enter);
     let kept = it.actions.iter().filter(|action| matches!(action, Effect::Remember(_)));
     assert_eq!(kept.count(), 1, "{:?}", it.actions);
@@ -316,9 +321,9 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
     assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("hello")))]);
     // The command has a turn of its own in the new conversation, in which nothing is done.
     it.begin_turn().end_turn();
-    assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
+    assert_eq!(it.app.prompt.input.draft().display(), "", "{}", it.seen());
     it.begin_turn().end_turn();
-    assert_eq!(it.app.prompt.draft().display(), "hello", "what is refused comes back");
+    assert_eq!(it.app.prompt.input.draft().display(), "hello", "what is refused comes back");
 }
 
 #[test]
@@ -351,7 +356,7 @@ fn compaction_that_fails_shows_its_command_and_leaves_the_prompt_alone() {
     it.news(EngineEvent::CompactionEnded { failure: Some(failure.message.clone()) });
     it.news(EngineEvent::Assistant(told)).end_turn_with(Outcome::ApiError(failure), 0);
     assert_eq!(it.seen().matches("too little").count(), 1, "{}", it.seen());
-    assert_eq!(it.app.prompt.draft().display(), "next", "{}", it.seen());
+    assert_eq!(it.app.prompt.input.draft().display(), "next", "{}", it.seen());
     let seen = it.seen();
     let places = ["> /compact tests", "was not compacted: too little"].map(|text| seen.find(text));
     assert!(matches!(places, [Some(command), Some(why)] if command < why), "{seen}");
@@ -370,10 +375,10 @@ fn prompt_that_was_sent_before_the_turn_of_another_began_does_not_come_back() {
     it.text("one").key(KeyCode::Enter).text("two").key(KeyCode::Enter).text("three").key(KeyCode::Enter);
     for text in ["one", "two"] {
         it.begin_turn().news(recorded(text)).end_turn();
-        assert_eq!(it.app.prompt.draft().display(), "", "{}", it.seen());
+        assert_eq!(it.app.prompt.input.draft().display(), "", "{}", it.seen());
     }
     it.begin_turn().end_turn();
-    assert_eq!(it.app.prompt.draft().display(), "three", "what is refused comes back");
+    assert_eq!(it.app.prompt.input.draft().display(), "three", "what is refused comes back");
 }
 
 #[test]
@@ -632,7 +637,7 @@ fn recap_is_asked_for_once_when_nobody_is_there() {
     let mut it = Playing::new(80, 12);
     it.event(Event::News(News::Started(Box::new(facts()))));
     for _ in 0..3 {
-        it.app.recap.turn_ended(it.now);
+        it.app.schedule.turn_ended(it.now);
     }
     it.event(Event::Input(InputEvent::Focus(true))).wait(200_000);
     assert_eq!(it.sent(), [], "somebody looks");
@@ -648,7 +653,7 @@ fn recap_is_asked_for_once_when_nobody_is_there() {
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.news(EngineEvent::SettingsChanged(json!({"awaySummaryEnabled": false})));
     for _ in 0..3 {
-        it.app.recap.turn_ended(it.now);
+        it.app.schedule.turn_ended(it.now);
     }
     it.wait(200_000);
     assert_eq!(it.sent(), [], "settings that change are followed");
@@ -712,7 +717,7 @@ fn hooks_are_told_of_a_prompt_that_waits_and_not_while_somebody_types() {
     assert_eq!(it.sent(), [], "nothing was said yet");
     it.begin_turn().wait(100_000);
     assert_eq!(it.sent(), [], "a turn is under way");
-    it.app.work = None;
+    it.app.session.work = None;
     it.wait(0).wait(59_000);
     assert_eq!(it.sent(), []);
     it.text("x").wait(59_000);

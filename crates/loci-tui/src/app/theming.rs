@@ -2,10 +2,9 @@
 
 use loci_core::plugin::PluginTheme;
 
-use super::{App, Effect};
-use crate::block::NoticeLevel;
-use crate::panel::{PanelData, PanelRequest, ThemePanel};
-use crate::text::Row;
+use super::preferences::Preferences;
+use super::{Effect, PanelRequest};
+use crate::panel::ThemePanel;
 use crate::theme::{Backdrop, Theme, ThemeFile};
 
 /// Themes of the person's own, and what the terminal stands on.
@@ -30,37 +29,39 @@ impl Theming {
     }
 }
 
-impl App {
-    /// Takes what the terminal says of its backdrop.
-    pub fn set_backdrop(&mut self, backdrop: Backdrop) {
-        self.theming.backdrop = background;
-        self.apply_theme();
-    }
-
-    /// Takes the themes of the person's own, as their files have them now.
-    pub(super) fn take_themes(&mut self, files: Vec<ThemeFile>) {
-        self.theming.files = Some(files);
-        self.apply_theme();
-        if let Some(panel) = &mut self.panel {
-            // It asks for nothing more.
-            drop(panel.receive(PanelData::Themes(self.theming.all())));
-        }
+impl Theming {
+    /// Returns what the file of a plugin's theme says.
+    pub(super) fn plugin_theme(&self, slug: &str) -> Option<&str> {
+        let mut themes = self.plugin_files.iter();
+        themes.find(|theme| theme.slug == slug).map(|theme| theme.text.as_str())
     }
 
     /// Takes the themes of the session's plugins.
     pub(super) fn take_plugin_themes(&mut self, themes: Vec<PluginTheme>) {
-        self.theming.of_plugins = themes.iter().map(|it| ThemeFile::parse(&it.slug, &it.text)).collect();
-        self.theming.plugin_files = themes;
+        self.of_plugins = themes.iter().map(|it| ThemeFile::parse(&it.slug, &it.text)).collect();
+        self.plugin_files = themes;
     }
 
-    /// Returns what the file of a plugin's theme says.
-    pub(super) fn plugin_theme(&self, slug: &str) -> Option<&str> {
-        let mut themes = self.theming.plugin_files.iter();
-        themes.find(|theme| theme.slug == slug).map(|theme| theme.text.as_str())
+    /// Takes what the terminal says of its backdrop.
+    pub(super) fn set_backdrop(&mut self, backdrop: Backdrop) {
+        self.backdrop = backdrop;
     }
 
-    /// Puts the theme in force that is wanted. One that is not there is told once, as soon as that is sure.
-    pub(super) fn apply_theme(&mut self) {
+    /// Shows a theme, or no other than the setting's, once it is put in force.
+    pub(super) fn set_preview(&mut self, preview: Option<Option<String>>) {
+        self.preview = preview;
+    }
+
+    /// Takes the themes of the person's own, as their files have them now; returns all there are.
+    pub(super) fn take_files(&mut self, files: Vec<ThemeFile>) -> Vec<ThemeFile> {
+        self.files = Some(files);
+        self.all()
+    }
+}
+
+impl Preferences {
+    /// Puts the theme in force that is wanted. Of one that is not there it returns what is wrong, once, as soon as that is sure.
+    pub(super) fn apply_theme(&mut self, is_started: bool) -> Option<String> {
         let name = match &self.theming.preview {
             Some(preview) => preview.as_deref(),
             None => self.interface.theme.as_deref(),
@@ -68,57 +69,39 @@ impl App {
         let depth = self.options.theme.depth();
         let files = self.theming.all();
         match Theme::from_setting(name, &files, depth, self.theming.backdrop) {
-            Ok(theme) => self.options.theme = theme,
+            Ok(theme) => {
+                self.options.theme = theme;
+                None
+            }
             Err(why) => {
                 let name = name.map(str::to_owned);
                 self.options.theme = Theme::new(depth, self.theming.backdrop);
-                let is_sure = self.theming.files.is_some() && self.session.is_started;
-                if is_sure && self.theming.missing != name {
+                let is_news = self.theming.files.is_some() && is_started && self.theming.missing != name;
+                is_news.then(|| {
                     self.theming.missing = name;
-                    self.notice(NoticeLevel::Warning, why);
-                }
+                    why
+                })
             }
         }
     }
 
-    /// Shows a theme, or no other than the setting's.
-    pub(super) fn preview_theme(&mut self, preview: Option<Option<String>>) {
-        self.theming.preview = preview;
-        self.apply_theme();
-    }
-
-    /// Chooses a theme from now on: it counts at once, and the setting is written.
+    /// Chooses a theme from now on, once it is put in force; the setting is written.
     pub(super) fn choose_theme(&mut self, name: Option<String>) -> Effect {
         self.theming.preview = None;
         self.interface.theme.clone_from(&name);
-        self.apply_theme();
         let (key, value) = ("theme".to_owned(), name.unwrap_or_default());
         Effect::AskPanel(PanelRequest::ChangeSetting { key, value })
     }
 
-    /// `/theme`: lets one be chosen, or takes the one that is named.
-    pub(super) fn theme_command(&mut self, name: Option<&str>) -> Vec<Effect> {
+    /// Returns the panel in which a theme is chosen.
+    pub(super) fn theme_panel(&self) -> ThemePanel {
         let files = self.theming.all();
-        let Some(name) = name else {
-            let panel =
-                ThemePanel::new(self.interface.theme.as_deref(), &files, self.interface.is_plain_code);
-            self.open_panel(panel);
-            // One may have been written since the window had the focus, which not every terminal tells.
-            return vec![Effect::ReadOwnFiles];
-        };
-        match Theme::from_setting(Some(name), &files, self.options.theme.depth(), self.theming.backdrop) {
-            Ok(_) => vec![self.choose_theme(Some(name.to_owned()))],
-            Err(why) => {
-                self.notice(NoticeLevel::Warning, why);
-                Vec::new()
-            }
-        }
+        ThemePanel::new(self.interface.theme.as_deref(), &files, self.interface.is_plain_code)
     }
 
-    /// Gives rows that were laid out without a theme its colours.
-    pub(super) fn color_rows<'a>(&self, rows: impl IntoIterator<Item = &'a mut Row>) {
-        let theme = self.options.theme;
-        let spans = rows.into_iter().flat_map(|row| &mut row.spans);
-        spans.for_each(|span| span.style = theme.adapt(span.style));
+    /// Says what is wrong with the name of a theme; none where it is one.
+    pub(super) fn theme_problem(&self, name: &str) -> Option<String> {
+        let (depth, backdrop) = (self.options.theme.depth(), self.theming.backdrop);
+        Theme::from_setting(Some(name), &self.theming.all(), depth, backdrop).err()
     }
 }

@@ -1,11 +1,12 @@
-//! The transcript pager within the application: its keys, what it shows, and what it asks for.
+//! The transcript pager within the conversation: its keys, what it shows, and what it asks for.
 
+use super::Effect;
 use super::fullscreen::FullView;
 use super::pager::{Pager, PagerSource, PagerStep};
-use super::{App, Effect};
+use super::transcript_view::TranscriptView;
 use crate::block::Block;
 use crate::key::{InputEvent, MouseAction};
-use crate::keymap::{Action as KeyAction, Context};
+use crate::keymap::{Action as KeyAction, Context, Keymap};
 use crate::layout::{cut, faint, line};
 use crate::panel::PanelRequest;
 use crate::render::{RenderContext, render_block};
@@ -14,7 +15,7 @@ use crate::text::Row;
 
 /// The pager, and what it shows beside what the interface remembers.
 #[derive(Debug)]
-pub(super) struct Transcript {
+pub(super) struct TranscriptPager {
     pager: Pager,
     /// All blocks of the session, once they were read.
     whole: Option<Vec<Block>>,
@@ -23,21 +24,32 @@ pub(super) struct Transcript {
     width: u16,
 }
 
-impl App {
+impl TranscriptView {
     /// Opens the pager at the end of the conversation.
-    pub(super) fn open_transcript(&mut self) {
-        self.transcript = Some(Transcript { pager: Pager::new(), whole: None, n_read_items: 0, width: 80 });
+    pub(super) fn open_pager(&mut self) {
+        self.pager = Some(TranscriptPager { pager: Pager::new(), whole: None, n_read_items: 0, width: 80 });
     }
 
-    /// Hands over what was typed; none where no pager is open.
-    pub(super) fn transcript_typed(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
-        let ctx = self.verbose_context(self.transcript.as_ref()?.width);
+    /// Returns the width at which the pager was last drawn, where it is open.
+    pub(super) fn pager_width(&self) -> Option<u16> {
+        self.pager.as_ref().map(|view| view.width)
+    }
+
+    /// Hands over what was typed; none where no pager is open. `is_kept` says that all of the session can be read.
+    pub(super) fn pager_typed(
+        &mut self,
+        event: &InputEvent,
+        keymap: &mut Keymap,
+        ctx: &RenderContext,
+        is_kept: bool,
+    ) -> Option<Vec<Effect>> {
+        let view = self.pager.as_mut()?;
         let contexts = [Context::Transcript, Context::Global];
-        let action = self.keymap.action_of(&contexts, event, false).flatten();
+        let action = keymap.action_of(&contexts, event, false).flatten();
         if action == Some(KeyAction::AppSuspend) {
             return Some(vec![Effect::Suspend]);
         }
-        let view = self.transcript.as_mut()?;
+        let ctx = verbose(ctx);
         let source = match &view.whole {
             Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
             None => PagerSource::of_log(&self.log, &self.conversation),
@@ -45,10 +57,10 @@ impl App {
         Some(match view.pager.handle(event, action, &source, &ctx) {
             PagerStep::Stay => Vec::new(),
             PagerStep::Close => {
-                self.transcript = None;
+                self.pager = None;
                 Vec::new()
             }
-            PagerStep::ShowAll => match (view.whole.is_some(), self.session.is_persistent) {
+            PagerStep::ShowAll => match (view.whole.is_some(), is_kept) {
                 (true, _) => Vec::new(),
                 (false, false) => {
                     view.pager.set_note("This session is not kept on disk; this is all that is remembered");
@@ -62,7 +74,7 @@ impl App {
             },
             PagerStep::Dump => {
                 self.dumped = source.blocks().cloned().collect();
-                self.transcript = None;
+                self.pager = None;
                 if let Some(screen) = &mut self.fullscreen {
                     screen.is_dump_shown = true;
                 }
@@ -76,81 +88,64 @@ impl App {
     }
 
     /// Takes all blocks of the session, if the pager still wants them.
-    pub(super) fn show_whole_transcript(&mut self, blocks: Vec<Block>) {
-        if let Some(view) = &mut self.transcript {
+    pub(super) fn show_whole(&mut self, blocks: Vec<Block>) {
+        if let Some(view) = &mut self.pager {
             view.whole = Some(blocks);
             view.pager.renew();
         }
     }
 
     /// Scrolls the pager by rows of the wheel.
-    pub(super) fn scroll_transcript(&mut self, way: MouseAction, n: usize) {
-        let Some(width) = self.transcript.as_ref().map(|view| view.width) else { return };
-        let ctx = self.verbose_context(width);
-        let Some(view) = &mut self.transcript else { return };
+    pub(super) fn scroll_pager(&mut self, way: MouseAction, n: usize, ctx: &RenderContext) {
+        let Some(view) = &mut self.pager else { return };
         let source = match &view.whole {
             Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
             None => PagerSource::of_log(&self.log, &self.conversation),
         };
-        view.pager.scroll(way, n, &source, &ctx);
+        view.pager.scroll(way, n, &source, &verbose(ctx));
     }
 
-    /// Returns the whole screen, where something takes it; a question that waits is answered first.
-    pub(super) fn full_screen(&mut self, size: Size) -> Option<FullView> {
-        if !self.dialogs.is_empty() {
-            self.leave_dump();
-        }
-        let mut view = match self.dialogs.is_empty() && self.transcript.is_some() {
-            true => self.transcript_view(size),
-            false if self.owns_screen() => self.fullscreen_view(size),
-            false => None,
-        }?;
-        self.color_rows(&mut view.rows);
-        Some(view)
-    }
-
-    fn transcript_view(&mut self, size: Size) -> Option<FullView> {
-        let ctx = self.verbose_context(size.width);
-        let view = self.transcript.as_mut()?;
+    /// Returns the screen of the pager.
+    pub(super) fn pager_view(&mut self, size: Size, ctx: &RenderContext) -> Option<FullView> {
+        let view = self.pager.as_mut()?;
         view.width = size.width;
         let source = match &view.whole {
             Some(whole) => PagerSource::of_whole(whole, &self.conversation, view.n_read_items),
             None => PagerSource::of_log(&self.log, &self.conversation),
         };
-        Some(view.pager.view(&source, &ctx, size))
+        Some(view.pager.view(&source, &verbose(ctx), size))
     }
 
     /// Returns what the terminal's own screen shows while the transcript is looked at there, in fullscreen.
-    pub(super) fn dump_frame(&mut self, size: Size) -> Option<Frame> {
+    pub(super) fn dump_frame(&mut self, ctx: &RenderContext, width: u16) -> Option<Frame> {
         self.fullscreen.as_ref().filter(|screen| screen.is_dump_shown)?;
-        let committed = self.take_dumped(size.width);
+        let committed = self.take_dumped(ctx);
         let hint = "In the scrollback above · any key goes back to fullscreen";
-        let live = vec![Row::default(), cut(&line(hint, faint()), size.width)];
+        let live = vec![Row::default(), cut(&line(hint, faint()), width)];
         Some(Frame { committed, live, caret: Some((1, 0)), is_caret_visible: true, ..Frame::default() })
     }
 
-    /// Goes back to fullscreen, where the transcript is looked at in the scrollback; none where it is not.
-    pub(super) fn leave_dump(&mut self) -> Option<Vec<Effect>> {
-        let screen = self.fullscreen.as_mut().filter(|screen| screen.is_dump_shown)?;
-        screen.is_dump_shown = false;
-        Some(Vec::new())
+    /// Goes back to fullscreen, where the transcript is looked at in the scrollback; false where it is not.
+    pub(super) fn leave_dump(&mut self) -> bool {
+        let screen = self.fullscreen.as_mut().filter(|screen| screen.is_dump_shown);
+        screen.map(|screen| screen.is_dump_shown = false).is_some()
     }
 
     /// Returns the rows of what was asked to be written to the scrollback.
-    pub(super) fn take_dumped(&mut self, width: u16) -> Vec<Row> {
-        let ctx = self.verbose_context(width);
+    pub(super) fn take_dumped(&mut self, ctx: &RenderContext) -> Vec<Row> {
         let blocks = std::mem::take(&mut self.dumped);
-        let mut rows = Vec::new();
-        for block in &blocks {
-            rows.push(Row::default());
-            rows.extend(render_block(block, &ctx));
+        if blocks.is_empty() {
+            return Vec::new();
         }
-        rows
+        let ctx = verbose(ctx);
+        let rows = |block| std::iter::once(Row::default()).chain(render_block(block, &ctx));
+        blocks.iter().flat_map(rows).collect()
     }
+}
 
-    fn verbose_context(&self, width: u16) -> RenderContext {
-        RenderContext { is_verbose: true, ..self.render_context(width) }
-    }
+/// Has everything shown whole.
+fn verbose(ctx: &RenderContext) -> RenderContext {
+    RenderContext { is_verbose: true, ..ctx.clone() }
 }
 
 /// Returns a block as Markdown, for an editor.

@@ -88,7 +88,7 @@ impl EventLoop {
                 self.failing(|it| it.edit_draft(&draft, answer.as_deref()));
             }
             Effect::CallPerson(message) => {
-                let channel = self.app.notification_channel();
+                let channel = self.app.preferences().notification_channel();
                 let bytes = self.facts().notification(channel, &message);
                 self.failing(|it| if it.terminal.is_dumb() { Ok(()) } else { it.output.write_all(&bytes) });
             }
@@ -149,7 +149,7 @@ impl EventLoop {
     /// Runs the command of the status line; what it prints comes back as news.
     fn run_status_line(&mut self, command: HelperCommand, snapshot: Arc<SessionSnapshot>) {
         let vars = script_vars(&self.env, self.size.width, self.size.height);
-        let (sandboxes, cwd) = (self.app.helper_sandboxes(), snapshot.current_dir.clone());
+        let (sandboxes, cwd) = (self.app.preferences().helper_sandboxes(), snapshot.current_dir.clone());
         let run = ScriptRun { label: STATUS_LINE, command, sandboxes, cwd, vars };
         let (mailbox, mut viewer) = (self.mailbox.clone(), self.app.status_viewer());
         let (env, pull_requests, changed) = (self.env.clone(), self.pull_requests.clone(), mailbox.clone());
@@ -187,7 +187,7 @@ impl EventLoop {
         let mut vars = script_vars(&self.env, columns, self.size.height);
         vars.extend(config.vars);
         let (label, cwd) = (SUBAGENT_STATUS_LINE, snapshot.current_dir.clone());
-        let sandboxes = self.app.helper_sandboxes();
+        let sandboxes = self.app.preferences().helper_sandboxes();
         let run = ScriptRun { label, command: config.command, sandboxes, cwd, vars };
         let mailbox = self.mailbox.clone();
         let input = move || agent_rows_input(&snapshot, columns).to_string();
@@ -330,7 +330,7 @@ impl EventLoop {
 
     /// Writes prompts of the history; those typed before there was a session wait for its id, unless this is the end.
     pub(super) fn save_history(&mut self, is_end: bool) {
-        let session_id = self.app.session_id().map(str::to_owned);
+        let session_id = self.app.session().id().map(str::to_owned);
         if self.unsaved.is_empty() || session_id.is_none() && !is_end {
             return;
         }
@@ -348,7 +348,7 @@ impl EventLoop {
             let (mailbox, env) = (self.mailbox.clone(), &self.env);
             let tell = move |answer| mailbox.put(News::Files(answer));
             let (cwd, home, vars) = (env.cwd.clone(), env.home.clone(), child_env(env));
-            let helper = SuggestionHelper { vars, sandboxes: self.app.helper_sandboxes() };
+            let helper = SuggestionHelper { vars, sandboxes: self.app.preferences().helper_sandboxes() };
             let started = FileCompleter::start(cwd, home, helper, source.clone(), tell);
             self.completer = started.ok().map(|completer| (source, completer));
         }

@@ -75,7 +75,7 @@ impl EventLoop {
 
     /// Lets the person edit a theme of their own; one that is not there yet is begun. Of a plugin's theme they get a copy.
     pub(super) fn edit_theme(&mut self, slug: &str, name: &str) -> io::Result<()> {
-        if let Some(text) = self.app.plugin_theme(slug).map(str::to_owned) {
+        if let Some(text) = self.app.preferences().plugin_theme(slug).map(str::to_owned) {
             let copy = format!("{}.json", slug.replace(':', "-"));
             return self.edit_own(&ConfigHome::from_env(&self.env).root().join("themes").join(copy), &text);
         }

@@ -4,83 +4,120 @@
 //! Dialogs and lists mark one row with `❯` and go from one to the next by the arrows, so a click is as many arrows as there are
 //! rows between, and then what chooses. Nothing of a dialog has to know that there is a mouse.
 
+use super::super::renderer::MouseCapture;
 use super::super::{App, Effect};
+use super::Fullscreen;
+use super::mouse::Clicked;
+use super::wheel::WheelSettings;
 use crate::input::MENU_MARK;
 use crate::key::{KeyCode, Mouse, MouseAction};
 use crate::layout::{MARK, NO_MARK, is_unmarked_row};
 use crate::text::Row;
 
 impl App {
+    /// Takes what the mouse did; only the fullscreen renderer hears of it.
+    pub(in crate::app) fn mouse_moved(&mut self, mouse: Mouse) -> Vec<Effect> {
+        let Some(width) = self.transcript.screen_width() else { return Vec::new() };
+        let hears_clicks = self.preferences.options.fullscreen.mouse == MouseCapture::All;
+        let is_wheel = matches!(mouse.action, MouseAction::WheelUp | MouseAction::WheelDown);
+        let has_pager = self.transcript.pager.is_some();
+        if !has_pager
+            && (hears_clicks || is_wheel)
+            && let Some(effects) = self.mouse_below(mouse)
+        {
+            return effects;
+        }
+        let settings = WheelSettings {
+            speed: self.preferences.interface.scroll_speed.or(self
+                .preferences
+                .options
+                .fullscreen
+                .scroll_speed),
+            accelerates: self.preferences.interface.accelerates_wheel,
+        };
+        let now = self.now;
+        let width = self.transcript.pager_width().unwrap_or(width);
+        let (transcript, ctx) = self.transcript_parts(width);
+        if is_wheel {
+            transcript.turn_wheel(mouse.action, settings, now, &ctx);
+            return Vec::new();
+        }
+        if has_pager || !hears_clicks {
+            return Vec::new();
+        }
+        match transcript.clicked(mouse, now, &ctx) {
+            Some(Clicked::Page(page)) => vec![Effect::OpenPage(page)],
+            Some(Clicked::Selected(text)) => self.copy_selected(text),
+            None => Vec::new(),
+        }
+    }
+
     /// Takes what the mouse did below the conversation; none where it is not for what stands there.
-    pub(super) fn mouse_below(&mut self, mouse: Mouse) -> Option<Vec<Effect>> {
-        let screen = self.fullscreen.as_ref()?;
+    fn mouse_below(&mut self, mouse: Mouse) -> Option<Vec<Effect>> {
+        let screen = self.transcript.fullscreen.as_ref()?;
         let row = usize::from(mouse.row).checked_sub(screen.list.height())?;
+        let has_dialog = !self.dialogs.is_empty();
         match mouse.action {
-            MouseAction::WheelUp | MouseAction::WheelDown => self.wheel_below(mouse),
-            MouseAction::Press(0) if !self.dialogs.is_empty() => Some(self.click_dialog(row)),
-            MouseAction::Press(0) if self.panel.is_some() => {
-                Some(self.click_list(row, 0, (MARK, KeyCode::Enter)))
+            MouseAction::WheelUp | MouseAction::WheelDown if has_dialog => {
+                self.dialogs.wheel(mouse);
+                Some(Vec::new())
             }
-            MouseAction::Press(0) if self.recall.is_searching() => None,
+            MouseAction::WheelUp if self.panel.is_open() => Some(self.press_keys([KeyCode::Up])),
+            MouseAction::WheelDown if self.panel.is_open() => Some(self.press_keys([KeyCode::Down])),
+            // Answers with what was clicked, or moves to the field that was.
+            MouseAction::Press(0) if has_dialog => {
+                let keys = screen.answer_keys(row).filter(|_| self.dialogs.is_armed(self.now));
+                Some(self.press_keys(keys.unwrap_or_default()))
+            }
+            MouseAction::Press(0) if self.panel.is_open() => {
+                let keys = screen.list_keys(row, 0, (MARK, KeyCode::Enter));
+                Some(self.press_keys(keys.unwrap_or_default()))
+            }
+            MouseAction::Press(0) if self.prompt.recall.is_searching() => None,
             MouseAction::Press(0) => Some(self.click_prompt(row, mouse.column)),
-            MouseAction::Press(_) | MouseAction::Release(_) | MouseAction::Drag(_) => None,
-        }
-    }
-
-    fn wheel_below(&mut self, mouse: Mouse) -> Option<Vec<Effect>> {
-        if !self.dialogs.is_empty() {
-            self.dialogs.wheel(mouse);
-            return Some(Vec::new());
-        }
-        self.panel.as_ref()?;
-        let code = if mouse.action == MouseAction::WheelUp { KeyCode::Up } else { KeyCode::Down };
-        Some(self.press_keys([code]))
-    }
-
-    /// Answers with what was clicked, or moves to the field that was.
-    fn click_dialog(&mut self, row: usize) -> Vec<Effect> {
-        let Some(screen) = self.fullscreen.as_ref().filter(|_| self.dialogs.is_armed(self.now)) else {
-            return Vec::new();
-        };
-        let rows = &screen.lower;
-        let marked = rows.iter().position(|row| row.text().starts_with(MARK));
-        let (Some(from), Some((to, text))) =
-            (marked.and_then(|at| number_at(rows, at)), number_at(rows, row))
-        else {
-            return Vec::new();
-        };
-        let keys = steps(from.0, to).chain(choosing_key(&text));
-        self.press_keys(keys)
-    }
-
-    /// Chooses the row of a list that was clicked; the list is below a row, has this mark, and is chosen from by this key.
-    fn click_list(&mut self, row: usize, top: usize, (mark, chooses): (&str, KeyCode)) -> Vec<Effect> {
-        let Some(screen) = &self.fullscreen else { return Vec::new() };
-        let texts: Vec<String> = screen.lower.iter().map(Row::text).collect();
-        let below = texts.iter().skip(top).position(|text| text.starts_with(mark));
-        let Some(marked) = below.map(|at| top + at) else { return Vec::new() };
-        if row == marked {
-            return self.press_keys([chooses]);
-        }
-        let between = if row < marked { row..marked } else { marked + 1..row + 1 };
-        let is_list = texts.get(between).is_some_and(|rows| rows.iter().all(|text| is_unmarked_row(text)));
-        match is_list {
-            true => self.press_keys(steps(marked, row).chain([chooses])),
-            false => Vec::new(),
+            MouseAction::WheelUp
+            | MouseAction::WheelDown
+            | MouseAction::Press(_)
+            | MouseAction::Release(_)
+            | MouseAction::Drag(_) => None,
         }
     }
 
     /// Puts the caret where the prompt was clicked, or takes what was clicked of what completes it.
     fn click_prompt(&mut self, row: usize, column: u16) -> Vec<Effect> {
-        let Some((caret_row, _)) = self.fullscreen.as_ref().and_then(|screen| screen.lower_caret) else {
-            return Vec::new();
-        };
+        let Some(screen) = &self.transcript.fullscreen else { return Vec::new() };
+        let Some((caret_row, _)) = screen.lower_caret else { return Vec::new() };
         let n_rows = isize::try_from(row).unwrap_or(0) - isize::try_from(caret_row).unwrap_or(0);
-        match (self.prompt.click(n_rows, column), self.completion.is_open()) {
-            (true, _) => self.refresh_completion(),
-            (false, true) => self.click_list(row, caret_row + 1, (MENU_MARK, KeyCode::Tab)),
-            (false, false) => Vec::new(),
+        if self.prompt.input.click(n_rows, column) {
+            return self.refresh_completion();
         }
+        let is_open = self.prompt.completion.is_open();
+        let keys = screen.list_keys(row, caret_row + 1, (MENU_MARK, KeyCode::Tab)).filter(|_| is_open);
+        keys.map(|keys| self.press_keys(keys)).unwrap_or_default()
+    }
+}
+
+impl Fullscreen {
+    /// Returns the keys that answer with what was clicked; none where that is no answer.
+    fn answer_keys(&self, row: usize) -> Option<Vec<KeyCode>> {
+        let rows = &self.lower;
+        let marked = rows.iter().position(|row| row.text().starts_with(MARK))?;
+        let (from, _) = number_at(rows, marked)?;
+        let (to, text) = number_at(rows, row)?;
+        Some(steps(from, to).chain(choosing_key(&text)).collect())
+    }
+
+    /// Returns the keys that choose the row of a list that was clicked; the list is below a row, has this mark, and is chosen
+    /// from by this key.
+    fn list_keys(&self, row: usize, top: usize, (mark, chooses): (&str, KeyCode)) -> Option<Vec<KeyCode>> {
+        let texts: Vec<String> = self.lower.iter().map(Row::text).collect();
+        let marked = top + texts.iter().skip(top).position(|text| text.starts_with(mark))?;
+        if row == marked {
+            return Some(vec![chooses]);
+        }
+        let between = if row < marked { row..marked } else { marked + 1..row + 1 };
+        let is_list = texts.get(between).is_some_and(|rows| rows.iter().all(|text| is_unmarked_row(text)));
+        is_list.then(|| steps(marked, row).chain([chooses]).collect())
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::renderer::MouseCapture;
+use super::super::transcript_view::{TranscriptView, ViewContext};
 use super::super::virtual_list::Position;
-use super::super::{App, Effect};
 use super::selection::{Point, Selection, word_at};
 use super::wheel::WheelSettings;
 use crate::key::{Mouse, MouseAction};
@@ -22,75 +21,72 @@ pub(super) struct Press {
     n: u8,
 }
 
-impl App {
-    /// Takes what the mouse did; only the fullscreen renderer hears of it.
-    pub(in crate::app) fn mouse_moved(&mut self, mouse: Mouse) -> Vec<Effect> {
-        if self.fullscreen.is_none() {
-            return Vec::new();
-        }
-        let hears_clicks = self.options.fullscreen.mouse == MouseCapture::All;
-        let is_wheel = matches!(mouse.action, MouseAction::WheelUp | MouseAction::WheelDown);
-        if self.transcript.is_none()
-            && (hears_clicks || is_wheel)
-            && let Some(actions) = self.mouse_below(mouse)
-        {
-            return actions;
-        }
+/// What a press, a drag or a click asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::app) enum Clicked {
+    /// A page is opened.
+    Page(String),
+    /// What was selected is copied.
+    Selected(String),
+}
+
+impl TranscriptView {
+    /// Takes what a button did in the conversation.
+    pub(in crate::app) fn clicked(
+        &mut self,
+        mouse: Mouse,
+        now: Duration,
+        view: &ViewContext<'_>,
+    ) -> Option<Clicked> {
         match mouse.action {
-            MouseAction::WheelUp | MouseAction::WheelDown => {
-                self.turn_wheel(mouse.action);
-                Vec::new()
+            MouseAction::Press(0) if mouse.has_control => {
+                return self.link_clicked(mouse, view).map(Clicked::Page);
             }
-            _ if self.transcript.is_some() || !hears_clicks => Vec::new(),
-            MouseAction::Press(0) if mouse.has_control => self.open_link(mouse),
-            MouseAction::Press(0) => {
-                self.press(mouse);
-                Vec::new()
-            }
-            MouseAction::Drag(0) => {
-                self.drag(mouse);
-                Vec::new()
-            }
-            MouseAction::Release(0) => self.release(mouse),
-            MouseAction::Press(_) | MouseAction::Drag(_) | MouseAction::Release(_) => Vec::new(),
+            MouseAction::Press(0) => self.press(mouse, now, view),
+            MouseAction::Drag(0) => self.drag(mouse, view),
+            MouseAction::Release(0) => return self.release(mouse, view).map(Clicked::Selected),
+            MouseAction::Press(_)
+            | MouseAction::Drag(_)
+            | MouseAction::Release(_)
+            | MouseAction::WheelUp
+            | MouseAction::WheelDown => {}
         }
+        None
     }
 
-    /// Opens the page that what was clicked on leads to; only pages, since a file could be a program.
-    fn open_link(&mut self, mouse: Mouse) -> Vec<Effect> {
-        let Some(screen) = &mut self.fullscreen else { return Vec::new() };
+    /// Returns the page that what was clicked on leads to; only pages, since a file could be a program.
+    fn link_clicked(&mut self, mouse: Mouse, view: &ViewContext<'_>) -> Option<String> {
+        let screen = self.fullscreen.as_mut()?;
         screen.press = None;
         let is_in_list = usize::from(mouse.row) < screen.list.height();
-        let Some(point) = screen.point(mouse.column, mouse.row).filter(|_| is_in_list) else {
-            return Vec::new();
-        };
-        let found = self.with_list(|list, source, ctx| {
+        let point = screen.point(mouse.column, mouse.row).filter(|_| is_in_list)?;
+        let found = self.with_list(view, |list, source, ctx| {
             let rows = list.rows(point.at.block, source, ctx);
             link_at(rows.get(point.at.row)?, point.column)
         });
-        let page = found.flatten().filter(|page| page.starts_with("https://") || page.starts_with("http://"));
-        page.map(Effect::OpenPage).into_iter().collect()
+        found.flatten().filter(|page| page.starts_with("https://") || page.starts_with("http://"))
     }
 
-    fn turn_wheel(&mut self, way: MouseAction) {
-        let settings = WheelSettings {
-            speed: self.interface.scroll_speed.or(self.options.fullscreen.scroll_speed),
-            accelerates: self.interface.accelerates_wheel,
-        };
-        let now = self.now;
+    /// Scrolls by a step of the wheel: the pager, where it is open, or the conversation.
+    pub(in crate::app) fn turn_wheel(
+        &mut self,
+        way: MouseAction,
+        settings: WheelSettings,
+        now: Duration,
+        view: &ViewContext<'_>,
+    ) {
         let Some(screen) = &mut self.fullscreen else { return };
         let n = screen.wheel.step(now, settings);
-        if self.transcript.is_some() {
-            return self.scroll_transcript(way, n);
+        if self.pager.is_some() {
+            return self.scroll_pager(way, n, &view.render);
         }
-        self.with_list(|list, source, ctx| match way {
+        self.with_list(view, |list, source, ctx| match way {
             MouseAction::WheelUp => list.up(n, source, ctx),
             _ => list.down(n, source, ctx),
         });
     }
 
-    fn press(&mut self, mouse: Mouse) {
-        let now = self.now;
+    fn press(&mut self, mouse: Mouse, now: Duration, view: &ViewContext<'_>) {
         let Some(screen) = &mut self.fullscreen else { return };
         let is_last_row = usize::from(mouse.row) + 1 == screen.list.height();
         let is_pill = screen.pill.as_ref().is_some_and(|pill| pill.contains(&usize::from(mouse.column)));
@@ -114,7 +110,7 @@ impl App {
         if n == 1 {
             return;
         }
-        let selected = self.with_list(|list, source, ctx| {
+        let selected = self.with_list(view, |list, source, ctx| {
             let rows = list.rows(point.at.block, source, ctx);
             let row = rows.get(point.at.row)?;
             match n {
@@ -128,7 +124,7 @@ impl App {
         }
     }
 
-    fn drag(&mut self, mouse: Mouse) {
+    fn drag(&mut self, mouse: Mouse, view: &ViewContext<'_>) {
         let Some(screen) = &mut self.fullscreen else { return };
         let Some(press) = screen.press else { return };
         let Some(head) = screen.point(mouse.column, mouse.row) else { return };
@@ -140,28 +136,29 @@ impl App {
         screen.selection = Some(Selection { anchor: press.point, head });
         // At its edges more comes into sight.
         if is_above {
-            self.with_list(|list, source, ctx| list.up(1, source, ctx));
+            self.with_list(view, |list, source, ctx| list.up(1, source, ctx));
         } else if is_below {
-            self.with_list(|list, source, ctx| list.down(1, source, ctx));
+            self.with_list(view, |list, source, ctx| list.down(1, source, ctx));
         }
     }
 
-    fn release(&mut self, mouse: Mouse) -> Vec<Effect> {
-        let Some(screen) = &self.fullscreen else { return Vec::new() };
+    /// Returns what was selected by a drag that ends here; a click shows a block whole, or in part again.
+    fn release(&mut self, mouse: Mouse, view: &ViewContext<'_>) -> Option<String> {
+        let screen = self.fullscreen.as_ref()?;
         if screen.selection.is_some() && screen.press.is_some() {
-            return self.copy_selection().unwrap_or_default();
+            return self.selected_text(view);
         }
         if screen.press.is_some_and(|press| press.n == 1)
             && let Some(at) = screen.seen.get(usize::from(mouse.row)).copied()
         {
-            self.toggle_block(at);
+            self.toggle_block(at, view);
         }
-        Vec::new()
+        None
     }
 
     /// Shows a block whole, or in part again; its first row stays where it is.
-    fn toggle_block(&mut self, at: Position) {
-        let found = self.with_list(|list, source, ctx| {
+    fn toggle_block(&mut self, at: Position, view: &ViewContext<'_>) {
+        let found = self.with_list(view, |list, source, ctx| {
             let number = source.expandable(at.block, ctx);
             if number.is_some() {
                 list.hold(source, ctx);
@@ -174,7 +171,7 @@ impl App {
         }
         screen.list.forget(number);
         // Whoever saw the end sees it still, where there is room.
-        self.with_list(|list, source, ctx| {
+        self.with_list(view, |list, source, ctx| {
             list.is_at_end = list.settled(source, ctx) >= list.end(source, ctx);
         });
     }

@@ -1,7 +1,7 @@
 //! Keys that scroll the conversation, and those that extend what is selected.
 
+use super::super::transcript_view::{TranscriptView, ViewContext};
 use super::super::virtual_list::{Position, RowSource, VirtualList};
-use super::super::{App, Effect};
 use super::Fullscreen;
 use super::selection::{Point, Selection, text_between};
 use super::source::ScreenSource;
@@ -9,42 +9,42 @@ use crate::key::{Key, KeyCode};
 use crate::keymap::Action as KeyAction;
 use crate::render::RenderContext;
 
-impl App {
+impl TranscriptView {
     /// Does what a key for scrolling is bound to; none where it is for somebody else.
-    pub(in crate::app) fn scroll_action(&mut self, action: KeyAction) -> Option<Vec<Effect>> {
+    pub(in crate::app) fn scroll(&mut self, action: KeyAction, view: &ViewContext<'_>) -> Option<()> {
         let half = self.fullscreen.as_ref()?.list.height().div_ceil(2).max(1);
         let page = half * 2;
         match action {
-            KeyAction::ScrollLineUp => self.with_list(|list, source, ctx| list.up(1, source, ctx)),
-            KeyAction::ScrollLineDown => self.with_list(|list, source, ctx| list.down(1, source, ctx)),
+            KeyAction::ScrollLineUp => self.with_list(view, |list, source, ctx| list.up(1, source, ctx)),
+            KeyAction::ScrollLineDown => self.with_list(view, |list, source, ctx| list.down(1, source, ctx)),
             KeyAction::ScrollPageUp | KeyAction::ScrollHalfPageUp => {
-                self.with_list(|list, source, ctx| list.up(half, source, ctx))
+                self.with_list(view, |list, source, ctx| list.up(half, source, ctx))
             }
             KeyAction::ScrollPageDown | KeyAction::ScrollHalfPageDown => {
-                self.with_list(|list, source, ctx| list.down(half, source, ctx))
+                self.with_list(view, |list, source, ctx| list.down(half, source, ctx))
             }
-            KeyAction::ScrollFullPageUp => self.with_list(|list, source, ctx| list.up(page, source, ctx)),
-            KeyAction::ScrollFullPageDown => self.with_list(|list, source, ctx| list.down(page, source, ctx)),
-            KeyAction::ScrollTop => self.with_list(|list, source, _| list.go_to_start(source)),
-            KeyAction::ScrollBottom => self.with_list(|list, _, _| list.is_at_end = true),
-            KeyAction::SelectionCopy => return self.copy_selection(),
+            KeyAction::ScrollFullPageUp => {
+                self.with_list(view, |list, source, ctx| list.up(page, source, ctx))
+            }
+            KeyAction::ScrollFullPageDown => {
+                self.with_list(view, |list, source, ctx| list.down(page, source, ctx))
+            }
+            KeyAction::ScrollTop => self.with_list(view, |list, source, _| list.go_to_start(source)),
+            KeyAction::ScrollBottom => self.with_list(view, |list, _, _| list.is_at_end = true),
             KeyAction::SelectionClear => self.fullscreen.as_mut()?.selection.take().map(|_| ()),
-            KeyAction::SelectionExtendLeft => self.extend_selection(Step::Left),
-            KeyAction::SelectionExtendRight => self.extend_selection(Step::Right),
-            KeyAction::SelectionExtendUp => self.extend_selection(Step::Up),
-            KeyAction::SelectionExtendDown => self.extend_selection(Step::Down),
-            KeyAction::SelectionExtendLineStart => self.extend_selection(Step::LineStart),
-            KeyAction::SelectionExtendLineEnd => self.extend_selection(Step::LineEnd),
-            _ => return None,
+            KeyAction::SelectionExtendLeft => self.extend_selection(Step::Left, view),
+            KeyAction::SelectionExtendRight => self.extend_selection(Step::Right, view),
+            KeyAction::SelectionExtendUp => self.extend_selection(Step::Up, view),
+            KeyAction::SelectionExtendDown => self.extend_selection(Step::Down, view),
+            KeyAction::SelectionExtendLineStart => self.extend_selection(Step::LineStart, view),
+            KeyAction::SelectionExtendLineEnd => self.extend_selection(Step::LineEnd, view),
+            _ => None,
         }
-        .map(|()| Vec::new())
     }
 
     /// Shows the end, since something was sent.
     pub(in crate::app) fn follow_output(&mut self) {
-        if let Some(screen) = &mut self.fullscreen
-            && self.interface.follows_output
-        {
+        if let Some(screen) = &mut self.fullscreen {
             screen.list.is_at_end = true;
         }
     }
@@ -67,36 +67,30 @@ impl App {
         }
     }
 
-    /// Copies what is selected; none where nothing is.
-    pub(in crate::app) fn copy_selection(&mut self) -> Option<Vec<Effect>> {
+    /// Returns what is selected, as text.
+    pub(in crate::app) fn selected_text(&mut self, view: &ViewContext<'_>) -> Option<String> {
         let selection = self.fullscreen.as_ref()?.selection?;
-        let text = self.with_list(|list, source, ctx| selected_text(&selection, list, source, ctx))?;
-        if text.is_empty() {
-            return None;
-        }
-        let n = text.chars().count();
-        self.flash(format!("Copied {n} characters to the clipboard of the terminal"));
-        Some(vec![Effect::Copy(text)])
+        let text = self.with_list(view, |list, source, ctx| selected_text(&selection, list, source, ctx))?;
+        (!text.is_empty()).then_some(text)
     }
 
-    /// Copies what is selected and forgets it, for Ctrl+C; none where nothing is selected.
-    pub(in crate::app) fn take_selection(&mut self) -> Option<Vec<Effect>> {
-        let actions = self.copy_selection();
-        self.fullscreen.as_mut()?.selection.take()?;
-        actions
+    /// Forgets what is selected; false where nothing is.
+    pub(in crate::app) fn clear_selection(&mut self) -> bool {
+        self.fullscreen.as_mut().is_some_and(|screen| screen.selection.take().is_some())
     }
 
     /// Draws the end of what is selected a step further; none where nothing is selected.
-    fn extend_selection(&mut self, step: Step) -> Option<()> {
+    fn extend_selection(&mut self, step: Step, view: &ViewContext<'_>) -> Option<()> {
         let selection = self.fullscreen.as_ref()?.selection?;
-        let head = self.with_list(|list, source, ctx| stepped(selection.head, step, list, source, ctx))?;
+        let head =
+            self.with_list(view, |list, source, ctx| stepped(selection.head, step, list, source, ctx))?;
         let screen = self.fullscreen.as_mut()?;
         screen.selection = Some(Selection { head, ..selection });
         let (first, last) = (screen.seen.first().copied()?, screen.seen.last().copied()?);
         if head.at < first {
-            self.with_list(|list, source, ctx| list.up(1, source, ctx));
+            self.with_list(view, |list, source, ctx| list.up(1, source, ctx));
         } else if head.at > last {
-            self.with_list(|list, source, ctx| list.down(1, source, ctx));
+            self.with_list(view, |list, source, ctx| list.down(1, source, ctx));
         }
         Some(())
     }

@@ -26,7 +26,7 @@ impl Playing {
     /// A fullscreen application, with the mouse but without a word about it.
     pub(super) fn fullscreen(width: u16, height: u16) -> Self {
         let mut it = Self::with(options(MouseCapture::Off), width, height);
-        it.app.options.fullscreen.mouse = MouseCapture::All;
+        it.app.preferences.options.fullscreen.mouse = MouseCapture::All;
         it.draw();
         it
     }
@@ -101,8 +101,8 @@ impl Playing {
 
     fn stop_turn(&mut self) -> &mut Self {
         let now = self.now;
-        self.app.conversation.end_turn(now);
-        self.app.work = None;
+        self.app.transcript.conversation.end_turn(now);
+        self.app.session.work = None;
         self.event(Event::Tick)
     }
 
@@ -320,7 +320,7 @@ fn cost_of_a_key_and_a_delta_does_not_depend_on_the_length() {
         it.turns(0..n_turns);
         it.resize(59, 12);
         it.begin_turn().stream(delta("word")).text("key");
-        it.app.fullscreen.as_ref().unwrap().n_cached()
+        it.app.transcript.fullscreen.as_ref().unwrap().n_cached()
     };
     assert_eq!(made(2_000), made(20), "only blocks in sight are made into rows");
 }
@@ -604,11 +604,11 @@ proptest! {
         play(&mut full, &steps);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let ctx = full.app.render_context(60);
-        let rows: Vec<String> = full.app.log.numbers().flat_map(|n| log_rows(&full.app.log, n, &ctx)).map(|row| row.text()).collect();
-        let of_inline: Vec<String> = inline.app.log.numbers().flat_map(|n| log_rows(&inline.app.log, n, &ctx)).map(|row| row.text()).collect();
+        let rows: Vec<String> = full.app.transcript.log.numbers().flat_map(|n| log_rows(&full.app.transcript.log, n, &ctx)).map(|row| row.text()).collect();
+        let of_inline: Vec<String> = inline.app.transcript.log.numbers().flat_map(|n| log_rows(&inline.app.transcript.log, n, &ctx)).map(|row| row.text()).collect();
         prop_assert_eq!(&rows, &of_inline, "both remember the same");
         // Whatever is left in fullscreen is written to the terminal's own screen, as inline has written it all along.
-        full.app.leave_fullscreen();
+        full.app.transcript.set_fullscreen(false, MouseCapture::Off);
         full.event(Event::Tick);
         let (own, inline_lines) = (full.own_lines().join("\n"), inline.own_lines().join("\n"));
         prop_assert_eq!(words(&own), words(&inline_lines));
@@ -620,7 +620,7 @@ proptest! {
         play(&mut it, &steps);
         let width = it.size.width;
         let ctx = it.app.render_context(width);
-        let rows: Vec<String> = it.app.log.numbers().flat_map(|n| log_rows(&it.app.log, n, &ctx))
+        let rows: Vec<String> = it.app.transcript.log.numbers().flat_map(|n| log_rows(&it.app.transcript.log, n, &ctx))
             .map(|row| row.text().trim_end().to_owned()).filter(|text| !text.is_empty()).collect();
         it.pressed(ctrl(KeyCode::Home));
         let mut seen = String::new();

@@ -98,7 +98,7 @@ fn queued_prompt_comes_back_with_its_picture() {
     it.text("more").news(EngineEvent::QueueTakenBack(vec![queued]));
     assert!(it.seen().contains("> see [Image #1]"), "{}", it.seen());
     let blocks = vec![MessageBlock::new_text("see [Image #1]\nmore"), image().block];
-    assert_eq!(it.app.prompt.draft().content(), Content::Blocks(blocks));
+    assert_eq!(it.app.prompt.input.draft().content(), Content::Blocks(blocks));
 }
 
 fn typed_before(text: &str, project: &str, session: &str) -> PastPrompt {
@@ -118,11 +118,11 @@ fn sent_prompts_are_remembered_once_and_recalled_with_up() {
     it.text("one").key(KeyCode::Enter);
     assert!(!it.actions.iter().any(|action| matches!(action, Effect::Remember(_))), "the same again");
     it.text("draft").key(KeyCode::Up);
-    assert!(it.app.prompt.draft().display() == "one");
+    assert!(it.app.prompt.input.draft().display() == "one");
     it.ctrl('p');
-    assert_eq!(it.app.prompt.draft().display(), "older");
+    assert_eq!(it.app.prompt.input.draft().display(), "older");
     it.key(KeyCode::Down).ctrl('n');
-    assert_eq!(it.app.prompt.draft().display(), "draft", "what was being typed comes back");
+    assert_eq!(it.app.prompt.input.draft().display(), "draft", "what was being typed comes back");
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn up_that_is_pressed_before_the_history_is_read_counts_when_it_is() {
     let mut it = Playing::new(60, 14);
     let past = || HistoryNews::Project(vec![typed_before("newer", "", "s"), typed_before("older", "", "s")]);
     it.key(KeyCode::Up).key(KeyCode::Up).past(past());
-    assert_eq!(it.app.prompt.draft().display(), "older");
+    assert_eq!(it.app.prompt.input.draft().display(), "older");
     let mut it = Playing::new(60, 14);
     it.key(KeyCode::Up).text("x").past(past());
-    assert_eq!(it.app.prompt.draft().display(), "x", "whoever types on wants something else");
+    assert_eq!(it.app.prompt.input.draft().display(), "x", "whoever types on wants something else");
 }
 
 #[test]
@@ -141,9 +141,9 @@ fn up_moves_in_the_text_before_it_goes_to_the_history() {
     let mut it = Playing::new(60, 14);
     it.past(HistoryNews::Project(vec![typed_before("older", "", "s")]));
     it.text("a").ctrl('j').text("b").key(KeyCode::Up);
-    assert_eq!(it.app.prompt.draft().display(), "a\nb");
+    assert_eq!(it.app.prompt.input.draft().display(), "a\nb");
     it.key(KeyCode::Up);
-    assert_eq!(it.app.prompt.draft().display(), "older");
+    assert_eq!(it.app.prompt.input.draft().display(), "older");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn escape_twice_puts_the_draft_into_the_history() {
     assert!(
         matches!(it.actions.as_slice(), [Effect::Remember(prompt)] if prompt.draft.display() == "half a thought")
     );
-    assert!(it.app.prompt.is_empty());
+    assert!(it.app.prompt.input.is_empty());
     it.key(KeyCode::Up);
-    assert_eq!(it.app.prompt.draft().display(), "half a thought");
+    assert_eq!(it.app.prompt.input.draft().display(), "half a thought");
 }
 
 #[test]
@@ -165,12 +165,12 @@ fn prompt_that_was_put_aside_comes_back_behind_what_was_sent_first() {
     let mut it = Playing::new(60, 12);
     it.text("long thought").ctrl('s').text("short").key(KeyCode::Enter);
     assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("short")))]);
-    assert_eq!(it.app.prompt.marked_text(), "long thought|");
+    assert_eq!(it.app.prompt.input.marked_text(), "long thought|");
     assert!(it.seen().contains("put aside is back"), "{}", it.seen());
     it.ctrl('s').text("!ls").key(KeyCode::Enter);
-    assert_eq!(it.app.prompt.marked_text(), "long thought|", "behind a command of the shell, too");
+    assert_eq!(it.app.prompt.input.marked_text(), "long thought|", "behind a command of the shell, too");
     it.text(" on").key(KeyCode::Enter);
-    assert!(it.app.prompt.is_empty(), "it comes back once");
+    assert!(it.app.prompt.input.is_empty(), "it comes back once");
 }
 
 #[test]
@@ -199,10 +199,10 @@ fn lines_of_a_file_stand_behind_the_name_that_was_completed() {
     };
     complete(&mut it);
     it.text("#L1-2 and ");
-    assert_eq!(it.app.prompt.marked_text(), "@src/main.rs#L1-2 and |");
+    assert_eq!(it.app.prompt.input.marked_text(), "@src/main.rs#L1-2 and |");
     complete(&mut it);
     it.text("fix #12");
-    assert_eq!(it.app.prompt.marked_text(), "@src/main.rs#L1-2 and @src/main.rs fix #12|");
+    assert_eq!(it.app.prompt.input.marked_text(), "@src/main.rs#L1-2 and @src/main.rs fix #12|");
 }
 
 #[test]
@@ -225,9 +225,9 @@ fn search_finds_older_prompts_in_each_scope() {
     it.ctrl('s');
     assert!(it.seen().contains("search this project: fix  fix the tests"), "{}", it.seen());
     it.key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "fix the tests");
+    assert_eq!(it.app.prompt.input.draft().display(), "fix the tests");
     it.ctrl('r').text("x").ctrl('c');
-    assert_eq!(it.app.prompt.draft().display(), "fix the tests", "what was there comes back");
+    assert_eq!(it.app.prompt.input.draft().display(), "fix the tests", "what was there comes back");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn commands_are_completed_and_run_by_what_is_typed_now() {
     it.text("comp");
     assert!(it.seen().contains("> /compact") && !it.seen().contains("/clear"), "{}", it.seen());
     it.key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "/compact ");
+    assert_eq!(it.app.prompt.input.draft().display(), "/compact ");
     assert!(it.seen().contains("/compact [what to keep"), "what it takes is told: {}", it.seen());
     let mut it = Playing::new(80, 20);
     it.text("/comp").key(KeyCode::Enter);
@@ -288,7 +288,7 @@ fn commands_are_completed_and_run_by_what_is_typed_now() {
 fn escape_closes_the_menu_and_leaves_the_text() {
     let mut it = Playing::new(80, 20);
     it.text("/c").key(KeyCode::Esc);
-    assert!(!it.seen().contains("/clear") && it.app.prompt.draft().display() == "/c", "{}", it.seen());
+    assert!(!it.seen().contains("/clear") && it.app.prompt.input.draft().display() == "/c", "{}", it.seen());
     it.text("l");
     assert!(!it.seen().contains("/clear"), "it stays closed for this word: {}", it.seen());
 }
@@ -297,7 +297,7 @@ fn escape_closes_the_menu_and_leaves_the_text() {
 fn menu_is_gone_through_with_the_arrows() {
     let mut it = Playing::new(80, 20);
     it.text("/").key(KeyCode::Down).key(KeyCode::Down).key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "/compact ");
+    assert_eq!(it.app.prompt.input.draft().display(), "/compact ");
 }
 
 #[test]
@@ -315,10 +315,10 @@ fn files_are_asked_for_by_what_stands_at_the_caret_and_late_answers_are_dropped(
     it.event(files(TokenKind::Mention, "m", &["moon.rs"]));
     assert!(!it.seen().contains("moon.rs"), "the answer to an older question: {}", it.seen());
     it.key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "see @ma", "nothing to take yet");
+    assert_eq!(it.app.prompt.input.draft().display(), "see @ma", "nothing to take yet");
     it.event(files(TokenKind::Mention, "ma", &["src/main.rs", "map.rs"]));
     assert_eq!(
-        it.app.prompt.draft().display(),
+        it.app.prompt.input.draft().display(),
         "see @src/main.rs ",
         "Tab takes the first as soon as it is there"
     );
@@ -339,7 +339,7 @@ fn directory_is_completed_behind_commands_that_take_one() {
         it.event(files(TokenKind::Directory, "my pro", &["my project/", "my promise/"]));
         assert!(it.seen().contains("my promise/"), "{}", it.seen());
         it.key(KeyCode::Tab);
-        assert_eq!(it.app.prompt.draft().display(), format!("/{name} my project/"));
+        assert_eq!(it.app.prompt.input.draft().display(), format!("/{name} my project/"));
         assert!(matches!(&it.actions[..], [Effect::AskFiles { query, .. }] if query == "my project/"));
     }
     let mut it = Playing::new(80, 20);
@@ -389,7 +389,7 @@ fn enter_takes_a_file_that_is_offered_and_does_not_send() {
     let mut it = Playing::new(80, 20);
     it.text("@ma").event(files(TokenKind::Mention, "ma", &["src/main.rs"])).key(KeyCode::Enter);
     assert!(it.sent().is_empty());
-    assert_eq!(it.app.prompt.draft().display(), "@src/main.rs ");
+    assert_eq!(it.app.prompt.input.draft().display(), "@src/main.rs ");
     it.text("@ma").key(KeyCode::Enter);
     let expected = Prompt::text("@src/main.rs @ma");
     assert_eq!(
@@ -410,7 +410,7 @@ fn enter_behind_a_tab_waits_for_what_the_tab_takes() {
     assert!(it.sent().is_empty(), "keys count in the order in which they were typed");
     it.event(files(TokenKind::Mention, "ma", &["src/main.rs"]));
     assert_eq!(it.sent(), sent("@src/main.rs"));
-    assert_eq!(it.app.prompt.draft().display(), "");
+    assert_eq!(it.app.prompt.input.draft().display(), "");
     it.text("@no").key(KeyCode::Tab).key(KeyCode::Enter);
     it.event(files(TokenKind::Mention, "no", &[]));
     assert_eq!(it.sent(), sent("@no"), "there is nothing to take");
@@ -422,7 +422,7 @@ fn enter_behind_a_tab_waits_for_what_the_tab_takes() {
 fn directory_that_is_taken_is_looked_into() {
     let mut it = Playing::new(80, 20);
     it.text("@sr").event(files(TokenKind::Mention, "sr", &["src/"])).key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "@src/");
+    assert_eq!(it.app.prompt.input.draft().display(), "@src/");
     assert!(
         matches!(it.actions.as_slice(), [Effect::AskFiles { query, .. }] if query == "src/"),
         "{:?}",
@@ -435,11 +435,11 @@ fn shell_mode_completes_paths_and_earlier_commands() {
     let mut it = Playing::new(80, 20);
     it.past(HistoryNews::Project(vec![typed_before("!cargo test -p loci-tui", "", "s")]));
     it.text("!cargo t").key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "cargo test -p loci-tui");
+    assert_eq!(it.app.prompt.input.draft().display(), "cargo test -p loci-tui");
     it.ctrl('u').text("cat ./R").event(files(TokenKind::ShellPath, "./R", &["./README.md"]));
     assert!(it.seen().contains("./README.md"), "{}", it.seen());
     it.key(KeyCode::Tab);
-    assert_eq!(it.app.prompt.draft().display(), "cat ./README.md ");
+    assert_eq!(it.app.prompt.input.draft().display(), "cat ./README.md ");
 }
 
 #[test]
@@ -477,9 +477,9 @@ fn own_key_bindings_count_as_soon_as_they_are_read_and_faults_are_told() {
     it.event(Event::News(News::Keys(Ok(Some(json.into())))));
     assert!(it.seen().contains("`no:such` is no action"), "{}", it.seen());
     it.text("draft").ctrl('e');
-    assert!(it.app.prompt.is_empty(), "the key is bound to the stash");
+    assert!(it.app.prompt.input.is_empty(), "the key is bound to the stash");
     it.event(Event::News(News::Keys(Ok(None)))).ctrl('s').ctrl('e');
-    assert_eq!(it.app.prompt.draft().display(), "draft", "and to nothing any more");
+    assert_eq!(it.app.prompt.input.draft().display(), "draft", "and to nothing any more");
 }
 
 #[test]
@@ -501,13 +501,16 @@ fn prompt_goes_to_the_editor_and_comes_back() {
 
 #[test]
 fn person_who_looks_elsewhere_is_called_when_hooks_are_told() {
-    let mut it = Playing::new(60, 12);
-    let notice = Command::Notify { kind: "idle_prompt".into(), message: "waiting".into(), title: None };
-    assert_eq!(it.app.call_person(&notice), Some(Effect::CallPerson("waiting".into())));
-    it.event(Event::Input(InputEvent::Focus(true)));
-    assert_eq!(it.app.call_person(&notice), None, "the window is looked at");
-    it.event(Event::Input(InputEvent::Focus(false)));
-    assert!(it.app.call_person(&notice).is_some());
+    for (focus, is_called) in [(None, true), (Some(true), false), (Some(false), true)] {
+        let mut it = Playing::new(60, 12);
+        if let Some(is_focused) = focus {
+            it.event(Event::Input(InputEvent::Focus(is_focused)));
+        }
+        it.begin_turn().end_turn().wait(100_000);
+        let call = Effect::CallPerson("loci is waiting for your input".into());
+        assert_eq!(it.actions.contains(&call), is_called, "{focus:?}: {:?}", it.actions);
+        assert!(it.sent().iter().any(|sent| matches!(sent, Effect::Send(Command::Notify { .. }))));
+    }
 }
 
 #[test]
@@ -588,19 +591,19 @@ fn suggestion_is_asked_for_where_it_is_wanted_and_taken_with_a_key() {
     };
     answer(&mut it, "now run the tests");
     assert!(it.seen().contains("> now run the tests"), "{}", it.seen());
-    assert!(it.app.prompt.is_empty());
+    assert!(it.app.prompt.input.is_empty());
     it.text("x").key(KeyCode::Backspace);
     assert!(!it.seen().contains("now run"), "typing dismisses it: {}", it.seen());
     answer(&mut it, "now run the tests");
     it.key(KeyCode::Right);
-    assert_eq!(it.app.prompt.draft().display(), "now run the tests");
+    assert_eq!(it.app.prompt.input.draft().display(), "now run the tests");
     it.ctrl('c');
     answer(&mut it, "commit");
     it.key(KeyCode::Tab).key(KeyCode::Enter);
     assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("commit")))]);
     answer(&mut it, "too late");
     it.begin_turn();
-    assert!(!it.seen().contains("too late") || it.app.prompt.is_empty());
+    assert!(!it.seen().contains("too late") || it.app.prompt.input.is_empty());
 }
 
 #[test]
@@ -634,12 +637,12 @@ fn queued_commands_of_the_shell_come_back_alone_or_not_at_all() {
     it.event(Event::News(News::Started(Box::new(super::facts()))));
     it.begin_turn();
     it.text("!ls").key(KeyCode::Enter).key(KeyCode::Up);
-    assert!(it.app.prompt.is_shell() && it.app.prompt.draft().display() == "ls", "{}", it.seen());
+    assert!(it.app.prompt.input.is_shell() && it.app.prompt.input.draft().display() == "ls", "{}", it.seen());
     it.key(KeyCode::Enter).text("and then");
     assert!(it.seen().contains("⏵ ! ls"), "{}", it.seen());
     it.key(KeyCode::Up).text("!");
     assert_eq!(it.app.queue.n_held(), 1, "what stands in the prompt is for the model: {}", it.seen());
-    assert!(!it.app.prompt.is_shell());
+    assert!(!it.app.prompt.input.is_shell());
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn every_key_does_what_the_table_says() {
         let done: Vec<String> = it.actions.iter().map(name).collect();
         let done = done.join(", ");
         let space = if done.is_empty() { "" } else { " " };
-        let seen = format!("{done}{space}· {}", it.app.prompt.marked_text());
+        let seen = format!("{done}{space}· {}", it.app.prompt.input.marked_text());
         if seen != *expected {
             wrong.push(format!("{keys}: {seen:?}, and not {expected:?}"));
         }
@@ -151,9 +151,9 @@ fn help_and_tasks_are_shown_and_hidden_by_their_keys() {
     it.text("?");
     assert!(!it.seen().contains("Shift+Enter newline"), "{}", it.seen());
     it.ctrl('t');
-    assert!(!it.app.task_view.is_shown());
+    assert!(!it.app.tasks.is_shown());
     it.ctrl('t');
-    assert!(it.app.task_view.is_shown());
+    assert!(it.app.tasks.is_shown());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn keys_that_cannot_do_what_they_are_for_say_so() {
         for key in parse_chord(keys).expect(keys) {
             it.event(Event::Input(InputEvent::Key(key)));
         }
-        assert!(it.app.flash.is_some(), "{keys}");
+        assert!(it.app.status.flashed().is_some(), "{keys}");
     }
 }
 

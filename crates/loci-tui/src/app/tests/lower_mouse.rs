@@ -18,10 +18,10 @@ fn click_puts_the_caret_where_it_is_in_the_prompt() {
     ] {
         let (row, column) = it.place(text);
         it.click(column + offset, row);
-        assert_eq!(it.app.prompt.marked_text(), expected, "{text}");
+        assert_eq!(it.app.prompt.input.marked_text(), expected, "{text}");
     }
     it.click(3, 11);
-    assert_eq!(it.app.prompt.marked_text(), "one two three|\n日本語 four", "the footer is no prompt");
+    assert_eq!(it.app.prompt.input.marked_text(), "one two three|\n日本語 four", "the footer is no prompt");
 }
 
 #[test]
@@ -55,18 +55,22 @@ fn click_chooses_from_a_panel_and_from_what_is_offered() {
     it.text("/help").key(KeyCode::Enter);
     let (row, column) = it.place("Search:");
     it.click(column, row);
-    assert!(it.app.panel.is_some(), "what is above the list is no row of it");
+    assert!(it.app.panel.is_open(), "what is above the list is no row of it");
     let (row, column) = it.place("/export");
     it.click(column, row);
-    assert!(it.app.panel.is_none() && it.app.prompt.marked_text().starts_with("/export"), "{}", it.seen());
+    assert!(
+        !it.app.panel.is_open() && it.app.prompt.input.marked_text().starts_with("/export"),
+        "{}",
+        it.seen()
+    );
     it.ctrl('u').text("/help").key(KeyCode::Enter);
     let (row, column) = it.place("↓ ");
     let name = it.seen().lines().nth(usize::from(row)).unwrap().trim_start_matches("↓ ").to_owned();
     it.click(column, row);
-    let chosen = it.app.prompt.marked_text().replace('|', "");
-    assert!(it.app.panel.is_none() && name.starts_with(chosen.trim()), "{name}: {}", it.seen());
+    let chosen = it.app.prompt.input.marked_text().replace('|', "");
+    assert!(!it.app.panel.is_open() && name.starts_with(chosen.trim()), "{name}: {}", it.seen());
     it.ctrl('u').text("/re");
     let (row, column) = it.place("/rewind");
     it.click(column, row);
-    assert_eq!(it.app.prompt.marked_text(), "/rewind |", "{}", it.seen());
+    assert_eq!(it.app.prompt.input.marked_text(), "/rewind |", "{}", it.seen());
 }

@@ -115,9 +115,9 @@ fn press(it: &mut Playing, keys: &str) {
 /// What is to be seen of the application, and what it wants done.
 fn state(it: &Playing) -> String {
     let actions: Vec<String> = it.actions.iter().map(|action| format!("{action:?}")).collect();
-    let tasks = it.app.task_view.is_shown();
-    let (armed, pager) = (it.app.armed.is_some(), it.app.transcript.is_some());
-    format!("{actions:?} {tasks} {armed} {pager} {}\n{}", it.app.prompt.marked_text(), it.seen())
+    let tasks = it.app.tasks.is_shown();
+    let (armed, pager) = (it.app.status.armed_code().is_some(), it.app.transcript.pager.is_some());
+    format!("{actions:?} {tasks} {armed} {pager} {}\n{}", it.app.prompt.input.marked_text(), it.seen())
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn keys_are_looked_up_in_every_context() {
         let mut it = playing(&Place::Elsewhere, &json!({"bindings": []}));
         it.text(&format!("/{}", command.name));
         press(&mut it, "enter");
-        known.extend(it.app.panel.iter().flat_map(|panel| panel.contexts()));
+        known.extend(it.app.panel.panel.iter().flat_map(|panel| panel.contexts()));
     }
     for context in Context::ALL {
         assert!(known.contains(context), "nobody looks a key up in `{}`", context.name());
@@ -230,7 +230,7 @@ fn enter_and_shift_enter_can_be_exchanged() {
     it.text("one");
     press(&mut it, "enter");
     it.text("two");
-    assert_eq!(it.app.prompt.marked_text(), "one\ntwo|");
+    assert_eq!(it.app.prompt.input.marked_text(), "one\ntwo|");
     press(&mut it, "shift+enter");
     assert!(matches!(it.sent().as_slice(), [Effect::Send(Command::Prompt(_))]), "{:?}", it.actions);
 }
@@ -245,10 +245,10 @@ fn file_that_changes_counts_at_once_and_what_is_wrong_in_it_is_told() {
     assert!(it.seen().contains("chat:nosuch") && it.seen().contains("tmux"), "{}", it.seen());
     it.text("one");
     press(&mut it, "ctrl+b");
-    assert_eq!(it.app.prompt.marked_text(), "|");
+    assert_eq!(it.app.prompt.input.marked_text(), "|");
     it.event(Event::News(News::Keys(Ok(None))));
     press(&mut it, "ctrl+s");
-    assert_eq!(it.app.prompt.marked_text(), "one|");
+    assert_eq!(it.app.prompt.input.marked_text(), "one|");
     it.event(Event::News(News::Keys(Err("Failed to read the key bindings: `x`: no".into()))));
     assert!(it.seen().contains("Failed to read the key bindings"), "{}", it.seen());
 }
@@ -273,5 +273,5 @@ fn key_runs_a_command_and_leaves_what_is_typed() {
     press(&mut it, "f5");
     assert!(it.seen().contains("[Commands]"), "{}", it.seen());
     press(&mut it, "escape");
-    assert_eq!(it.app.prompt.marked_text(), "one|");
+    assert_eq!(it.app.prompt.input.marked_text(), "one|");
 }

@@ -17,7 +17,7 @@ use crate::panel::{PanelData, PanelRequest};
 /// The rows that the panel makes for a window, before any are cut away.
 fn n_rows_made(it: &Playing) -> usize {
     let ctx = it.app.render_context(it.size.width);
-    it.app.panel.as_ref().unwrap().view(&ctx, it.size).body.len()
+    it.app.panel.panel.as_ref().unwrap().view(&ctx, it.size).body.len()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn every_panel_is_there_with_the_first_frame_and_asks_for_the_rest() {
         it.text(&format!("/{}", command.name));
         let before = it.seen();
         it.key(KeyCode::Enter);
-        if it.app.panel.is_none() {
+        if !it.app.panel.is_open() {
             continue;
         }
         n_panels += 1;
@@ -76,7 +76,7 @@ fn context_opens_at_what_was_typed() {
         let mut it = Playing::new(80, 24);
         it.event(Event::News(News::Started(Box::new(facts()))));
         it.text(typed).key(KeyCode::Enter);
-        assert_eq!(it.app.panel.is_some(), is_open, "{typed}");
+        assert_eq!(it.app.panel.is_open(), is_open, "{typed}");
     }
 }
 
@@ -212,7 +212,7 @@ fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
     it.event(Event::News(News::Started(Box::new(facts()))));
     it.news(EngineEvent::Task(TaskNews::Started(task(BackgroundStatus::Running))));
     it.text("x").key(KeyCode::Left);
-    assert!(it.app.panel.is_none(), "the caret moves while something is typed");
+    assert!(!it.app.panel.is_open(), "the caret moves while something is typed");
     it.key(KeyCode::Delete).key(KeyCode::Left);
     assert!(it.seen().contains("Explore: find it"), "{}", it.seen());
     it.key(KeyCode::Enter);
@@ -225,7 +225,7 @@ fn left_on_an_empty_prompt_opens_the_agent_view_which_follows_an_agent() {
     it.wait(2_000).key(KeyCode::Char('1'));
     assert!(matches!(it.sent().first(), Some(Effect::Send(Command::Answer { .. }))), "{:?}", it.actions);
     assert!(it.seen().contains("I am looking"), "{}", it.seen());
-    assert!(!it.app.agent_logs.borrow().all()[0].is_asking());
+    assert!(!it.app.background.logs().borrow().all()[0].is_asking());
     it.text("m").text("go on").key(KeyCode::Enter);
     let text = "go on".to_owned();
     let message = Command::MessageAgent { request: "agents".into(), agent: "a1".into(), text };
@@ -299,13 +299,17 @@ fn task_brought_to_the_front_is_seen_above_the_prompt_until_it_ends_or_is_put_ba
         assert!(it.seen().contains("typed meanwhile"), "{}", it.seen());
         if is_put_back {
             it.ctrl('b');
-            assert!(!it.seen().contains("two") && it.app.front_deadline().is_none(), "{}", it.seen());
+            assert!(
+                !it.seen().contains("two") && it.app.background.front.deadline().is_none(),
+                "{}",
+                it.seen()
+            );
             continue;
         }
         it.news(EngineEvent::Task(TaskNews::Ended(shell(BackgroundStatus::Failed(2)))));
         assert_eq!(it.actions, [ask()], "what it printed last is read");
         it.event(printed("one\ntwo\nthree\n"));
-        assert!(it.app.front.is_none());
+        assert!(it.app.background.front.is_none());
         let seen = it.seen();
         assert!(seen.contains("three") && !seen.contains("Ctrl+B puts"), "{seen}");
         assert!(seen.matches("make all").count() == 1 && seen.contains('2'), "{seen}");
@@ -379,7 +383,7 @@ fn agent_view_and_background_are_off_where_that_is_said() {
         let mut it = Playing::with(options, 80, 24);
         it.event(Event::News(News::Started(Box::new(SessionFacts { interface, ..facts() }))));
         it.key(KeyCode::Left);
-        assert!(it.app.panel.is_none(), "{}", it.seen());
+        assert!(!it.app.panel.is_open(), "{}", it.seen());
         it.text("/background go on").key(KeyCode::Enter);
         assert!(it.seen().contains("disableAgentView"), "{}", it.seen());
         assert!(!it.actions.iter().any(|action| matches!(action, Effect::GoBackground(_) | Effect::Exit(_))));
@@ -416,13 +420,13 @@ fn every_panel_fits_a_window_of_twenty_by_five_and_smaller_ones() {
             let mut it = Playing::new(80, 24);
             it.event(Event::News(News::Started(Box::new(facts()))));
             it.text(&format!("/{}", command.name)).key(KeyCode::Enter);
-            if it.app.panel.is_none() {
+            if !it.app.panel.is_open() {
                 continue;
             }
             it.resize(width, height);
             let ctx = it.app.render_context(width);
             let space = Size { width, height };
-            let (rows, caret) = it.app.panel.as_ref().unwrap().view(&ctx, space).fit(space);
+            let (rows, caret) = it.app.panel.panel.as_ref().unwrap().view(&ctx, space).fit(space);
             assert!(rows.len() <= usize::from(height), "/{}: {rows:?}", command.name);
             assert!(!rows.is_empty(), "/{} shows something", command.name);
             assert!(caret.is_none_or(|(row, _)| row < rows.len()), "/{}: {caret:?}", command.name);
@@ -431,11 +435,11 @@ fn every_panel_fits_a_window_of_twenty_by_five_and_smaller_ones() {
             // Keys of lists do no harm, and Escape leads back.
             it.key(KeyCode::Down).key(KeyCode::PageDown).key(KeyCode::Tab).key(KeyCode::Up);
             for _ in 0..3 {
-                if it.app.panel.is_some() {
+                if it.app.panel.is_open() {
                     it.key(KeyCode::Esc);
                 }
             }
-            assert!(it.app.panel.is_none(), "/{} is closed", command.name);
+            assert!(!it.app.panel.is_open(), "/{} is closed", command.name);
         }
     }
 }

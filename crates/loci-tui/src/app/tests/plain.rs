@@ -170,7 +170,11 @@ fn list_of_a_panel_has_numbers_that_choose() {
     it.key(Key::plain(KeyCode::Enter));
     assert!(it.text().contains("❯ 1. /clear"), "{:?}", it.text());
     it.key(Key::plain(KeyCode::Char('2'))).key(Key::plain(KeyCode::Enter));
-    assert!(it.app.panel.is_none() && it.app.prompt.marked_text().starts_with("/compact"), "{:?}", it.text());
+    assert!(
+        !it.app.panel.is_open() && it.app.prompt.input.marked_text().starts_with("/compact"),
+        "{:?}",
+        it.text()
+    );
 }
 
 #[test]

@@ -60,7 +60,11 @@ fn theme_of_a_plugin_is_listed_and_counts() {
     it.event(Event::News(News::Started(Box::new(facts))));
     assert_eq!(hint_color(&mut it), vt100::Color::Rgb(1, 2, 3));
     assert!(!it.seen().contains("There is no theme"), "{}", it.seen());
-    assert_eq!(it.app.plugin_theme("kit:night"), Some(text.as_str()), "for a copy that can be edited");
+    assert_eq!(
+        it.app.preferences.plugin_theme("kit:night"),
+        Some(text.as_str()),
+        "for a copy that can be edited"
+    );
     it.text("/theme").key(KeyCode::Enter);
     assert!(it.seen().contains("Kit night  in use"), "{}", it.seen());
 }
@@ -85,12 +89,12 @@ fn picker_shows_what_is_marked_and_keeps_what_is_chosen() {
         "{}",
         it.seen()
     );
-    let before = it.app.options.theme;
+    let before = it.app.preferences.options.theme;
     it.key(KeyCode::Down).key(KeyCode::Down).key(KeyCode::Down);
     let light = Theme::from_setting(Some("light"), &[], ColorDepth::True, Backdrop::Dark).unwrap();
-    assert_eq!(it.app.options.theme, light, "{}", it.seen());
+    assert_eq!(it.app.preferences.options.theme, light, "{}", it.seen());
     it.key(KeyCode::Esc);
-    assert_eq!(it.app.options.theme, before);
+    assert_eq!(it.app.preferences.options.theme, before);
     it.text("/theme")
         .key(KeyCode::Enter)
         .key(KeyCode::Down)
@@ -99,7 +103,7 @@ fn picker_shows_what_is_marked_and_keeps_what_is_chosen() {
         .key(KeyCode::Enter);
     let (key, value) = ("theme".to_owned(), "light".to_owned());
     assert_eq!(it.actions, [Effect::AskPanel(PanelRequest::ChangeSetting { key, value })]);
-    assert_eq!(it.app.options.theme, light);
+    assert_eq!(it.app.preferences.options.theme, light);
     it.text("/theme nosuch").key(KeyCode::Enter);
     assert!(it.seen().contains("There is no theme `nosuch`"), "{}", it.seen());
 }

@@ -41,10 +41,10 @@ fn setting_switches_vim_on_and_off_while_a_session_runs() {
     assert!(!it.seen().contains("INSERT"), "{}", it.seen());
     it.news(EngineEvent::SettingsChanged(json!({"editorMode": "vim"})));
     it.text("one two").key(KeyCode::Esc).text("bdw");
-    assert_eq!(it.app.prompt.marked_text(), "one| ");
+    assert_eq!(it.app.prompt.input.marked_text(), "one| ");
     it.news(EngineEvent::SettingsChanged(json!({"editorMode": "normal"})));
     it.text("dw");
-    assert_eq!(it.app.prompt.marked_text(), "onedw| ");
+    assert_eq!(it.app.prompt.input.marked_text(), "onedw| ");
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn mode_is_left_to_a_status_line_that_shows_it() {
     let mut it = playing(json!({"editorMode": "vim", "statusLine": line}));
     assert!(!it.seen().contains("INSERT"), "{}", it.seen());
     assert_eq!(it.app.status_viewer().vim_mode, Some("INSERT"));
-    let due = it.app.status_line.deadline();
+    let due = it.app.status.line.deadline();
     it.key(KeyCode::Esc);
     assert_eq!(it.app.status_viewer().vim_mode, Some("NORMAL"));
-    assert_ne!(it.app.status_line.deadline(), due, "the command runs again");
+    assert_ne!(it.app.status.line.deadline(), due, "the command runs again");
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn slash_searches_the_history_and_the_ends_of_the_text_lead_there() {
     assert_eq!(it.actions, [Effect::LoadHistory]);
     assert!(it.seen().contains("then / opens the commands"), "{}", it.seen());
     it.ctrl('c').text("k");
-    assert_eq!(it.app.prompt.marked_text(), "befor|e");
+    assert_eq!(it.app.prompt.input.marked_text(), "befor|e");
     it.text("j");
-    assert_eq!(it.app.prompt.marked_text(), "|x");
+    assert_eq!(it.app.prompt.input.marked_text(), "|x");
 }
 
 #[test]
@@ -79,10 +79,13 @@ fn letters_of_normal_mode_open_no_menu_and_question_mark_explains_the_keys() {
     it.key(KeyCode::Esc).text("?");
     assert!(it.seen().contains("Shift+Enter newline"), "{}", it.seen());
     it.text("i/co").key(KeyCode::Esc);
-    assert!(it.app.prompt.vim_mode().is_some_and(|mode| mode.name() == "INSERT"), "the menu is closed first");
+    assert!(
+        it.app.prompt.input.vim_mode().is_some_and(|mode| mode.name() == "INSERT"),
+        "the menu is closed first"
+    );
     it.key(KeyCode::Esc).text("x");
-    assert!(!it.app.completion.is_open());
-    assert_eq!(it.app.prompt.marked_text(), "/|c");
+    assert!(!it.app.prompt.completion.is_open());
+    assert_eq!(it.app.prompt.input.marked_text(), "/|c");
 }
 
 #[test]
@@ -90,9 +93,9 @@ fn enter_sends_in_every_mode_and_the_next_prompt_is_fresh() {
     let mut it = vim();
     it.text("one").key(KeyCode::Esc).key(KeyCode::Enter);
     assert_eq!(it.sent().len(), 1);
-    assert_eq!(it.app.prompt.marked_text(), "|");
+    assert_eq!(it.app.prompt.input.marked_text(), "|");
     it.text("u");
-    assert_eq!(it.app.prompt.marked_text(), "|", "what was sent is not undone");
+    assert_eq!(it.app.prompt.input.marked_text(), "|", "what was sent is not undone");
 }
 
 #[test]
