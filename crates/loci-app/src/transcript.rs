@@ -71,7 +71,7 @@ pub struct CallResult {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
-    /// The structured result of a tool that changed a file, or had a plan approved.
+    /// The structured result of a tool that changed a file, had a plan approved, or began work in the background.
     pub structured: Option<Value>,
 }
 
@@ -84,9 +84,10 @@ pub fn parts(history: &[Arc<Entry>]) -> Vec<Part> {
     builder.parts
 }
 
-/// Returns the structured result of a tool that changed a file, or had a plan approved.
+/// Returns the structured result of a tool that changed a file, had a plan approved, or began work in the background.
 fn structured_result(entry: &Entry) -> Option<Value> {
-    if !["\"structuredPatch\"", "\"isAgent\""].iter().any(|key| entry.line().contains(key)) {
+    let keys = ["\"structuredPatch\"", "\"isAgent\"", "\"async_launched\"", "\"backgroundTaskId\""];
+    if !keys.iter().any(|key| entry.line().contains(key)) {
         return None;
     }
     serde_json::from_str(entry.message_parts().tool_use_result?.get()).ok()

@@ -294,6 +294,7 @@ impl App {
             self.schedule.deadline(self.is_quiet()),
             self.panel.deadline(),
             self.background.front.deadline(),
+            self.transcript.conversation.deadline(self.now),
         ];
         parts.into_iter().flatten().min()
     }

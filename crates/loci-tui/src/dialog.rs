@@ -19,7 +19,7 @@ pub(crate) use choice_dialog::ChoiceDialog;
 pub(crate) use choices::Choices;
 pub(crate) use elicitation::ElicitationDialog;
 pub(crate) use key_entry::KeyEntry;
-pub(crate) use permission::{EXPLANATION_REQUEST, PermissionDialog};
+pub(crate) use permission::{COMMENTED_REFUSAL, EXPLANATION_REQUEST, PermissionDialog, REFUSAL};
 pub(crate) use scroll::DialogScroll;
 pub(crate) use server_approval::ServerApprovalDialog;
 pub(crate) use text_field::TextField;

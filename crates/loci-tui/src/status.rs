@@ -68,8 +68,10 @@ pub(crate) enum Activity {
     Compacting,
     /// A request failed and will be repeated: what is told of it, and when.
     Retrying {
-        /// What failed, and which attempt comes next.
+        /// What failed.
         text: String,
+        /// Which attempt comes next, of how many.
+        attempt: (u32, u32),
         /// When it comes.
         at: Duration,
     },
@@ -93,9 +95,10 @@ impl Work {
             (Activity::Running(what), _) => format!("Running {}", sanitize_line(what)),
             (Activity::Asking, _) => "Waiting for you".to_owned(),
             (Activity::Compacting, _) => "Compacting the conversation".to_owned(),
-            (Activity::Retrying { text, at }, _) => {
-                when = format!(", again in {:.0} s", at.saturating_sub(now).as_secs_f64().ceil());
-                sanitize_line(text)
+            (Activity::Retrying { text, attempt: (attempt, most), at }, _) => {
+                let left = at.saturating_sub(now).as_secs_f64().ceil();
+                when = format!(", attempt {attempt} of {most}, again in {left:.0} s");
+                sanitize_line(&text.replace('`', ""))
             }
         };
         let tokens = self.tokens + self.letters as u64 / 4;
@@ -321,12 +324,14 @@ mod tests {
         let asking = Work { activity: Activity::Asking, tip: Some("a tip".into()), ..Work::default() };
         assert_eq!(asking.row(Duration::ZERO, true, 100).text(), "* Waiting for you… (0s)", "Escape says no");
         assert_eq!(asking.tip_row(Duration::from_secs(60)), None, "tips are for those who wait");
-        let text =
-            "The connection broke in the middle of the answer: unexpected EOF (attempt 2 of 10)".to_owned();
-        let retrying =
-            Work { activity: Activity::Retrying { text, at: Duration::from_secs(3) }, ..Work::default() };
-        let row = retrying.row(Duration::ZERO, true, 70).text();
-        assert_eq!(row, "* The connection broke in the …, again in 3 s… (0s · esc to interrupt)");
+        let text = "The connection to `api.example.com` broke in the middle: unexpected EOF".to_owned();
+        let (attempt, at) = ((2, 10), Duration::from_secs(3));
+        let retrying = Work { activity: Activity::Retrying { text, attempt, at }, ..Work::default() };
+        let row = retrying.row(Duration::ZERO, true, 80).text();
+        assert_eq!(
+            row, "* The connection to api…, attempt 2 of 10, again in 3 s… (0s · esc to interrupt)",
+            "what failed is cut, and not how often"
+        );
         let work = Work { activity: Activity::Running("cut here…".into()), ..Work::default() };
         assert_eq!(work.row(Duration::ZERO, true, 100).text(), "* Running cut here… (0s · esc to interrupt)");
     }

@@ -18,7 +18,7 @@ pub use sanitize::{expand_tabs, sanitize, sanitize_line};
 pub(crate) use sanitize::{is_harmful_in_row, without_controls};
 pub(crate) use width::is_plain_ascii;
 pub use width::{cells, clusters, is_uncertain, width};
-pub use wrap::{truncate, truncate_text, wrap};
+pub use wrap::{truncate, truncate_path, truncate_text, wrap};
 
 /// A colour. The terminal's own sixteen are the default everywhere, so that the user's theme decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

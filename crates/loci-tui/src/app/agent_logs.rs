@@ -152,6 +152,9 @@ impl AgentLogs {
 
 impl AgentLog {
     fn new(id: &str, kind: &str, description: &str, cwd: &Path) -> Self {
+        let mut conversation = Conversation::new(cwd);
+        // What is seen of it is rendered from the log.
+        conversation.color_code(false);
         Self {
             id: id.to_owned(),
             kind: kind.to_owned(),
@@ -161,7 +164,7 @@ impl AgentLog {
             usage: TaskUsage::default(),
             activity: String::new(),
             questions: Vec::new(),
-            conversation: Conversation::new(cwd),
+            conversation,
             log: BlockLog::bounded(MOST_BYTES),
         }
     }
@@ -211,7 +214,7 @@ impl AgentLog {
             EngineEvent::TurnEnded(_) => self.conversation.end_turn(now),
             _ => return,
         }
-        while let Some(item) = self.conversation.take_final() {
+        while let Some(item) = self.conversation.take_final(now) {
             match item {
                 Item::Final(block) => self.log.push(block),
                 Item::Answer { source, .. } => self.log.push(Block::Answer { markdown: source }),

@@ -5,7 +5,8 @@ use std::path::Path;
 use loci_core::tool::{AskedChange, AskedText, KnownTool, ToolKind};
 use serde_json::Value;
 
-use crate::block::FileDiff;
+use crate::block::{CallState, FileDiff};
+use crate::dialog::{COMMENTED_REFUSAL, REFUSAL};
 
 /// Texts beyond this are not compared line by line.
 const MOST_DIFF_BYTES: usize = 400_000;
@@ -71,6 +72,37 @@ pub(crate) fn short_path(path: &str, cwd: &Path) -> String {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => rest.display().to_string(),
         Err(_) => path.to_owned(),
+    }
+}
+
+/// What the model is told of a file that is not there, behind the sentence that says so.
+const CWD_NOTE: &str = " Note: your current working directory is ";
+
+/// Returns what of a result a person reads: what tells the model what to make of it is for the model alone.
+pub(crate) fn result_for_person(state: CallState, text: String, structured: Option<&Value>) -> String {
+    let has = |key: &str, value: Option<&str>| {
+        let found = structured.and_then(|structured| structured.get(key)?.as_str());
+        found.is_some_and(|found| value.is_none_or(|value| found == value))
+    };
+    match state {
+        CallState::Refused => match text.strip_prefix(COMMENTED_REFUSAL) {
+            Some(comment) => format!("you said: {comment}"),
+            None => text.strip_prefix(REFUSAL).map(|rest| rest.trim_start().to_owned()).unwrap_or(text),
+        },
+        CallState::Failed => match text.split_once(CWD_NOTE) {
+            Some((problem, rest)) => {
+                let guess = rest.rfind(" Did you mean ").and_then(|at| rest.get(at..)).unwrap_or_default();
+                format!("{problem}{guess}")
+            }
+            None => text,
+        },
+        CallState::Done if has("status", Some("async_launched")) => {
+            "works in the background · ← looks at it".to_owned()
+        }
+        CallState::Done if has("backgroundTaskId", None) => {
+            "runs in the background · /tasks looks at it".to_owned()
+        }
+        CallState::Done | CallState::Arriving | CallState::Waiting | CallState::Running => text,
     }
 }
 
@@ -146,6 +178,42 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_for_the_model_does_not_stand_before_the_person() {
+        use CallState::{Done, Failed, Refused};
+        let launched = json!({"status": "async_launched"});
+        let background = json!({"backgroundTaskId": "b1"});
+        let missing =
+            "File does not exist. Note: your current working directory is /p. Did you mean `/p/a. b`?";
+        for (state, text, structured, expected) in [
+            (
+                Done,
+                "Async agent launched.\nagentId: a",
+                Some(&launched),
+                "works in the background · ← looks at it",
+            ),
+            (
+                Done,
+                "The command runs as b1.",
+                Some(&background),
+                "runs in the background · /tasks looks at it",
+            ),
+            (Done, "said", None, "said"),
+            (Failed, missing, None, "File does not exist. Did you mean `/p/a. b`?"),
+            (
+                Failed,
+                "File does not exist. Note: your current working directory is /p.",
+                None,
+                "File does not exist.",
+            ),
+            (Refused, REFUSAL, None, ""),
+            (Refused, "The user said no to this call: use make", None, "you said: use make"),
+            (Refused, "A rule does not let this run", None, "A rule does not let this run"),
+        ] {
+            assert_eq!(result_for_person(state, text.to_owned(), structured), expected, "{text}");
+        }
+    }
 
     #[test]
     fn approved_plan_is_that_of_the_structured_result() {

@@ -16,7 +16,7 @@ use loci_core::tool::ToolKind;
 use loci_engine::{Question, ToolProgress, UserMessage};
 use serde_json::Value;
 
-use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff};
+use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff, result_for_person};
 use super::pull_request::may_push;
 use super::virtual_list::broken;
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
@@ -119,15 +119,23 @@ impl Conversation {
         }
     }
 
-    /// Adds what can no longer change.
+    /// Adds what can no longer change. An answer that was given before waits for the colours of its code, as one that comes.
     pub(crate) fn push(&mut self, block: Block) {
         self.close_answer();
-        self.items.push_back(Item::Final(block));
+        self.items.push_back(match block {
+            Block::Answer { markdown } => whole_answer(&markdown, self.highlighter.as_ref()),
+            block => Item::Final(block),
+        });
     }
 
     /// Returns the live part: everything from the first thing that may still change.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.items.iter()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn n_items(&self) -> usize {
+        self.items.len()
     }
 
     /// Returns how many items at the front can no longer change.
@@ -141,13 +149,32 @@ impl Conversation {
         self.items.front_mut()
     }
 
-    /// Takes the first item, if it can no longer change.
-    pub(crate) fn take_final(&mut self) -> Option<Item> {
+    /// Takes the first item, if it can no longer change: an answer that is whole may wait for the colours of its code.
+    pub(crate) fn take_final(&mut self, now: Duration) -> Option<Item> {
         let is_final = match self.items.front()? {
-            Item::Final(_) | Item::Answer { is_done: true, .. } => true,
+            Item::Final(_) => true,
+            Item::Answer { is_done: true, markdown, .. } => !markdown.awaits_colors(now),
             Item::Answer { .. } | Item::Thinking { .. } | Item::Shell { .. } | Item::Call { .. } => false,
         };
         if is_final { self.items.pop_front() } else { None }
+    }
+
+    /// Has nothing wait for its colours any more.
+    pub(crate) fn stop_waiting(&mut self) {
+        for item in &mut self.items {
+            if let Item::Answer { markdown, .. } = item {
+                markdown.stop_waiting();
+            }
+        }
+    }
+
+    /// Returns when what waits for colours is looked at again.
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
+        let answers = self.items.iter().filter_map(|item| match item {
+            Item::Answer { markdown, .. } => Some(markdown),
+            _ => None,
+        });
+        answers.filter_map(|markdown| markdown.deadline(now)).min()
     }
 
     /// Takes the rows of answers that became final and keeps them with the answer, broken to the width; `has_blank` says
@@ -174,14 +201,10 @@ impl Conversation {
         let highlighter = self.highlighter.as_ref();
         for item in &mut self.items {
             let Item::Answer { source, is_done, .. } = item else { continue };
-            let mut next = answer(source, highlighter);
-            if let Item::Answer { markdown, is_done: next_done, .. } = &mut next
-                && *is_done
-            {
-                markdown.finish();
-                *next_done = true;
-            }
-            *item = next;
+            *item = match is_done {
+                true => whole_answer(source, highlighter),
+                false => answer(source, highlighter),
+            };
         }
     }
 
@@ -401,7 +424,8 @@ impl Conversation {
             (false, Some(true)) => CallState::Failed,
             (false, _) => CallState::Done,
         };
-        block.output = untagged(result_text(&result["content"]));
+        let text = untagged(result_text(&result["content"]));
+        block.output = result_for_person(block.state, text, structured);
         let done = structured.and_then(|structured| done_diff(structured, &cwd));
         block.diff = if block.state == CallState::Done { done } else { None };
         let plan = structured.and_then(|structured| approved_plan(&block.tool, structured));
@@ -496,6 +520,16 @@ fn answer(text: &str, highlighter: Option<&Highlighter>) -> Item {
     markdown.push(text);
     let (source, streamed) = (text.to_owned(), Rc::default());
     Item::Answer { markdown, source, is_done: false, has_begun: false, streamed }
+}
+
+/// Makes an answer that is whole.
+fn whole_answer(text: &str, highlighter: Option<&Highlighter>) -> Item {
+    let mut item = answer(text, highlighter);
+    if let Item::Answer { markdown, is_done, .. } = &mut item {
+        markdown.finish();
+        *is_done = true;
+    }
+    item
 }
 
 /// Takes away the marks by which the model tells a failed call from one that said something.

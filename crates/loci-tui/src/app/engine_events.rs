@@ -137,8 +137,9 @@ impl App {
             }
             EngineEvent::Retry { attempt, max_retries, delay, failure } => {
                 self.transcript.conversation.drop_partial();
-                let text = format!("{} (attempt {attempt} of {max_retries})", failure.message);
-                self.session.set_activity(Activity::Retrying { text, at: self.now + delay });
+                let (text, at) = (failure.message, self.now + delay);
+                let attempt = (attempt, max_retries);
+                self.session.set_activity(Activity::Retrying { text, attempt, at });
             }
             EngineEvent::Fallback { from, to, failure } => {
                 self.transcript.conversation.drop_partial();

@@ -114,7 +114,7 @@ impl TranscriptView {
     pub(super) fn take_focused(&mut self, view: &ViewContext<'_>, rows: &mut Vec<Row>) {
         let (ctx, is_focused) = (&view.render, view.is_focused);
         self.conversation.stream_rows(ctx, |_| false);
-        while let Some(item) = self.conversation.take_final() {
+        while let Some(item) = self.conversation.take_final(ctx.now) {
             match item {
                 Item::Final(block @ (Block::Call(_) | Block::Thinking { .. })) => {
                     self.keep_block(block, is_focused);

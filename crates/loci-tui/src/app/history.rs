@@ -10,7 +10,7 @@ use loci_core::entry::Entry;
 use loci_core::tool::ToolKind;
 use loci_storage::sessions::ConversationTail;
 
-use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff};
+use super::call_summary::{approved_plan, asked_diff, call_summary, done_diff, result_for_person};
 use super::conversation::untagged;
 use crate::block::{Block, CallBlock, CallState, NoticeLevel};
 
@@ -119,7 +119,7 @@ fn call_block(call: Call, cwd: &Path) -> CallBlock {
         tool: call.name,
         agent: None,
         state,
-        output,
+        output: result_for_person(state, output, structured.as_ref()),
     }
 }
 

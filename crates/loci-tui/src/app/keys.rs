@@ -2,7 +2,6 @@
 
 use loci_engine::Command;
 
-use super::prompt_area::AfterSearch;
 use super::spoken_menu::{MenuStep, dialog_menu, list_menu};
 use super::{App, Effect};
 use crate::dialog::DialogStep;
@@ -82,9 +81,8 @@ impl App {
             Resolution::Unbound => None,
         };
         match self.prompt.search_key(action, key, self.search_kind()) {
-            AfterSearch::Nothing => Vec::new(),
-            AfterSearch::Submit => self.submit_prompt(),
-            AfterSearch::Type => self.chat_key(key),
+            true => self.chat_key(key),
+            false => Vec::new(),
         }
     }
 

@@ -226,26 +226,17 @@ impl PromptArea {
         Effect::LoadHistory
     }
 
-    /// Takes a key of a search.
-    pub(super) fn search_key(
-        &mut self,
-        action: Option<KeyAction>,
-        key: Key,
-        kind: SearchKind,
-    ) -> AfterSearch {
+    /// Takes a key of a search; tells whether it is for the prompt after all.
+    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key, kind: SearchKind) -> bool {
         match self.recall.search_key(action, key, kind) {
             Some(SearchStep::Ended(draft)) => self.input.set_draft(&draft),
-            Some(SearchStep::Sent(draft)) => {
-                self.input.set_draft(&draft);
-                return AfterSearch::Submit;
-            }
             Some(SearchStep::Passed(draft)) => {
                 self.input.set_draft(&draft);
-                return AfterSearch::Type;
+                return true;
             }
             Some(SearchStep::GoesOn) | None => {}
         }
-        AfterSearch::Nothing
+        false
     }
 
     /// Notes what is still typed, or was put aside: nobody said that it is to be thrown away.
@@ -373,17 +364,6 @@ pub(super) struct VimKey {
     pub(super) step: VimStep,
     /// The mode, where it is another now.
     pub(super) mode: Option<VimMode>,
-}
-
-/// What follows a key of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AfterSearch {
-    /// Nothing.
-    Nothing,
-    /// The prompt is sent.
-    Submit,
-    /// The key is for the prompt.
-    Type,
 }
 
 /// What `?` shows, a group of keys a row.

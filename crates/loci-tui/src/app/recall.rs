@@ -141,18 +141,14 @@ impl Recall {
         let is_dialog = kind == SearchKind::List;
         let search = self.search.as_mut()?;
         match (action, key) {
-            // The list gives a prompt to be looked at again, and never sends one.
             (_, Key { code: KeyCode::Esc, .. }) if is_dialog => return self.cancel(),
-            (Some(KeyAction::HistorySearchExecute), _) if is_dialog => return self.accept(),
             (Some(KeyAction::HistorySearchNext | KeyAction::HistorySearch), _) => search.older(),
             (Some(KeyAction::HistorySearchCycleScope), _) => search.cycle_scope(),
-            (Some(KeyAction::HistorySearchAccept), _) => return self.accept(),
-            (Some(KeyAction::HistorySearchCancel | KeyAction::AppInterrupt), _) => return self.cancel(),
-            (Some(KeyAction::HistorySearchExecute), _) => {
-                let has_found = search.current().is_some();
-                let draft = self.search.take()?.accept();
-                return Some(if has_found { SearchStep::Sent(draft) } else { SearchStep::Ended(draft) });
+            // A prompt of the past is looked at before it is sent: what it did once it need not do again.
+            (Some(KeyAction::HistorySearchAccept | KeyAction::HistorySearchExecute), _) => {
+                return self.accept();
             }
+            (Some(KeyAction::HistorySearchCancel | KeyAction::AppInterrupt), _) => return self.cancel(),
             (None, Key { code: KeyCode::Up, .. }) if is_dialog => search.newer(),
             (None, Key { code: KeyCode::Down, .. }) if is_dialog => search.older(),
             (_, Key { code: KeyCode::Char(char), ctrl: false, alt: false, sup: false, .. }) => {
@@ -201,8 +197,6 @@ pub(super) enum SearchStep {
     GoesOn,
     /// It is over, and this is the prompt.
     Ended(Draft),
-    /// The same, and the prompt is sent.
-    Sent(Draft),
     /// The same, and the key is for the prompt.
     Passed(Draft),
 }

@@ -73,6 +73,7 @@ impl App {
 
     /// Another session runs now.
     pub(super) fn renewed(&mut self, id: String) -> Vec<Effect> {
+        let mut effects = Vec::new();
         let (left, switching) = self.session.renewed(id);
         self.status.line.trigger(self.now);
         self.queue.forget_sent();
@@ -92,9 +93,12 @@ impl App {
             None => {
                 (self.session.has_turns, self.session.is_clearing) = (false, true);
                 self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
+                // What was said leaves the screen; the scrollback keeps it.
+                effects.push(Effect::RepaintAll);
             }
         }
-        self.send_held()
+        effects.extend(self.send_held());
+        effects
     }
 }
 

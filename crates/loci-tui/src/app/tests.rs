@@ -319,6 +319,11 @@ fn prompt_behind_a_clear_is_sent_to_the_new_conversation_and_does_not_come_back(
     let session = it.start().session;
     it.event(Event::News(News::Engine(Box::new(RunnerEvent::Renewed(session)))));
     assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("hello")))]);
+    assert!(
+        it.actions.contains(&Effect::RepaintAll),
+        "the old conversation leaves the screen: {:?}",
+        it.actions
+    );
     // The command has a turn of its own in the new conversation, in which nothing is done.
     it.begin_turn().end_turn();
     assert_eq!(it.app.prompt.input.draft().display(), "", "{}", it.seen());
@@ -690,6 +695,28 @@ fn tail_of_a_session_is_shown_before_the_session_and_not_twice() {
         assert_eq!(it.seen().matches("> last").count(), n_shown, "{}", it.seen());
         assert_eq!(it.seen().contains("another branch"), is_told, "{}", it.seen());
     }
+}
+
+#[test]
+fn resumed_answer_has_the_colours_of_its_code() {
+    let mut it = Playing::new(80, 24);
+    let markdown = "```rust\nlet resumed = 1;\n```\n".to_owned();
+    let blocks = vec![Block::Answer { markdown }];
+    it.event(Event::News(News::Tail { blocks, entries: vec!["e".into()] }));
+    assert!(it.seen().contains("let resumed"), "it is seen while it waits: {}", it.seen());
+    assert!(it.app.deadline().is_some(), "it is looked at again");
+    // Time stands still here, so the line waits for the worker.
+    let is_final = |it: &Playing| it.app.transcript.conversation.n_items() == 0;
+    for _ in 0..20_000_000 {
+        if is_final(&it) {
+            break;
+        }
+        std::thread::yield_now();
+        it.draw();
+    }
+    let row = it.screen.screen().rows(0, 80).position(|row| row.contains("let resumed")).unwrap();
+    let cell = it.screen.screen().cell(u16::try_from(row).unwrap(), 2).unwrap();
+    assert_ne!(cell.fgcolor(), vt100::Color::Default, "{}", it.seen());
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl TranscriptView {
         if is_open && !view.is_focused && self.conversation.n_grouped() > 0 {
             return None;
         }
-        self.conversation.take_final()
+        self.conversation.take_final(view.render.now)
     }
 
     /// Notes that calls of the next turn are no part of a group of this one.
@@ -272,7 +272,7 @@ impl TranscriptView {
         }
         let mut calls = Vec::new();
         for _ in 0..n_calls {
-            if let Some(Item::Final(Block::Call(call))) = self.conversation.take_final() {
+            if let Some(Item::Final(Block::Call(call))) = self.conversation.take_final(view.render.now) {
                 calls.push(call);
             }
         }

@@ -20,7 +20,7 @@ const LEAST_FOR_TIPS: u16 = 16;
 const MOST_QUEUED: usize = 3;
 
 /// What is said below a search of earlier prompts.
-const SEARCH_HINT: &str = "Enter send · Tab edit · Ctrl+R older · Ctrl+S where · Ctrl+C cancel";
+const SEARCH_HINT: &str = "Enter puts it into the prompt · Ctrl+R older · Ctrl+S where · Ctrl+C cancel";
 
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
@@ -45,6 +45,7 @@ impl App {
         let mouse = self.preferences.options.fullscreen.mouse;
         self.transcript.conversation.end_turn(self.now);
         self.transcript.set_fullscreen(false, mouse);
+        self.transcript.conversation.stop_waiting();
         let (transcript, ctx) = self.transcript_parts(size.width);
         let committed = transcript.take_committed(&ctx, size.height);
         Frame { committed, is_caret_visible: true, ..Frame::default() }

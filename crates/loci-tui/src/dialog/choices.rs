@@ -28,6 +28,11 @@ impl Choices {
         self.labels.get(idx).map(String::as_str).unwrap_or_default()
     }
 
+    /// Tells whether the first is marked.
+    pub(crate) fn is_first_marked(&self) -> bool {
+        self.marked == 0
+    }
+
     /// Marks one.
     pub(crate) fn mark(&mut self, idx: usize) {
         self.marked = idx.min(self.labels.len().saturating_sub(1));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_core::permission::{Mode, Update};
+use loci_core::permission::{Destination, Mode, Update};
 use loci_engine::{Answer, Command, Prompt, Question, QuestionKind, SANDBOX_NETWORK_TOOL, SideTask};
 use loci_stdx::visible;
 use serde_json::Value;
@@ -63,6 +63,11 @@ enum ModelSays {
     Told(Result<String, String>),
 }
 
+/// What the model is told of a no.
+pub(crate) const REFUSAL: &str = "The user does not want this call to run.";
+/// The same, before what the person has said to it.
+pub(crate) const COMMENTED_REFUSAL: &str = "The user said no to this call: ";
+
 /// How requests begin that ask the model to explain the call of a question.
 pub(crate) const EXPLANATION_REQUEST: &str = "explain-";
 
@@ -75,7 +80,7 @@ impl PermissionDialog {
         let is_about_host = question.tool == SANDBOX_NETWORK_TOOL;
         let (yes, always) = match (&question.kind, question.suggestions.as_slice()) {
             (QuestionKind::PlanApproval, [Update::SetMode(mode, _)]) => {
-                ("Yes, and ask as before", format!("Yes, and {}", work_of(*mode)))
+                ("Yes, and ask before each change", format!("Yes, and {}", work_of(*mode)))
             }
             _ if is_about_host => ("Yes, in this session", format!("Yes, and always: {}", grants.join("; "))),
             _ => ("Yes", format!("Yes, and always: {}", grants.join("; "))),
@@ -159,6 +164,10 @@ impl PermissionDialog {
         let comment = self.comment.as_ref().map(|field| field.text().trim()).filter(|text| !text.is_empty());
         let updates = match answered {
             Answered::Always => self.question.suggestions.clone(),
+            // The mode before planning may be one that the person only passed on the way there: what asks is said.
+            Answered::Yes if self.is_plan() && self.question.agent.is_none() => {
+                vec![Update::SetMode(Mode::Default, Destination::Session)]
+            }
             Answered::Yes | Answered::Anew | Answered::No => Vec::new(),
         };
         // A plan that was worked on is a word to the model, too.
@@ -166,11 +175,11 @@ impl PermissionDialog {
         let changed = changed.unwrap_or_default();
         let answer = match (answered, comment) {
             (Answered::No, None) => {
-                let message = format!("The user does not want this call to run.{changed}");
+                let message = format!("{REFUSAL}{changed}");
                 Answer::Deny { message, stops: true }
             }
             (Answered::No, Some(comment)) => {
-                let message = format!("The user said no to this call: {comment}{changed}");
+                let message = format!("{COMMENTED_REFUSAL}{comment}{changed}");
                 Answer::Deny { message, stops: false }
             }
             (Answered::Yes | Answered::Always | Answered::Anew, _) => {
@@ -361,7 +370,8 @@ impl Dialog for PermissionDialog {
     }
 
     fn handle(&mut self, event: &InputEvent, action: Option<KeyAction>) -> DialogStep {
-        if self.scroll.handle(event) {
+        let may_page = self.comment.is_none() && self.choices.is_first_marked();
+        if self.scroll.handle(event) || may_page && self.scroll.pages(event) {
             return DialogStep::Open;
         }
         match event {

@@ -113,6 +113,15 @@ impl ModelPanel {
         PanelStep::CloseWith(actions)
     }
 
+    /// Returns the model whose number was typed, unless letters narrow the list down.
+    fn typed_number(&self, event: &InputEvent) -> Option<usize> {
+        let InputEvent::Key(key) = event else { return None };
+        let KeyCode::Char(digit @ '1'..='9') = key.code else { return None };
+        let place = digit as usize - '1' as usize;
+        let is_there = place < self.models.as_ref()?.len();
+        (is_there && !self.is_searching && !key.ctrl && !key.alt).then_some(place)
+    }
+
     /// Returns the model that is marked, where it takes an effort.
     fn with_effort(&self) -> Option<&ModelRow> {
         let row = self.models.as_ref()?.get(self.list.marked()?)?;
@@ -183,6 +192,10 @@ impl Panel for ModelPanel {
             self.is_searching = true;
             return PanelStep::Stay;
         }
+        if let Some(place) = self.typed_number(event) {
+            self.list.mark(place);
+            return self.choose(place, Duration::Default);
+        }
         let step = self.list.handle(event, ctx);
         if !matches!(step, ListStep::Chosen(_)) {
             self.confirming = None;
@@ -210,6 +223,10 @@ impl Panel for ModelPanel {
             }
             PanelData::Models(models) => {
                 self.list = FilteredList::new(models.len());
+                // Enter alone changes nothing.
+                if let Some(place) = models.iter().position(|row| row.is_current) {
+                    self.list.mark(place);
+                }
                 self.models = Some(models);
                 if let Some(name) = self.wanted.take() {
                     return self.take_wanted(name);
@@ -221,10 +238,10 @@ impl Panel for ModelPanel {
         Vec::new()
     }
 
-    fn view(&self, _ctx: &RenderContext, size: Size) -> PanelView {
+    fn view(&self, ctx: &RenderContext, size: Size) -> PanelView {
         let keys = match self.is_searching {
             true => "type to search · Enter choose · Esc close",
-            false => "Enter choose · s this session only · ←→ effort · / search · Esc close",
+            false => "Enter or 1-9 choose · s this session only · ←→ effort · / search · Esc close",
         };
         let mut view = PanelView::new("Model", keys);
         if self.is_searching {
@@ -238,9 +255,14 @@ impl Panel for ModelPanel {
         let models = self.models.as_deref().unwrap_or_default();
         let widths = models.iter().map(title).map(|(name, state)| cells(&name) + cells(state));
         let column = widths.filter(|width| *width <= size.width / 3).max().map_or(0, usize::from);
-        view.body = self
-            .list
-            .rows(room, |place| models.get(place).map_or_else(Row::default, |row| model_row(row, column)));
+        view.body = self.list.rows(room, |place| {
+            let mut row = models.get(place).map_or_else(Row::default, |row| model_row(row, column));
+            // Whoever listens hears numbers before each row of a list.
+            if !self.is_searching && !ctx.is_screen_reader {
+                row.spans.insert(0, Span::styled(format!("{}. ", place + 1), faint()));
+            }
+            row
+        });
         if self.models.is_none() && self.problem.is_none() {
             view.body = vec![line("Reading…", faint())];
         }
@@ -312,6 +334,20 @@ mod tests {
             row("haiku", false, false),
         ]));
         shown
+    }
+
+    #[test]
+    fn picker_begins_at_the_model_in_use_and_takes_its_numbers() {
+        let mut shown = Shown::new(ModelPanel::default(), 60, 12);
+        shown.receive(PanelData::Snapshot(snapshot()));
+        let rows = vec![row("opus", false, true), row("sonnet", true, true), row("haiku", false, true)];
+        shown.receive(PanelData::Models(rows));
+        assert!(shown.text().contains("❯ 2. sonnet (now)"), "{}", shown.text());
+        assert_eq!(shown.action(KeyAction::SelectAccept), PanelStep::Close, "nothing is changed");
+        let chosen = Action::Ui(UiAction::RunInSession("/model haiku".to_owned()));
+        assert_eq!(shown.key(KeyCode::Char('3'), None), PanelStep::CloseWith(vec![chosen]));
+        shown.key(KeyCode::Char('/'), None);
+        assert_eq!(shown.key(KeyCode::Char('3'), None), PanelStep::Stay, "it is looked for");
     }
 
     #[test]

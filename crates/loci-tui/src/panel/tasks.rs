@@ -37,7 +37,7 @@ struct OpenTask {
 impl TasksPanel {
     /// Shows these.
     pub(crate) fn new(tasks: Vec<BackgroundTask>) -> Self {
-        Self { tasks, mark: ListMark::default(), open: None }
+        Self { tasks: running_first(tasks), mark: ListMark::default(), open: None }
     }
 
     fn ask_output(&self) -> Vec<Action> {
@@ -152,6 +152,7 @@ impl Panel for TasksPanel {
     fn receive(&mut self, data: PanelData) -> Vec<Action> {
         match data {
             PanelData::Tasks(tasks) => {
+                let tasks = running_first(tasks);
                 // One that was moved to the background may come to stand before the one that is marked.
                 let marked = self.tasks.get(self.mark.at).map(|task| task.id.clone());
                 let place = tasks.iter().position(|task| Some(&task.id) == marked.as_ref());
@@ -211,6 +212,12 @@ impl Panel for TasksPanel {
     }
 }
 
+/// Puts what runs before what is over, each in its order.
+fn running_first(mut tasks: Vec<BackgroundTask>) -> Vec<BackgroundTask> {
+    tasks.sort_by_key(|task| task.status != BackgroundStatus::Running);
+    tasks
+}
+
 fn is_char(event: &InputEvent, c: char) -> bool {
     matches!(event, InputEvent::Key(key) if key.code == KeyCode::Char(c) && !key.ctrl && !key.alt)
 }
@@ -246,6 +253,19 @@ mod tests {
             is_background: true,
             report: None,
         }
+    }
+
+    #[test]
+    fn what_runs_stands_first_and_the_keys_are_for_it() {
+        let over = || task("over", BackgroundStatus::Completed);
+        let mut shown =
+            Shown::new(TasksPanel::new(vec![over(), task("on", BackgroundStatus::Running)]), 60, 8);
+        assert!(shown.text().find("running") < shown.text().find("done"), "{}", shown.text());
+        let stop = Command::StopTask { request: "tasks".into(), task: "on".into() };
+        let stop = PanelStep::Act(vec![Action::Effect(Effect::Send(stop))]);
+        assert_eq!(shown.key(KeyCode::Char('x'), None), stop);
+        shown.receive(PanelData::Tasks(vec![over(), task("on", BackgroundStatus::Running)]));
+        assert_eq!(shown.key(KeyCode::Char('x'), None), stop, "news leave the order");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Calls of tools: a line, and what came of it in a few.
 
+use loci_core::tool::ToolKind;
+
 use super::{
     DiffStat, RenderContext, diff_stat, output_row, plain_style, render_diff, render_markdown, trim_row,
 };
 use crate::block::{CallBlock, CallState};
-use crate::text::{Row, Span, parse_output, sanitize_line, truncate, wrap};
+use crate::text::{Row, Span, parse_output, sanitize_line, truncate, truncate_path, width, wrap};
 use crate::theme::{Role, spinner};
 
 /// The most lines of a result that are shown of a call when it is not verbose.
@@ -13,6 +15,10 @@ const MAX_RESULT_LINES: usize = 3;
 const MAX_ANSWER_LINES: usize = 12;
 /// The tool that asks a person something; it needs an answer, not a permission.
 const USER_QUESTION: &str = "AskUserQuestion";
+/// What stands around the summaries of calls in a row takes about so many cells.
+const LEAST_AROUND: usize = 8;
+/// A path of several in a row is not cut to less.
+const LEAST_SHARE: usize = 16;
 /// The most rows of a change that are shown then.
 const MAX_DIFF_ROWS: usize = 60;
 
@@ -56,12 +62,26 @@ pub fn render_call_group(calls: &[&CallBlock], ctx: &RenderContext) -> Vec<Row> 
             _ => parts.push((&call.tool, call.agent.as_deref(), vec![summary])),
         }
     }
-    let texts =
-        parts.iter().map(|(tool, _, summaries)| format!("{}({})", sanitize_line(tool), summaries.join(", ")));
+    // Where not all of it has room, the names of the files have.
+    let share = (ctx.width / calls.len()).saturating_sub(LEAST_AROUND).max(LEAST_SHARE);
+    let all: usize = parts.iter().flat_map(|(_, _, summaries)| summaries).map(|it| width(it) + 2).sum();
+    let is_long = all + LEAST_AROUND > ctx.width;
+    let texts = parts.iter().map(|(tool, _, summaries)| {
+        let summaries = summaries.iter().map(|summary| match is_long && names_path(tool) {
+            true => truncate_path(summary, share),
+            false => summary.clone(),
+        });
+        format!("{}({})", sanitize_line(tool), summaries.collect::<Vec<_>>().join(", "))
+    });
     let state = calls.iter().map(|call| call.state).find(|state| *state != CallState::Done);
     let agent = parts.first().and_then(|(_, agent, _)| *agent);
     let text = texts.collect::<Vec<_>>().join(" · ");
     head(&[ctx.span(text, Role::Label)], state.unwrap_or(CallState::Done), agent, None, ctx)
+}
+
+/// Tells whether a tool is called with a path, which is cut in its middle.
+fn names_path(tool: &str) -> bool {
+    ToolKind::of_tool(tool).is_about_file()
 }
 
 fn describe(call: &CallBlock) -> [Span; 2] {
@@ -83,7 +103,9 @@ fn head(
     if let Some(agent) = agent {
         row.push(ctx.span(format!("{} · ", sanitize_line(agent)), Role::Accent));
     }
+    let args = text.last().map_or(0, |span| width(&span.text));
     text.iter().for_each(|span| row.push(span.clone()));
+    let before = row.width().saturating_sub(args);
     let is_question = text.first().is_some_and(|tool| tool.text == USER_QUESTION);
     let mut tail = Row::default();
     if let Some(stat) = stat.filter(|_| !matches!(state, CallState::Arriving | CallState::Refused)) {
@@ -102,7 +124,15 @@ fn head(
         let rest = Span::plain(if ctx.is_screen_reader { "" } else { "  " });
         return wrap(&row.spans, ctx.width, &[], &[rest]);
     }
-    let mut row = truncate(&row, ctx.width.saturating_sub(tail.width()));
+    let room = ctx.width.saturating_sub(tail.width());
+    let is_path = text.first().is_some_and(|tool| names_path(&tool.text));
+    if let Some(last) = row.spans.last_mut().filter(|_| is_path)
+        && let Some(path) = last.text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'))
+    {
+        let others = before + width("()");
+        last.text = format!("({})", truncate_path(path, room.saturating_sub(others)));
+    }
+    let mut row = truncate(&row, room);
     row.spans.extend(tail.spans);
     vec![row]
 }

@@ -1,7 +1,8 @@
 //! Colours of code, from a worker: drawing never waits for them.
 //!
 //! The worker starts, and loads its grammars, with the first line that asks. A line that has its colours when it is to
-//! become final gets them; one that has waited [`PATIENCE`] is final without. Lines that were coloured lately are remembered, so
+//! become final gets them; one that has waited [`PATIENCE`] is final without, and while the worker starts
+//! [`START_PATIENCE`]. Lines that were coloured lately are remembered, so
 //! that a text that is rendered again, for another width, has its colours at once.
 
 use std::collections::HashMap;
@@ -16,6 +17,8 @@ use crate::theme::Role;
 
 /// How long a line of code waits for its colours before it is final without them.
 pub(super) const PATIENCE: Duration = Duration::from_millis(30);
+/// The same while the worker has coloured nothing yet: it starts, and loads its grammars.
+pub(super) const START_PATIENCE: Duration = Duration::from_millis(300);
 /// Lines longer than this are not worth it.
 const LONGEST_LINE: usize = 2_000;
 
@@ -136,6 +139,18 @@ impl Highlighter {
     /// Takes the parts of a line, if they are there.
     pub(super) fn take(&self, key: LineKey) -> Option<CodeParts> {
         lock(&self.shared.done).fresh.remove(&key)
+    }
+
+    /// Tells whether the parts of a line are there to be taken.
+    pub(super) fn is_done(&self, key: LineKey) -> bool {
+        lock(&self.shared.done).fresh.contains_key(&key)
+    }
+
+    /// Returns how long a line waits.
+    pub(super) fn patience(&self) -> Duration {
+        let has_begun = !lock(&self.shared.done).remembered.is_empty();
+        let has_failed = || lock(&self.shared.state).has_failed;
+        if has_begun || has_failed() { PATIENCE } else { START_PATIENCE }
     }
 
     /// Returns the parts of a line that was coloured lately.

@@ -88,7 +88,7 @@ pub fn render_markdown(source: &str, ctx: &RenderContext) -> Vec<Row> {
 
 impl StreamingMarkdown {
     /// Makes one whose code is coloured: a line of code is final when its colours are there, or 30 ms after it was first
-    /// asked for. `RenderContext::now` has to move for that.
+    /// asked for, and 300 ms while the first grammars are loaded. `RenderContext::now` has to move for that.
     pub fn with_highlighter(highlighter: Highlighter) -> Self {
         Self { highlighter: Some(highlighter), ..Self::default() }
     }
@@ -128,11 +128,8 @@ impl StreamingMarkdown {
         while let Some(FinalPiece { piece, line, digest, since }) = self.pieces.front() {
             let remembered = || ctx.highlighter.as_ref()?.remembered((*digest)?);
             let colors = line.and_then(|line| self.highlighter.as_ref()?.take(line)).or_else(remembered);
-            if line.is_some() && colors.is_none() && !self.is_finished {
-                let waited = ctx.now.saturating_sub(since.unwrap_or_default());
-                if waited < PATIENCE {
-                    break;
-                }
+            if colors.is_none() && self.awaits(*line, *since, ctx.now) {
+                break;
             }
             let is_paragraph = matches!(piece.kind, PieceKind::Paragraph(_));
             let n_taken = if is_paragraph { std::mem::take(&mut self.n_taken_chars) } else { 0 };
@@ -140,6 +137,28 @@ impl StreamingMarkdown {
             self.pieces.pop_front();
         }
         rows
+    }
+
+    /// Tells whether a line of code waits for its colours still.
+    fn awaits(&self, line: Option<LineKey>, since: Option<Duration>, now: Duration) -> bool {
+        let (Some(line), Some(highlighter)) = (line, &self.highlighter) else { return false };
+        let is_early = since.is_none_or(|since| now.saturating_sub(since) < highlighter.patience());
+        is_early && !highlighter.is_done(line)
+    }
+
+    /// Tells whether some of it waits for its colours still, though all of it is there.
+    pub(crate) fn awaits_colors(&self, now: Duration) -> bool {
+        self.pieces.iter().any(|waiting| self.awaits(waiting.line, waiting.since, now))
+    }
+
+    /// Waits for colours no more; those that are there are remembered by whoever renders.
+    pub(crate) fn stop_waiting(&mut self) {
+        self.highlighter = None;
+    }
+
+    /// Returns when it is looked at again, where it waits for colours.
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
+        self.awaits_colors(now).then_some(now + PATIENCE)
     }
 
     /// Returns the first rows of a paragraph that is longer than the live region, as far as nothing can change them.

@@ -67,6 +67,22 @@ fn conversation() -> Vec<Block> {
 }
 
 #[test]
+fn row_of_a_call_keeps_the_name_of_its_file() {
+    let ctx = RenderContext::new(60, Theme::new(ColorDepth::None, Backdrop::Dark));
+    let dir = "packages/frontend/src/organisation/settings";
+    let one = call("Write", &format!("{dir}/InvitationDialog.tsx"), CallState::Done, "");
+    let rows = render_call(&one, &ctx);
+    assert_eq!(rows[0].text(), "● Write(packages/frontend/src/…/InvitationDialog.tsx)");
+    let reads = ["Members.tsx", "Invitation.tsx"].map(|name| CallBlock {
+        is_read_only: true,
+        ..call("Read", &format!("{dir}/{name}"), CallState::Done, "")
+    });
+    let rows = render_call_group(&reads.iter().collect::<Vec<_>>(), &ctx);
+    assert!(rows[0].text().contains("Members.tsx") && rows[0].text().contains("Invitation.tsx"), "{rows:?}");
+    assert!(rows[0].width() <= 60);
+}
+
+#[test]
 fn plan_that_was_approved_is_shown_whole_as_markdown() {
     let plan = Some("# Plan\n\n1. **Build**\n2. Test".to_owned());
     let block =

@@ -80,6 +80,27 @@ pub fn truncate(row: &Row, row_width: usize) -> Row {
     out
 }
 
+/// Returns a path that fits: what is left out is in its middle, so that the name of the file stays.
+pub fn truncate_path(path: &str, row_width: usize) -> String {
+    if width(path) <= row_width {
+        return path.to_owned();
+    }
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let tail = format!("…/{name}");
+    let Some(room) = row_width.checked_sub(width(&tail)).filter(|_| !dir.is_empty()) else {
+        return truncate_text(name, row_width);
+    };
+    let mut begin = String::new();
+    for part in dir.split('/') {
+        let longer = format!("{begin}{part}/");
+        if width(&longer) > room {
+            break;
+        }
+        begin = longer;
+    }
+    format!("{begin}{tail}")
+}
+
 /// Returns a text that fits, with an ellipsis where something was left out.
 pub fn truncate_text(text: &str, row_width: usize) -> String {
     truncate(&Row::plain(text), row_width).text()
@@ -220,6 +241,22 @@ mod tests {
         for row in rows {
             assert_eq!(row.is_overlong, row.width() > row_width, "{row:?}");
         }
+    }
+
+    #[test]
+    fn path_keeps_the_name_of_its_file() {
+        let path = "packages/frontend/src/organisation/settings/InvitationDialog.tsx";
+        for (width, expected) in [
+            (80, path),
+            (50, "packages/frontend/src/…/InvitationDialog.tsx"),
+            (40, "packages/frontend/…/InvitationDialog.tsx"),
+            (30, "…/InvitationDialog.tsx"),
+            (12, "InvitationD…"),
+        ] {
+            assert_eq!(truncate_path(path, width), expected, "{width}");
+        }
+        assert_eq!(truncate_path("/home/u/deep/a.rs", 14), "/home/u/…/a.rs");
+        assert_eq!(truncate_path("漢字漢字漢字/字.rs", 9), "…/字.rs");
     }
 
     #[test]

@@ -231,10 +231,13 @@ fn search_finds_older_prompts_in_each_scope() {
 }
 
 #[test]
-fn enter_sends_what_the_search_found() {
+fn enter_puts_what_the_search_found_into_the_prompt() {
     let mut it = Playing::new(70, 12);
     let prompts: Arc<[PastPrompt]> = vec![typed_before("run the tests", "", "s")].into();
     it.ctrl('r').past(HistoryNews::Everywhere { prompts, is_all: true }).text("tests").key(KeyCode::Enter);
+    assert_eq!(it.sent(), [], "what it did once it need not do again");
+    assert_eq!(it.app.prompt.input.marked_text(), "run the tests|");
+    it.key(KeyCode::Enter);
     assert_eq!(it.sent(), [Effect::Send(Command::Prompt(Prompt::text("run the tests")))]);
 }
 

@@ -90,7 +90,7 @@ fn failure_of_the_server_is_labelled_once() {
 fn search_of_earlier_prompts_says_its_keys() {
     let mut it = Playing::new(90, 20);
     it.ctrl('r');
-    assert!(it.seen().contains("Enter send · Tab edit · Ctrl+R older"), "{}", it.seen());
+    assert!(it.seen().contains("Enter puts it into the prompt · Ctrl+R older"), "{}", it.seen());
     it.key(KeyCode::Esc);
     assert!(!it.seen().contains("Ctrl+R older"), "{}", it.seen());
 }

@@ -275,6 +275,18 @@ fn plan_that_was_worked_on_is_told_with_a_no() {
 }
 
 #[test]
+fn yes_to_a_plan_asks_before_each_change_whatever_the_mode_was() {
+    let mut dialog = plan(vec![Update::SetMode(Mode::AcceptEdits, Destination::Session)]);
+    let DialogStep::Answered(actions) = press(&mut dialog, Key::plain(KeyCode::Char('1'))) else { panic!() };
+    let [Action::Effect(Effect::Send(Command::Answer { answer: Answer::Allow { updates, .. }, .. }))] =
+        actions.as_slice()
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(*updates, [Update::SetMode(Mode::Default, Destination::Session)]);
+}
+
+#[test]
 fn answers_to_a_plan_say_how_it_is_carried_out() {
     for (mode, label) in [
         (Mode::AcceptEdits, "2. Yes, and change files without asking"),
@@ -283,6 +295,6 @@ fn answers_to_a_plan_say_how_it_is_carried_out() {
     ] {
         let dialog = plan(vec![Update::SetMode(mode, Destination::Session)]);
         let text = screen_text(&dialog, 80, 40);
-        assert!(text.contains("1. Yes, and ask as before") && text.contains(label), "{text}");
+        assert!(text.contains("1. Yes, and ask before each change") && text.contains(label), "{text}");
     }
 }

@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::render::highlight::START_PATIENCE;
 use crate::theme::{Backdrop, ColorDepth, Theme};
 
 fn ctx(width: usize) -> RenderContext {
@@ -345,12 +346,16 @@ fn code_waits_for_its_colours_and_not_longer() {
     markdown.push(source);
     let mut rows = markdown.take_committed(&ctx(40));
     assert_eq!(rows.len() + markdown.live(&ctx(40)).len(), 3, "what waits is live");
-    let later = RenderContext { now: PATIENCE, ..ctx(40) };
+    let later = RenderContext { now: START_PATIENCE, ..ctx(40) };
     rows.extend(markdown.take_committed(&later));
     assert_eq!(text_of(&rows), text_of(&render_markdown(source, &ctx(40))));
     markdown.push("```rust\nlet a = 1;\n");
     markdown.finish();
-    assert_eq!(text_of(&markdown.take_committed(&later)), "  let a = 1;\n", "the end waits for nothing");
+    let mut rows = markdown.take_committed(&later);
+    let last = RenderContext { now: START_PATIENCE + START_PATIENCE, ..ctx(40) };
+    assert!(!markdown.awaits_colors(last.now) && markdown.deadline(last.now).is_none());
+    rows.extend(markdown.take_committed(&last));
+    assert_eq!(text_of(&rows), "  let a = 1;\n");
 }
 
 #[test]
