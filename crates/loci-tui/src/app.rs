@@ -74,31 +74,32 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loci_app::status_line::StatusViewer;
+use loci_engine::RunnerEvent;
 use loci_stdx::Vars;
 
 use crate::block::NoticeLevel;
 use crate::dialog::ElicitationDialog;
-use crate::input::{Draft, FileAnswer, InputMode, PastedImage, VimMode};
+use crate::input::{Draft, InputMode, VimMode};
 use crate::key::{InputEvent, TerminalSignal};
 use crate::keymap::Keymap;
 use crate::render::RenderContext;
 use crate::status::SPINNER_STEP;
 use crate::theme::{Backdrop, ColorDepth, Theme};
-use away::Waiting;
 use background_work::BackgroundWork;
 use dialogs::Dialogs;
 use panel_host::PanelHost;
 use preferences::Preferences;
 use prompt_area::{PromptArea, PromptContext};
 use prompt_queue::PromptQueue;
+use pull_request::ask_pull_request;
 use schedule::Schedule;
 use session_mirror::SessionMirror;
 use spoken_menu::MenuAnswer;
 use status_area::StatusArea;
 use switching::in_use_dialog;
 use task_view::TaskView;
+use terminal_shell::ran_on_terminal;
 use transcript_view::{TranscriptView, ViewContext};
-use window::WindowState;
 
 /// What the application is started with.
 #[derive(Debug, Clone)]
@@ -223,7 +224,7 @@ impl App {
             keymap: Keymap::default(),
             prompt: PromptArea::default(),
             queue: PromptQueue::default(),
-            transcript: TranscriptView::new(cwd),
+            transcript: TranscriptView::new(cwd, preferences.is_plain()),
             dialogs: Dialogs::default(),
             panel: PanelHost::default(),
             menu_answer: MenuAnswer::default(),
@@ -248,6 +249,7 @@ impl App {
     /// Takes an event that came at `now`; returns what is to be done, in order.
     pub fn update(&mut self, event: Event, now: Duration) -> Vec<Effect> {
         self.now = now;
+        self.prompt.forget_old(now);
         self.status.forget_old(now);
         let mut effects = match event {
             Event::Input(input) => self.input(input),
@@ -264,7 +266,7 @@ impl App {
                 Vec::new()
             }
         };
-        effects.extend(self.schedule.step(self.waiting(), now));
+        effects.extend(self.schedule.step(self.dialogs.waiting(&self.session), now));
         effects.extend(self.status.tick(now));
         effects.extend(self.schedule.ask_recap(self.is_quiet(), now));
         effects
@@ -281,7 +283,7 @@ impl App {
     /// Returns when the application wants to hear of the time again; never, when nothing moves.
     pub fn deadline(&self) -> Option<Duration> {
         let spinner = self.session.work.as_ref().map(|work| {
-            if !self.is_still() {
+            if !self.preferences.is_still(!self.dialogs.is_empty()) {
                 // Whatever happens is drawn with the spinner as it is then, so that a stream needs no ticks beside it.
                 return self.now + SPINNER_STEP;
             }
@@ -289,6 +291,7 @@ impl App {
         });
         let parts = [
             spinner,
+            self.prompt.deadline(),
             self.status.deadline(),
             self.dialogs.deadline(self.now),
             self.schedule.deadline(self.is_quiet()),
@@ -309,11 +312,6 @@ impl App {
         &self.session
     }
 
-    /// Returns what the window is to show.
-    fn window(&self) -> WindowState {
-        WindowState::new(&self.preferences, &self.session)
-    }
-
     /// Returns what the command of the status line may know beside the session.
     pub(crate) fn status_viewer(&self) -> StatusViewer {
         StatusViewer {
@@ -323,14 +321,9 @@ impl App {
         }
     }
 
-    /// Tells whether everything is drawn on the alternate screen, with nothing of it on the terminal's own.
-    pub(crate) fn owns_screen(&self) -> bool {
-        self.transcript.owns_screen()
-    }
-
-    /// Tells whether reports of the mouse are wanted.
-    pub(crate) fn wants_mouse(&self) -> bool {
-        self.owns_screen() && self.preferences.options.fullscreen.mouse != MouseCapture::Off
+    /// Tells who hears of the mouse, where everything is drawn on the alternate screen, with nothing of it on the terminal's own.
+    pub(crate) fn own_screen(&self) -> Option<MouseCapture> {
+        self.transcript.owns_screen().then_some(self.preferences.options.fullscreen.mouse)
     }
 
     /// Takes what the terminal says of its backdrop.
@@ -353,7 +346,7 @@ impl App {
                 };
                 let mut effects = self.typed(input);
                 if let Some(deleted) = before.and_then(|before| self.prompt.deleted_since(&before)) {
-                    self.speak(format!("deleted {deleted}"));
+                    self.transcript.speak(format!("deleted {deleted}"));
                 }
                 effects.extend(self.refresh_completion());
                 effects
@@ -368,7 +361,11 @@ impl App {
             },
             InputEvent::Focus(is_focused) => {
                 self.schedule.focused(is_focused);
-                is_focused.then(|| self.ask_pull_request()).flatten().into_iter().collect()
+                is_focused
+                    .then(|| ask_pull_request(&self.preferences, &self.session))
+                    .flatten()
+                    .into_iter()
+                    .collect()
             }
             InputEvent::Resize { width, height } => {
                 self.status.line.resized((width, height), self.now);
@@ -380,24 +377,31 @@ impl App {
 
     fn news(&mut self, news: News) -> Vec<Effect> {
         match news {
-            News::Engine(event) => return self.runner_event(*event),
+            News::Engine(event) => match *event {
+                RunnerEvent::Session(event) => return self.engine_event(event),
+                RunnerEvent::Renewed(id) => return self.renewed(id.to_string()),
+                RunnerEvent::RenewalFailed(problem) => self.transcript.notice(NoticeLevel::Error, problem),
+            },
             News::Asked(question) => return self.ask_at_start(question),
             News::Started(facts) => return self.started(*facts),
             News::Tail { blocks, entries } => self.transcript.show_tail(blocks, entries),
-            News::Viewing(blocks) => self.view_only(blocks),
+            News::Viewing(blocks) => {
+                self.session.is_viewed = true;
+                self.transcript.show_viewed(blocks);
+            }
             News::StartFailed(problem) => {
-                self.notice(NoticeLevel::Error, problem);
+                self.transcript.notice(NoticeLevel::Error, problem);
                 return self.exit(ExitReason::Failed);
             }
             News::Ended { troubles, has_failed, .. } => {
-                troubles.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+                troubles.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Warning, text));
                 let reason = if has_failed { ExitReason::Failed } else { ExitReason::Asked };
                 return self.exit(reason);
             }
             News::Preview { question, diff } => self.dialogs.set_diff(&question, diff),
             News::Elicitation { request, payload } => {
                 self.dialogs.push(ElicitationDialog::new(&request, &payload));
-                return self.turn_mark(speech::TurnMark::Question);
+                return self.preferences.turn_mark(speech::TurnMark::Question);
             }
             News::RequestWithdrawn(request) => self.dialogs.withdraw(&request),
             News::Switched(facts) => {
@@ -407,7 +411,7 @@ impl App {
             }
             News::SwitchFailed(problem) => {
                 self.session.switching = None;
-                self.notice(NoticeLevel::Error, problem);
+                self.transcript.notice(NoticeLevel::Error, problem);
                 return self.send_held();
             }
             News::SessionInUse { target, holder } => {
@@ -425,9 +429,20 @@ impl App {
     /// Takes news of what the interface itself has read, run or asked beside this thread.
     fn prompt_news(&mut self, news: News) -> Vec<Effect> {
         let problem = match news {
-            News::Picture { number, read } => return self.picture_read(number, *read),
+            News::Picture { number, read } => {
+                let (image, problem) = match *read {
+                    Ok(image) => (Some(image), None),
+                    Err(why) => (None, Some(why)),
+                };
+                problem.into_iter().for_each(|why| self.transcript.notice(NoticeLevel::Warning, why));
+                let draft = self.prompt.picture_read(number, image);
+                return draft.map(|draft| self.submit_draft(draft)).unwrap_or_default();
+            }
             News::Keys(read) => {
-                self.take_key_bindings(read);
+                let warnings = self.keymap.take_overrides(read);
+                warnings
+                    .into_iter()
+                    .for_each(|warning| self.transcript.notice(NoticeLevel::Warning, warning));
                 None
             }
             News::Themes(files) => {
@@ -437,12 +452,30 @@ impl App {
                 return self.carry_out(actions);
             }
             News::Edited(edited) => edited.map(|draft| self.prompt.input.set_draft(&draft)).err(),
-            News::RanOnTerminal { command, ended } => return self.ran_on_terminal(command, ended),
+            News::RanOnTerminal { command, ended: Ok(exit_code) } => {
+                let has_sandbox = self.session.sandbox.is_some();
+                return vec![ran_on_terminal(command, exit_code, has_sandbox)];
+            }
+            News::RanOnTerminal { ended: Err(problem), .. } => {
+                self.queue.shell_started();
+                let text = format!("Failed to run `bash` for the command: {problem}");
+                self.transcript.notice(NoticeLevel::Error, text);
+                return self.send_held();
+            }
             News::History(news) => {
                 let trouble = self.prompt.take_history(news);
                 trouble.map(|why| format!("The input history is not kept: {why}"))
             }
-            News::Files(answer) => return self.files_found(answer),
+            News::Files(answer) => {
+                let (prompt, ctx) = self.prompt_parts();
+                let (awaited, mut effects) = prompt.files_found(answer, &ctx);
+                awaited.failure.into_iter().for_each(|failure| self.flash(failure));
+                if awaited.submits {
+                    effects.extend(self.submit_prompt());
+                    effects.extend(self.refresh_completion());
+                }
+                return effects;
+            }
             News::Mentions(mentions) => {
                 let (prompt, ctx) = self.prompt_parts();
                 return prompt.mentions_listed(mentions, &ctx);
@@ -455,46 +488,8 @@ impl App {
             }
             _ => None,
         };
-        problem.into_iter().for_each(|why| self.notice(NoticeLevel::Warning, why));
+        problem.into_iter().for_each(|why| self.transcript.notice(NoticeLevel::Warning, why));
         Vec::new()
-    }
-
-    /// Takes a picture that was read; sends what waits for it.
-    fn picture_read(&mut self, number: u32, read: Result<PastedImage, String>) -> Vec<Effect> {
-        let image = match read {
-            Ok(image) => Some(image),
-            Err(why) => {
-                self.notice(NoticeLevel::Warning, why);
-                None
-            }
-        };
-        match self.prompt.picture_read(number, image) {
-            Some(draft) => self.submit_draft(draft),
-            None => Vec::new(),
-        }
-    }
-
-    /// Takes what the file of key bindings says. What cannot be used is told; where it cannot be read, keys stay as they are.
-    fn take_key_bindings(&mut self, read: Result<Option<String>, String>) {
-        let (keymap, warnings) = match read {
-            Ok(Some(text)) => Keymap::with_overrides(&text),
-            Ok(None) => (Keymap::default(), Vec::new()),
-            Err(why) => (self.keymap.clone(), vec![why]),
-        };
-        self.keymap = keymap;
-        warnings.into_iter().for_each(|warning| self.notice(NoticeLevel::Warning, warning));
-    }
-
-    /// Takes what was found for what stands, or stood, at the caret.
-    fn files_found(&mut self, answer: FileAnswer) -> Vec<Effect> {
-        let (prompt, ctx) = self.prompt_parts();
-        let (awaited, mut effects) = prompt.files_found(answer, &ctx);
-        awaited.failure.into_iter().for_each(|failure| self.flash(failure));
-        if awaited.submits {
-            effects.extend(self.submit_prompt());
-            effects.extend(self.refresh_completion());
-        }
-        effects
     }
 
     fn refresh_completion(&mut self) -> Vec<Effect> {
@@ -520,12 +515,7 @@ impl App {
 
     /// Returns what renderers need to know.
     fn render_context(&self, width: u16) -> RenderContext {
-        self.preferences.render_context(self.now, self.is_still(), width)
-    }
-
-    /// Tells whether nothing moves by itself: where somebody wants that, and while the person is asked, however long that is.
-    fn is_still(&self) -> bool {
-        self.preferences.is_still() || !self.dialogs.is_empty()
+        self.preferences.render_context(self.now, self.preferences.is_still(!self.dialogs.is_empty()), width)
     }
 
     /// Tells whether nothing is under way or open, so that somebody who comes back may be told what the session is about.
@@ -535,27 +525,10 @@ impl App {
         is_idle && is_away && self.preferences.wants_recap()
     }
 
-    /// Returns what waits for the person.
-    fn waiting(&self) -> Waiting {
-        match self.dialogs.waiting_question() {
-            Some(question) => question,
-            None if self.dialogs.is_empty() && !self.session.is_working() && self.session.has_turns => {
-                Waiting::Prompt
-            }
-            None => Waiting::Nothing,
-        }
-    }
-
-    /// Asks for the pull request of the branch, unless nobody would see it.
-    fn ask_pull_request(&self) -> Option<Effect> {
-        let is_seen = !self.preferences.is_plain() && self.session.is_started;
-        is_seen.then_some(Effect::AskPullRequest { is_pushed: false })
-    }
-
     /// Puts the theme in force that is wanted.
     fn apply_theme(&mut self) {
         if let Some(why) = self.preferences.apply_theme(self.session.is_started) {
-            self.notice(NoticeLevel::Warning, why);
+            self.transcript.notice(NoticeLevel::Warning, why);
         }
     }
 
@@ -565,15 +538,10 @@ impl App {
         self.transcript.set_fullscreen(is_on, mouse);
     }
 
-    /// Tells the person something, in the conversation.
-    fn notice(&mut self, level: NoticeLevel, text: impl Into<String>) {
-        self.transcript.notice(level, text);
-    }
-
     /// Tells the person something for a while, below the prompt.
     fn flash(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.speak(text.clone());
+        self.transcript.speak(text.clone());
         self.status.flash(text, self.now);
     }
 

@@ -169,6 +169,18 @@ impl Keymap {
         self.pending.clear();
     }
 
+    /// Takes what the file of the person's own keys says, none where there is no such file; returns what cannot be used. Where it
+    /// cannot be read, keys stay as they are.
+    pub(crate) fn take_overrides(&mut self, read: Result<Option<String>, String>) -> Vec<String> {
+        let (keymap, warnings) = match read {
+            Ok(Some(text)) => Self::with_overrides(&text),
+            Ok(None) => (Self::default(), Vec::new()),
+            Err(why) => return vec![why],
+        };
+        *self = keymap;
+        warnings
+    }
+
     /// Returns the keys that do something, as people read them, for hints and help.
     pub fn keys_of(&self, context: Context, action: Action) -> Vec<String> {
         let bound =

@@ -39,7 +39,7 @@ impl App {
             body,
             vec![("Leave; it ends, and the session is told when it goes on", leave), ("Stay", Vec::new())],
         );
-        self.status.disarm();
+        self.prompt.disarm();
         self.dialogs.follow_up(question.leaving_by(0).about_work());
         Vec::new()
     }
@@ -58,13 +58,13 @@ impl App {
         let run = match run {
             Ok(run) => run,
             Err(refusal) => {
-                self.notice(NoticeLevel::Warning, refusal);
+                self.transcript.notice(NoticeLevel::Warning, refusal);
                 return Vec::new();
             }
         };
         if !self.background.tasks().is_empty() {
             let text = "Commands and agents in the background end with the terminal; the session is told";
-            self.notice(NoticeLevel::Warning, text);
+            self.transcript.notice(NoticeLevel::Warning, text);
         }
         let mut effects = vec![Effect::GoBackground(run)];
         effects.extend(self.exit(ExitReason::Asked));

@@ -3,14 +3,10 @@
 //! What there is stands in the engine's table of commands (`slash_command/builtin.rs`); here is what those of the terminal
 //! do. A command of the table that has no arm here is told to be missing, and a test says so.
 
-use std::sync::Arc;
-
 use loci_app::commands::ReportTopic;
 use loci_app::renewal::SwitchTarget;
 use loci_core::permission::Mode;
-use loci_engine::{
-    Command, CommandAction, CommandCall, CommandTiming, SessionSnapshot, not_offered, split_command,
-};
+use loci_engine::{Command, CommandAction, CommandCall, CommandTiming, not_offered, split_command};
 
 use super::recap::{ASKED_RECAP, ask as ask_recap};
 use super::{Action, App, Effect, UiAction};
@@ -31,7 +27,13 @@ impl App {
     /// Carries out a command of the interface, or has it wait; none where the text is for the session.
     pub(super) fn run_command(&mut self, text: &str) -> Option<Vec<Effect>> {
         let Some(call) = self.session.commands.parse_in_terminal(text) else {
-            return self.unknown_command(text);
+            let unknown = unknown_command(text)?;
+            match self.session.is_started {
+                true => self.transcript.notice(NoticeLevel::Warning, unknown),
+                // Skills are known once the session is there.
+                false => self.queue.hold(Draft::plain(InputMode::Prompt, text)),
+            }
+            return Some(Vec::new());
         };
         match call.command.action {
             CommandAction::FrontEnd => {}
@@ -47,7 +49,7 @@ impl App {
             return Some(Vec::new());
         }
         Some(self.front_end_command(&call).unwrap_or_else(|| {
-            self.notice(NoticeLevel::Error, format!("/{} is not there yet", call.command.name));
+            self.transcript.notice(NoticeLevel::Error, format!("/{} is not there yet", call.command.name));
             Vec::new()
         }))
     }
@@ -59,96 +61,92 @@ impl App {
             self.open_panel(panel);
             return Some(self.carry_out(actions));
         }
-        match call.argument.as_deref() {
-            None => self.open_command_panel(&call.command.name),
-            Some(argument) => self.command_with_argument(&call.command.name, argument),
-        }
-        .or_else(|| self.plain_command(call))
+        self.panel_command(&call.command.name, call.argument.as_deref()).or_else(|| self.plain_command(call))
     }
 
-    /// Opens the panel of a command without an argument; none where it has none.
-    fn open_command_panel(&mut self, name: &str) -> Option<Vec<Effect>> {
-        Some(match name {
-            "rename" => {
+    /// Opens the panel of a command, or does without one what its argument says; none where it has no panel, and where the session
+    /// carries it out.
+    fn panel_command(&mut self, name: &str, argument: Option<&str>) -> Option<Vec<Effect>> {
+        Some(match (name, argument) {
+            ("rename", None) => {
                 self.open_panel(RenamePanel::new(self.session.title.as_deref()));
                 Vec::new()
             }
-            "context" => self.open_snapshot_panel(ContextPanel::new(ContextView::Now)),
-            "usage" => self.open_snapshot_panel(UsagePanel::new()),
-            "status" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
-            "doctor" => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Doctor)),
-            "hooks" => self.open_snapshot_panel(HooksPanel::default()),
-            "skills" => self.open_snapshot_panel(SkillsPanel::default()),
-            "fewer-permission-prompts" => self.open_snapshot_panel(FewerPromptsPanel::default()),
-            "model" => self.open_snapshot_panel(ModelPanel::default()),
-            "effort" => self.open_snapshot_panel(EffortPanel::default()),
-            "mcp" => self.open_snapshot_panel(McpPanel::default()),
-            "permissions" => self.open_snapshot_panel(PermissionsPanel::new()),
-            "memory" => self.open_snapshot_panel(MemoryPanel::new()),
-            "sandbox" => {
+            ("context", None) => self.open_snapshot_panel(ContextPanel::new(ContextView::Now)),
+            ("usage", None) => self.open_snapshot_panel(UsagePanel::new()),
+            ("status", None) => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Status)),
+            ("doctor", None) => self.open_snapshot_panel(ReportPanel::new(ReportTopic::Doctor)),
+            ("hooks", None) => self.open_snapshot_panel(HooksPanel::default()),
+            ("skills", None) => self.open_snapshot_panel(SkillsPanel::default()),
+            ("fewer-permission-prompts", None) => self.open_snapshot_panel(FewerPromptsPanel::default()),
+            ("model", None) => self.open_snapshot_panel(ModelPanel::default()),
+            ("effort", None) => self.open_snapshot_panel(EffortPanel::default()),
+            ("mcp", None) => self.open_snapshot_panel(McpPanel::default()),
+            ("permissions", None) => self.open_snapshot_panel(PermissionsPanel::new()),
+            ("memory", None) => self.open_snapshot_panel(MemoryPanel::new()),
+            ("sandbox", None) => {
                 self.open_panel(SandboxPanel::new());
                 self.carry_out(SandboxPanel::begin())
             }
-            "plugin" => {
+            ("plugin", None) => {
                 self.open_panel(PluginPanel::new());
                 self.carry_out(PluginPanel::begin())
             }
-            "diff" => {
+            ("diff", None) => {
                 self.open_panel(DiffPanel::default());
                 self.carry_out(DiffPanel::begin())
             }
-            "config" => {
+            ("config", None) => {
                 self.open_panel(ConfigPanel::new());
                 self.carry_out(ConfigPanel::begin())
             }
-            "theme" => {
+            ("theme", None) => {
                 self.open_panel(self.preferences.theme_panel());
                 // One may have been written since the window had the focus, which not every terminal tells.
                 vec![Effect::ReadOwnFiles]
             }
-            "resume" => self.choose_session(),
-            "agents" => self.open_agents(),
-            "tasks" => {
+            ("resume", None) => self.choose_session(),
+            ("agents", None) => self.open_agents(),
+            ("tasks", None) => {
                 self.open_panel(TasksPanel::new(self.background.tasks()));
                 Vec::new()
             }
-            "cd" => {
+            ("cd", None) => {
                 let shown_cwd = &self.preferences.options.shown_cwd;
                 let here = format!("This session works in {shown_cwd}; `/cd PATH` moves it");
-                self.notice(NoticeLevel::Info, here);
+                self.transcript.notice(NoticeLevel::Info, here);
                 Vec::new()
             }
-            "export" => {
+            ("export", None) => {
                 self.open_panel(ExportPanel::default());
                 Vec::new()
             }
-            _ => return None,
-        })
-    }
-
-    /// Carries out a command with an argument; none where the session does, or the argument makes no difference.
-    fn command_with_argument(&mut self, name: &str, argument: &str) -> Option<Vec<Effect>> {
-        Some(match name {
-            "rename" => self.carry_out(rename_actions(argument)),
-            "context" => match argument {
+            ("rename", Some(argument)) => self.carry_out(rename_actions(argument)),
+            ("context", Some(argument)) => match argument {
                 "all" => self.open_snapshot_panel(ContextPanel::new(ContextView::All)),
                 "time" => self.open_snapshot_panel(ContextPanel::new(ContextView::OverTime)),
                 _ => return None,
             },
-            "model" if self.session.has_turns => {
+            ("model", Some(argument)) if self.session.has_turns => {
                 self.session.model_wanted = Some(argument.to_owned());
                 vec![Effect::Send(Command::Snapshot { request: MODEL_REQUEST.to_owned() })]
             }
-            "theme" => match self.preferences.theme_problem(argument) {
+            ("theme", Some(argument)) => match self.preferences.theme_problem(argument) {
                 None => self.carry_out(vec![Action::Ui(UiAction::ChooseTheme(Some(argument.to_owned())))]),
                 Some(why) => {
-                    self.notice(NoticeLevel::Warning, why);
+                    self.transcript.notice(NoticeLevel::Warning, why);
                     Vec::new()
                 }
             },
-            "resume" => self.switch(SwitchTarget { session: argument.to_owned(), ..SwitchTarget::default() }),
-            "cd" => vec![Effect::AskPanel(PanelRequest::MoveTarget { path: argument.to_owned() })],
-            "export" => vec![Effect::AskPanel(PanelRequest::Export { file: Some(argument.to_owned()) })],
+            ("resume", Some(argument)) => {
+                self.switch(SwitchTarget { session: argument.to_owned(), ..SwitchTarget::default() })
+            }
+            ("cd", Some(argument)) => {
+                vec![Effect::AskPanel(PanelRequest::MoveTarget { path: argument.to_owned() })]
+            }
+            ("export", Some(argument)) => {
+                vec![Effect::AskPanel(PanelRequest::Export { file: Some(argument.to_owned()) })]
+            }
             _ => return None,
         })
     }
@@ -164,7 +162,19 @@ impl App {
             }
             "exit" => self.leave(),
             "background" => self.go_background(call.argument.clone()),
-            "copy" => self.copy_answer(argument),
+            "copy" => match self.transcript.answer_to_copy(argument) {
+                Ok(markdown) => match CopyPanel::new(&markdown) {
+                    Some(panel) => {
+                        self.open_panel(panel);
+                        Vec::new()
+                    }
+                    None => self.copy(markdown, lines_note),
+                },
+                Err((level, text)) => {
+                    self.transcript.notice(level, text);
+                    Vec::new()
+                }
+            },
             "debug" => self.open_snapshot_panel(DebugPanel::default()),
             "login" => {
                 self.dialogs.follow_up(KeyEntry::of_session());
@@ -176,7 +186,7 @@ impl App {
                 Some(target) => self.switch(target),
                 None => {
                     let text = "Nothing was said yet, so there is nothing to branch from";
-                    self.notice(NoticeLevel::Info, text);
+                    self.transcript.notice(NoticeLevel::Info, text);
                     Vec::new()
                 }
             },
@@ -186,9 +196,20 @@ impl App {
                 self.open_panel(panel);
                 self.carry_out(actions)
             }
-            "plan" => self.plan(call.argument.clone()),
+            "plan" => {
+                // A plan is made first, and nothing is changed until the person has agreed.
+                let mut effects = match self.session.mode {
+                    Mode::Plan => Vec::new(),
+                    _ => self.set_mode(Mode::Plan),
+                };
+                match call.argument.clone() {
+                    Some(task) => effects.extend(self.submit(task)),
+                    None => self.flash("loci makes a plan first and changes nothing until you have agreed"),
+                }
+                effects
+            }
             "recap" if !self.session.has_turns => {
-                self.notice(NoticeLevel::Info, "Nothing was said yet");
+                self.transcript.notice(NoticeLevel::Info, "Nothing was said yet");
                 Vec::new()
             }
             "recap" => {
@@ -219,84 +240,33 @@ impl App {
         })
     }
 
-    /// Asks another model, once it is known how the session stands: while what was said is in the cache of the one at hand,
-    /// the person is asked first.
-    pub(super) fn switch_model(&mut self, snapshot: Arc<SessionSnapshot>) -> Vec<Effect> {
-        let Some(name) = self.session.model_wanted.take() else { return Vec::new() };
-        if !(snapshot.is_cache_warm && snapshot.has_messages) {
-            return self.carry_out(vec![Action::Ui(UiAction::RunInSession(format!("/model {name}")))]);
-        }
-        self.open_panel(ModelPanel::switching_to(name, Arc::clone(&snapshot)));
-        vec![Effect::AskPanel(PanelRequest::Models { snapshot })]
-    }
-
     /// Opens a panel that is made of how the session stands.
     pub(super) fn open_snapshot_panel(&mut self, panel: impl Panel + 'static) -> Vec<Effect> {
         self.open_panel(panel);
         self.carry_out(vec![ask_snapshot()])
     }
 
-    /// Copies the source of an answer: the last, or the Nth from the end.
-    fn copy_answer(&mut self, which: Option<&str>) -> Vec<Effect> {
-        let n = match which.map(str::parse::<usize>) {
-            None => 1,
-            Some(Ok(n)) if n > 0 => n,
-            Some(_) => {
-                self.notice(NoticeLevel::Warning, "Say which answer: `/copy 2` copies the last but one");
-                return Vec::new();
-            }
-        };
-        match self.transcript.log.answer(n - 1).map(str::to_owned) {
-            Some(markdown) => match CopyPanel::new(&markdown) {
-                Some(panel) => {
-                    self.open_panel(panel);
-                    Vec::new()
-                }
-                None => self.copy_text(markdown),
-            },
-            None => {
-                self.notice(NoticeLevel::Info, "There is no such answer to copy");
-                Vec::new()
-            }
-        }
-    }
-
     /// Copies a text, and says so.
-    pub(super) fn copy_text(&mut self, text: String) -> Vec<Effect> {
-        let n_lines = text.lines().count();
-        let lines = if n_lines == 1 { "line" } else { "lines" };
-        self.flash(format!("Copied {n_lines} {lines} to the clipboard"));
+    pub(super) fn copy(&mut self, text: String, note: fn(&str) -> String) -> Vec<Effect> {
+        self.flash(note(&text));
         vec![Effect::Copy(text)]
     }
+}
 
-    /// Goes to plan mode, and begins with a task where there is one.
-    fn plan(&mut self, task: Option<String>) -> Vec<Effect> {
-        let mut actions = match self.session.mode {
-            Mode::Plan => Vec::new(),
-            _ => self.set_mode(Mode::Plan),
-        };
-        match task {
-            Some(task) => actions.extend(self.submit(task)),
-            None => self.flash("loci makes a plan first and changes nothing until you have agreed"),
-        }
-        actions
-    }
+/// Says how much was copied.
+pub(super) fn lines_note(text: &str) -> String {
+    let n_lines = text.lines().count();
+    let lines = if n_lines == 1 { "line" } else { "lines" };
+    format!("Copied {n_lines} {lines} to the clipboard")
+}
 
-    /// Reports a command that nobody knows; none where the text only looks like one, or the session may know it.
-    fn unknown_command(&mut self, text: &str) -> Option<Vec<Effect>> {
-        let (name, _) = split_command(text)?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-        if name.is_empty() || !name.chars().all(is_name) {
-            return None;
-        }
-        if !self.session.is_started {
-            // Skills are known once the session is there.
-            self.queue.hold(Draft::plain(InputMode::Prompt, text));
-            return Some(Vec::new());
-        }
-        let unknown = || format!("There is no command /{name}. `/help` lists those there are");
-        let text = not_offered(name).unwrap_or_else(unknown);
-        self.notice(NoticeLevel::Warning, text);
-        Some(Vec::new())
+/// Says of a command that nobody knows what there is; none where the text only looks like one.
+fn unknown_command(text: &str) -> Option<String> {
+    let (name, _) = split_command(text)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    if name.is_empty() || !name.chars().all(is_name) {
+        return None;
     }
+    let unknown = || format!("There is no command /{name}. `/help` lists those there are");
+    Some(not_offered(name).unwrap_or_else(unknown))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::app::Action;
 use crate::app::away::Waiting;
+use crate::app::session_mirror::SessionMirror;
 use crate::block::FileDiff;
 use crate::dialog::{Dialog, DialogStep, DialogView};
 use crate::key::{InputEvent, Key, KeyCode, Mouse};
@@ -55,11 +56,18 @@ impl Dialogs {
         self.waiting.is_empty()
     }
 
-    /// Returns the session's question that is shown, as somebody who is away is told of it.
-    pub(super) fn waiting_question(&self) -> Option<Waiting> {
-        let dialog = self.waiting.front()?;
-        let id = dialog.question()?.to_owned();
-        Some(Waiting::Question { id, kind: dialog.notice_kind(), message: dialog.notice() })
+    /// Returns what waits for the person: the session's question that is shown, as somebody who is away is told of it, or the
+    /// prompt.
+    pub(super) fn waiting(&self, session: &SessionMirror) -> Waiting {
+        let question = self.waiting.front().and_then(|dialog| {
+            let id = dialog.question()?.to_owned();
+            Some(Waiting::Question { id, kind: dialog.notice_kind(), message: dialog.notice() })
+        });
+        match question {
+            Some(question) => question,
+            None if self.is_empty() && !session.is_working() && session.has_turns => Waiting::Prompt,
+            None => Waiting::Nothing,
+        }
     }
 
     /// Returns what is said of the first beside the keys, or in their place: what waits behind it, when it goes on by itself,

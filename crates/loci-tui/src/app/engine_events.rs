@@ -7,23 +7,23 @@ use loci_core::permission::Mode;
 use loci_core::tool::AskedChange;
 use loci_engine::turn::Outcome;
 use loci_engine::{
-    AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, LocalCommandOutput, Question,
-    RunnerEvent, SessionSnapshot, TurnReport, TurnStart, UserMessage,
+    AgentRef, Command, EngineEvent, Goal, GoalVerdict, HookRunStarted, Question, SessionSnapshot, TurnReport,
+    UserMessage,
 };
 use serde_json::Value;
 
 use super::commands::MODEL_REQUEST;
 use super::conversation::result_text;
+use super::pull_request::ask_pull_request;
 use super::speech::TurnMark;
 use super::suggestion::ask_suggestion;
-use super::terminal_shell::SHELL_REQUEST;
-use super::{App, Effect, history_blocks};
+use super::terminal_shell::{ASKED_FOR_TERMINAL, SHELL_REQUEST};
+use super::{Action, App, Effect, UiAction, history_blocks};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::{PermissionDialog, UserQuestionsDialog};
-use crate::input::{Draft, InputMode};
 use crate::interface_settings::InterfaceSettings;
 use crate::notebook_preview::NOTEBOOK_EDIT;
-use crate::panel::{PanelData, PanelRequest};
+use crate::panel::{ModelPanel, PanelData, PanelRequest};
 use crate::status::{AGENTS_REQUEST, Activity, STATUS_REQUEST, mode_name, short_count, spent};
 
 /// The most letters of what a hook wants shown.
@@ -49,26 +49,19 @@ fn changes_status(event: &EngineEvent) -> bool {
 }
 
 impl App {
-    pub(super) fn runner_event(&mut self, event: RunnerEvent) -> Vec<Effect> {
-        match event {
-            RunnerEvent::Session(event) => self.engine_event(event),
-            RunnerEvent::Renewed(id) => self.renewed(id.to_string()),
-            RunnerEvent::RenewalFailed(problem) => {
-                self.notice(NoticeLevel::Error, problem);
-                Vec::new()
-            }
-        }
-    }
-
-    fn engine_event(&mut self, event: EngineEvent) -> Vec<Effect> {
+    pub(super) fn engine_event(&mut self, event: EngineEvent) -> Vec<Effect> {
         if changes_status(&event) {
             self.status.line.trigger(self.now);
         }
-        self.tell_ended_tasks();
+        self.transcript.tell_ended(&mut self.background);
         match event {
             EngineEvent::TurnStarted(start) => {
-                self.turn_started(start);
-                self.turn_mark(TurnMark::Begin)
+                let (is_awaited, has_tips) = (self.queue.has_sent(), !self.preferences.is_plain());
+                let words = &self.preferences.interface.spinner_words;
+                let work = self.session.turn_started(start, words, self.now);
+                work.is_prompt_awaited = is_awaited;
+                work.tip.take_if(|_| !has_tips);
+                self.preferences.turn_mark(TurnMark::Begin)
             }
             EngineEvent::User(message) => self.user_message(&message),
             EngineEvent::TurnEnded(report) => self.turn_ended(&report),
@@ -82,7 +75,8 @@ impl App {
                 self.session.commands = commands;
                 let (prompt, ctx) = self.prompt_parts();
                 let mut effects = prompt.commands_changed(&ctx);
-                effects.extend(self.servers_changed());
+                let actions = self.panel.servers_changed();
+                effects.extend(self.carry_out(actions));
                 effects
             }
             EngineEvent::Task(news) => self.task_news(news),
@@ -96,15 +90,26 @@ impl App {
             }
             EngineEvent::AgentMessaged { outcome, .. } => self.panel_data(PanelData::AgentMessaged(outcome)),
             EngineEvent::LocalCommand(output) => {
-                self.local_command(&output);
+                if !output.has_prompt {
+                    self.session.await_prompt(false);
+                    let typed =
+                        format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
+                    let block = self.queue.take_recorded(typed.trim().to_owned(), Vec::new());
+                    self.transcript.push(block);
+                }
+                self.transcript.push(match output.is_error {
+                    true => Block::Notice { level: NoticeLevel::Error, text: output.text.clone() },
+                    false => Block::Output { markdown: output.text.clone() },
+                });
                 // What was changed about the interface counts at once.
                 let is_setting = output.name == "config" && output.argument.is_some();
                 is_setting.then_some(Effect::AskPanel(PanelRequest::Settings)).into_iter().collect()
             }
             EngineEvent::TerminalSequence(sequence) => vec![Effect::Write(sequence)],
             EngineEvent::Warning(text) => {
-                self.notice(NoticeLevel::Warning, text);
-                self.servers_changed()
+                self.transcript.notice(NoticeLevel::Warning, text);
+                let actions = self.panel.servers_changed();
+                self.carry_out(actions)
             }
             event => {
                 self.turn_event(event);
@@ -116,11 +121,21 @@ impl App {
     /// Takes what the session says of the turn under way.
     fn turn_event(&mut self, event: EngineEvent) {
         match event {
-            EngineEvent::PromptRecorded { message, attached, .. } => self.prompt_recorded(&message, attached),
-            EngineEvent::Dequeued { id, text, is_injected, attached } => {
-                self.dequeued(&id, &text, is_injected, attached);
+            EngineEvent::PromptRecorded { message, attached, .. } => {
+                self.session.await_prompt(false);
+                let block = self.queue.take_recorded(result_text(&message["content"]), attached);
+                self.transcript.push(block);
             }
-            EngineEvent::QueueTakenBack(prompts) => self.queue_taken_back(&prompts),
+            EngineEvent::Dequeued { id, text, is_injected, attached } => {
+                let block = self.queue.take_dequeued(&id, &text, is_injected, attached);
+                if !is_injected {
+                    self.session.await_prompt(true);
+                }
+                block.into_iter().for_each(|block| self.transcript.push(block));
+            }
+            EngineEvent::QueueTakenBack(prompts) => {
+                self.queue.take_back(&prompts, &mut self.prompt.input);
+            }
             EngineEvent::Requesting => self.session.requesting(),
             EngineEvent::Stream { event, .. } => {
                 let conversation = &mut self.transcript.conversation;
@@ -132,7 +147,7 @@ impl App {
                 if !self.session.is_told(&text) {
                     // The label says that it is an error.
                     let text = text.strip_prefix("API Error: ").unwrap_or(&text).to_owned();
-                    self.notice(NoticeLevel::Error, text);
+                    self.transcript.notice(NoticeLevel::Error, text);
                 }
             }
             EngineEvent::Retry { attempt, max_retries, delay, failure } => {
@@ -144,32 +159,44 @@ impl App {
             EngineEvent::Fallback { from, to, failure } => {
                 self.transcript.conversation.drop_partial();
                 let text = format!("{from} failed ({}); {to} takes over for this turn", failure.message);
-                self.notice(NoticeLevel::Warning, text);
+                self.transcript.notice(NoticeLevel::Warning, text);
             }
             EngineEvent::Compacting => self.session.set_activity(Activity::Compacting),
             EngineEvent::Compacted { metadata } => {
-                self.show_compact_command();
+                let command = self.queue.take_compact_command(&mut self.session);
+                command.into_iter().for_each(|block| self.transcript.push(block));
                 let text = compaction_text(&metadata);
                 self.transcript.push(Block::Compaction { text });
             }
             EngineEvent::CompactionEnded { failure: Some(failure) } => {
                 // It was heard, and it would not go better if it stood in the prompt again.
-                let was_asked_for = self.show_compact_command();
+                let command = self.queue.take_compact_command(&mut self.session);
+                let was_asked_for = command.is_some();
+                command.into_iter().for_each(|block| self.transcript.push(block));
                 let text = format!("The conversation was not compacted: {failure}");
-                self.notice(NoticeLevel::Warning, text);
+                self.transcript.notice(NoticeLevel::Warning, text);
                 if was_asked_for {
                     self.session.note_told(failure);
                 }
             }
             EngineEvent::QuestionWithdrawn { question } => {
-                self.question_over(&question);
+                self.session.question_over(&question, &mut self.transcript.conversation);
                 self.dialogs.withdraw(&question);
             }
             EngineEvent::Progress { call, progress } => {
                 self.transcript.conversation.progress(&call, &progress);
             }
-            EngineEvent::ShellStarted { call, command } => self.shell_started(call, command),
-            EngineEvent::ShellEnded { call, output } => self.shell_ended(&call, &output),
+            EngineEvent::ShellStarted { call, command } => {
+                self.queue.shell_started();
+                self.session.shell_started(&command, self.now);
+                self.transcript.conversation.begin_shell(call, command);
+            }
+            EngineEvent::ShellEnded { call, output } => {
+                if self.transcript.end_shell(&call, &output) {
+                    self.transcript.notice(NoticeLevel::Info, ASKED_FOR_TERMINAL);
+                }
+                self.session.set_activity(Activity::Waiting);
+            }
             EngineEvent::HookStarted(HookRunStarted { status: Some(status), .. }) => {
                 let status = loci_stdx::single_line(&status, MOST_STATUS);
                 self.session.set_activity(Activity::Running(status));
@@ -181,7 +208,7 @@ impl App {
                 }
                 if let Some(why) = ended.objection {
                     let why = loci_stdx::single_line(&why, MOST_OBJECTION);
-                    self.notice(NoticeLevel::Warning, format!("{} hook: {why}", ended.run.name));
+                    self.transcript.notice(NoticeLevel::Warning, format!("{} hook: {why}", ended.run.name));
                 }
             }
             event => self.session_event(event),
@@ -205,22 +232,23 @@ impl App {
                     "{n_results} old results of calls are sent as a short marker from now on ({} tokens less)",
                     short_count(freed_tokens)
                 );
-                self.notice(NoticeLevel::Info, text);
+                self.transcript.notice(NoticeLevel::Info, text);
             }
             EngineEvent::Context(fullness) => self.session.context = Some(fullness),
             EngineEvent::ElicitationCompleted { server, .. } => {
                 let text =
                     format!("The MCP server {server} says that what was to be done at its page is done");
-                self.notice(NoticeLevel::Info, text);
+                self.transcript.notice(NoticeLevel::Info, text);
             }
-            EngineEvent::ModeChanged(mode) => self.say_mode(mode),
+            // It is in force already.
+            EngineEvent::ModeChanged(mode) => drop(self.set_mode(mode)),
             EngineEvent::ModelChanged(model) => {
                 self.flash(format!("The model is {model} from now on"));
                 self.session.model = model;
             }
             EngineEvent::ModelAnswered { outcome: Ok(choice), .. } => {
                 let text = format!("The model is `{}` now, for this session only", choice.model);
-                self.notice(NoticeLevel::Info, text);
+                self.transcript.notice(NoticeLevel::Info, text);
             }
             EngineEvent::SandboxStatus(status) => {
                 self.session.sandbox = Some(status.to_string());
@@ -230,15 +258,17 @@ impl App {
                 self.take_interface_settings(InterfaceSettings::from_value(&settings));
             }
             EngineEvent::ModelAnswered { outcome: Err(refusal), .. } => {
-                self.notice(NoticeLevel::Warning, refusal.to_string());
+                self.transcript.notice(NoticeLevel::Warning, refusal.to_string());
             }
-            EngineEvent::DirectoryAdded { outcome: Err(why), .. } => self.notice(NoticeLevel::Warning, why),
+            EngineEvent::DirectoryAdded { outcome: Err(why), .. } => {
+                self.transcript.notice(NoticeLevel::Warning, why);
+            }
             EngineEvent::GoalChanged(goal) => {
                 self.session.set_goal(goal.map(|goal| goal.condition), self.now);
             }
             EngineEvent::GoalChecked { goal, verdict, reason } => {
                 let (level, text) = goal_verdict(&goal, &verdict, &reason);
-                self.notice(level, text);
+                self.transcript.notice(level, text);
             }
             // What else the session says is for other front ends, or was taken before.
             _ => {}
@@ -250,72 +280,23 @@ impl App {
         match request {
             STATUS_REQUEST => self.status.line.run(snapshot).into_iter().collect(),
             AGENTS_REQUEST => self.status.agents.take(snapshot, self.now).into_iter().collect(),
-            MODEL_REQUEST => self.switch_model(snapshot),
-            SHELL_REQUEST => self.run_on_terminal(&snapshot),
+            // While what was said is in the cache of the model at hand, the person is asked first.
+            MODEL_REQUEST => match self.session.model_wanted.take() {
+                None => Vec::new(),
+                Some(name) if !(snapshot.is_cache_warm && snapshot.has_messages) => {
+                    self.carry_out(vec![Action::Ui(UiAction::RunInSession(format!("/model {name}")))])
+                }
+                Some(name) => {
+                    self.open_panel(ModelPanel::switching_to(name, Arc::clone(&snapshot)));
+                    vec![Effect::AskPanel(PanelRequest::Models { snapshot })]
+                }
+            },
+            SHELL_REQUEST => {
+                let waits = self.transcript.is_fullscreen();
+                let run = self.session.terminal_command.take().map(|command| command.run(&snapshot, waits));
+                run.into_iter().collect()
+            }
             _ => self.panel_data(PanelData::Snapshot(snapshot)),
-        }
-    }
-
-    fn turn_started(&mut self, start: TurnStart) {
-        let (is_prompt_awaited, has_tips) = (self.queue.has_sent(), !self.preferences.is_plain());
-        let words = &self.preferences.interface.spinner_words;
-        let work = self.session.turn_started(start, words, self.now);
-        work.is_prompt_awaited = is_prompt_awaited;
-        work.tip.take_if(|_| !has_tips);
-    }
-
-    fn prompt_recorded(&mut self, message: &Value, attachments: Vec<String>) {
-        let text = self
-            .take_sent()
-            .map_or_else(|| result_text(&message["content"]), |draft| draft.display().trim().to_owned());
-        self.transcript.push(Block::Prompt { text, attachments });
-    }
-
-    /// Takes the prompt that the turn at hand has heard. Others that were sent have turns of their own.
-    fn take_sent(&mut self) -> Option<Draft> {
-        self.session.await_prompt(false);
-        self.queue.take_sent()
-    }
-
-    /// Shows the command that asked for a compaction, if one did; nothing else tells that it was heard.
-    fn show_compact_command(&mut self) -> bool {
-        let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
-        if self.queue.sent().next().is_some_and(is_command)
-            && let Some(draft) = self.take_sent()
-        {
-            let text = draft.display().trim().to_owned();
-            self.transcript.push(Block::Prompt { text, attachments: Vec::new() });
-            return true;
-        }
-        false
-    }
-
-    /// Shows what a command said that needed no model.
-    fn local_command(&mut self, output: &LocalCommandOutput) {
-        if !output.has_prompt {
-            let typed = format!("/{} {}", output.name, output.argument.as_deref().unwrap_or_default());
-            let sent = self.take_sent().map(|draft| draft.display());
-            let text = sent.unwrap_or(typed).trim().to_owned();
-            self.transcript.push(Block::Prompt { text, attachments: Vec::new() });
-        }
-        match output.is_error {
-            true => self.notice(NoticeLevel::Error, output.text.clone()),
-            false => self.transcript.push(Block::Output { markdown: output.text.clone() }),
-        }
-    }
-
-    fn dequeued(&mut self, id: &str, text: &str, is_injected: bool, attachments: Vec<String>) {
-        let draft = self.queue.take_queued(id).unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
-        match is_injected {
-            true => {
-                let text = draft.display().trim().to_owned();
-                self.transcript.push(Block::Prompt { text, attachments });
-            }
-            // The turn that begins with it records it.
-            false => {
-                self.queue.push_sent_first(draft);
-                self.session.await_prompt(true);
-            }
         }
     }
 
@@ -327,7 +308,7 @@ impl App {
         let took = self.session.call_ended(conversation.waiting_summary(), self.now);
         let has_pushed = conversation.take_pushed();
         let mut effects = match took {
-            Some(took) if took > LONG_CALL => self.turn_mark(TurnMark::LongCall),
+            Some(took) if took > LONG_CALL => self.preferences.turn_mark(TurnMark::LongCall),
             _ => Vec::new(),
         };
         if has_pushed {
@@ -362,17 +343,9 @@ impl App {
                 });
             }
         }
-        let mut actions = self.turn_mark(TurnMark::Question);
+        let mut actions = self.preferences.turn_mark(TurnMark::Question);
         actions.extend(preview);
         actions
-    }
-
-    /// A question was answered, or withdrawn; unless another is open, its call runs.
-    pub(super) fn question_over(&mut self, question: &str) {
-        self.transcript.conversation.answered(question);
-        if self.session.is_asking() && !self.transcript.conversation.is_asking() {
-            self.session.go_on(self.transcript.conversation.waiting_summary());
-        }
     }
 
     /// An agent's own conversation is shown in the agent view alone: here its questions are, and that it works.
@@ -382,7 +355,7 @@ impl App {
             EngineEvent::QuestionAsked(question) => return self.enqueue_question(question),
             EngineEvent::QuestionWithdrawn { question } => self.dialogs.withdraw(&question),
             EngineEvent::TurnStarted(_) | EngineEvent::TurnEnded(_) => self.status.agents.trigger(self.now),
-            EngineEvent::Warning(text) => self.notice(NoticeLevel::Warning, text),
+            EngineEvent::Warning(text) => self.transcript.notice(NoticeLevel::Warning, text),
             _ => {}
         }
         Vec::new()
@@ -400,17 +373,17 @@ impl App {
         self.session.context = Some(report.context);
         let is_told = told.is_some() && told.as_deref() == failure_of(report);
         let (notice, has_line) = outcome_notice(report, is_told, is_unanswered);
-        notice.into_iter().for_each(|(level, text)| self.notice(level, text));
+        notice.into_iter().for_each(|(level, text)| self.transcript.notice(level, text));
         if has_line && self.preferences.interface.has_turn_duration {
             let tokens = short_count(report.usage.output_tokens);
             let text = format!("{} · ↓ {tokens} tokens", spent(report.duration));
             self.transcript.push(Block::TurnEnd { text });
         }
-        self.tell_ended_tasks();
+        self.transcript.tell_ended(&mut self.background);
         self.transcript.tell_about_mouse(self.preferences.options.fullscreen.mouse);
         if !report.is_saved && report.transcript.is_some() {
             let text = "This turn is not on disk; what becomes of it is said above, where saving failed";
-            self.notice(NoticeLevel::Warning, text);
+            self.transcript.notice(NoticeLevel::Warning, text);
         }
         // A prompt that was never recorded was refused; why is said above.
         let is_clearing = std::mem::take(&mut self.session.is_clearing);
@@ -420,27 +393,23 @@ impl App {
         {
             self.prompt.input.prepend(&draft);
         }
-        let mut actions = self.turn_mark(TurnMark::End);
+        let mut actions = self.preferences.turn_mark(TurnMark::End);
         self.prompt.input.suggest(None);
         let is_idle = !self.queue.is_waiting() && self.prompt.input.is_empty();
         if is_idle && self.preferences.wants_suggestions() {
             actions.extend(ask_suggestion(report, &self.session));
         }
-        actions.extend(self.ask_pull_request());
+        actions.extend(ask_pull_request(&self.preferences, &self.session));
         actions.extend(self.send_held());
         actions
     }
 
     /// Changes the permission mode.
     pub(super) fn set_mode(&mut self, mode: Mode) -> Vec<Effect> {
-        self.say_mode(mode);
-        vec![Effect::Send(Command::SetMode(mode))]
-    }
-
-    fn say_mode(&mut self, mode: Mode) {
         if self.session.set_mode(mode) {
-            self.speak(format!("mode: {}", mode_name(mode).unwrap_or("default")));
+            self.transcript.speak(format!("mode: {}", mode_name(mode).unwrap_or("default")));
         }
+        vec![Effect::Send(Command::SetMode(mode))]
     }
 }
 

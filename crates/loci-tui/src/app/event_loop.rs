@@ -23,7 +23,7 @@ use loci_stdx::Env;
 
 use super::fullscreen::FullView;
 use super::window::WindowState;
-use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, News, PlainMode};
+use super::{App, AppOptions, BackgroundRun, Elsewhere, Event, ExitReason, MouseCapture, News, PlainMode};
 use own_files::{OwnFiles, TypingPause};
 use reader_pace::ReaderPace;
 use size_check::{SizeAnswer, SizeCheck};
@@ -458,7 +458,7 @@ impl EventLoop {
             return self.output.write_all(&bytes);
         }
         if self.full_screen.is_none() {
-            if self.app.owns_screen() {
+            if self.app.own_screen().is_some() {
                 // Nothing of ours stays on the other screen; a pager leaves it as it is.
                 let bytes = self.writer.leave();
                 self.output.write_all(&bytes)?;
@@ -467,7 +467,8 @@ impl EventLoop {
             self.terminal.set_alternate_screen(true)?;
             self.full_screen = Some((FullScreen::new(self.writer.options()), self.size));
         }
-        self.terminal.set_mouse(self.app.wants_mouse())?;
+        let takes_mouse = self.app.own_screen().is_some_and(|mouse| mouse != MouseCapture::Off);
+        self.terminal.set_mouse(takes_mouse)?;
         if let Some((screen, _)) = &mut self.full_screen {
             if self.app.preferences().repaints_all() {
                 *screen = FullScreen::new(self.writer.options());
@@ -517,7 +518,7 @@ impl EventLoop {
         if self.terminal.is_dumb() {
             return Ok(());
         }
-        let next = self.app.window();
+        let next = WindowState::new(self.app.preferences(), self.app.session());
         if next.title != self.window.title && !self.env.vars.is_truthy("CLAUDE_CODE_DISABLE_TERMINAL_TITLE") {
             self.terminal.set_title(next.title.as_deref().unwrap_or("loci"))?;
         }

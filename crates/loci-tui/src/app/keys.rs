@@ -2,10 +2,10 @@
 
 use loci_engine::Command;
 
-use super::spoken_menu::{MenuStep, dialog_menu, list_menu};
+use super::spoken_menu::{MenuStep, SpokenMenu, dialog_menu, list_menu};
 use super::{App, Effect};
 use crate::dialog::DialogStep;
-use crate::input::{EditCommand, InputMode, Menu, VimStep};
+use crate::input::{EditCommand, Menu, VimStep};
 use crate::key::{InputEvent, Key, KeyCode};
 use crate::keymap::{Action as KeyAction, Context, Resolution};
 use crate::panel::ModelPanel;
@@ -18,29 +18,29 @@ impl App {
         if self.transcript.leave_dump() {
             return Vec::new();
         }
-        match self.typed_answer(&event) {
-            Some(effects) => effects,
-            None => self.typed_directly(event),
+        let is_spoken = self.preferences.is_spoken();
+        let answered = match &event {
+            InputEvent::Key(key) if is_spoken && !(key.ctrl || key.alt || key.sup) => {
+                self.spoken_menu().and_then(|menu| self.menu_answer.handle(key.code, &menu))
+            }
+            _ => None,
+        };
+        match answered {
+            None => return self.typed_directly(event),
+            Some(MenuStep::Taken) => {}
+            Some(MenuStep::Say(text)) => self.transcript.speak(text),
+            Some(MenuStep::Press(keys)) => return self.press_keys(keys),
         }
+        Vec::new()
     }
 
-    /// Takes a key of an answer that whoever listens types; none where it means something else.
-    fn typed_answer(&mut self, event: &InputEvent) -> Option<Vec<Effect>> {
-        let InputEvent::Key(key) = event else { return None };
-        if !self.preferences.is_spoken() || key.ctrl || key.alt || key.sup {
-            return None;
+    /// Returns the menu that whoever listens may choose from by typing.
+    fn spoken_menu(&self) -> Option<SpokenMenu> {
+        match self.dialogs.is_empty() {
+            true => list_menu(&self.panel.drawn_rows(&self.render_context(self.panel.space().width))?),
+            false if !self.dialogs.is_armed(self.now) || self.dialogs.is_typing() => None,
+            false => dialog_menu(&self.dialogs.view(&self.render_context(u16::MAX))?),
         }
-        let menu = match self.dialogs.is_empty() {
-            true => list_menu(&self.panel.drawn_rows(&self.render_context(self.panel.space().width))?)?,
-            false if !self.dialogs.is_armed(self.now) || self.dialogs.is_typing() => return None,
-            false => dialog_menu(&self.dialogs.view(&self.render_context(u16::MAX))?)?,
-        };
-        match self.menu_answer.handle(key.code, &menu)? {
-            MenuStep::Taken => {}
-            MenuStep::Say(text) => self.speak(text),
-            MenuStep::Press(keys) => return Some(self.press_keys(keys)),
-        }
-        Some(Vec::new())
     }
 
     /// Takes what was typed where no answer is being typed.
@@ -58,31 +58,19 @@ impl App {
             return self.carry_out(actions);
         }
         match event {
-            InputEvent::Key(key) if self.prompt.recall.is_searching() => self.search_key(key),
+            InputEvent::Key(key) if self.prompt.recall.is_searching() => {
+                let kind = self.transcript.search_kind();
+                match self.prompt.search_key(key, &mut self.keymap, kind) {
+                    true => self.chat_key(key),
+                    false => Vec::new(),
+                }
+            }
             InputEvent::Key(key) => self.chat_key(key),
-            InputEvent::Paste(text) => self.pasted(&text),
+            InputEvent::Paste(text) => {
+                let (prompt, ctx) = self.prompt_parts();
+                prompt.paste(&text, &ctx)
+            }
             _ => Vec::new(),
-        }
-    }
-
-    fn pasted(&mut self, text: &str) -> Vec<Effect> {
-        if self.prompt.recall.search_paste(text) {
-            return Vec::new();
-        }
-        self.status.disarm();
-        let (prompt, ctx) = self.prompt_parts();
-        prompt.paste(text, &ctx)
-    }
-
-    fn search_key(&mut self, key: Key) -> Vec<Effect> {
-        let action = match self.keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
-            Resolution::Action(action) => Some(action),
-            Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => return Vec::new(),
-            Resolution::Unbound => None,
-        };
-        match self.prompt.search_key(action, key, self.search_kind()) {
-            true => self.chat_key(key),
-            false => Vec::new(),
         }
     }
 
@@ -135,7 +123,6 @@ impl App {
         };
         effects.unwrap_or_else(|| {
             self.transcript.forget_selection(key, None);
-            self.begin_edit();
             let (prompt, ctx) = self.prompt_parts();
             prompt.edit(key, &ctx)
         })
@@ -148,11 +135,8 @@ impl App {
         }
         let taken = self.prompt.vim_key(key, self.now)?;
         if let Some(mode) = taken.mode {
-            self.speak(format!("{} mode", mode.name()));
+            self.transcript.speak(format!("{} mode", mode.name()));
             self.status.line.trigger(self.now);
-        }
-        if taken.step != VimStep::Passed {
-            self.status.disarm();
         }
         Some(match taken.step {
             VimStep::Passed => return None,
@@ -161,7 +145,7 @@ impl App {
                 self.prompt.down();
                 Vec::new()
             }
-            VimStep::HistorySearch => self.begin_search(),
+            VimStep::HistorySearch => return self.prompt_action(KeyAction::HistorySearch),
             VimStep::Taken | VimStep::Help => Vec::new(),
         })
     }
@@ -175,8 +159,24 @@ impl App {
             KeyAction::AppInterrupt => return Some(self.interrupt_or_leave()),
             KeyAction::AppExit if self.prompt.input.is_empty() => return Some(self.leave_on_second(key)),
             KeyAction::AppRedraw | KeyAction::ChatClearScreen => return Some(vec![Effect::Repaint]),
-            KeyAction::ChatClearInput => return Some(self.redraw(key)),
-            KeyAction::ChatExternalEditor => return Some(self.edit_elsewhere()),
+            // Draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.
+            KeyAction::ChatClearInput if self.prompt.is_armed(key) => {
+                self.prompt.disarm();
+                self.transcript.replay();
+                return Some(vec![Effect::RepaintAll]);
+            }
+            KeyAction::ChatClearInput => {
+                self.prompt.arm(key, self.now);
+                return Some(vec![Effect::Repaint]);
+            }
+            KeyAction::ChatExternalEditor => {
+                let is_wanted = self.preferences.interface.shows_answer_in_editor;
+                let answer = self.transcript.log.answer(0).filter(|_| is_wanted);
+                match self.prompt.edit_elsewhere(answer) {
+                    Ok(effect) => return Some(vec![effect]),
+                    Err(why) => self.flash(why),
+                }
+            }
             KeyAction::ChatKillAgents => {
                 let (text, effects) = self.background.stop_agents(self.now);
                 self.flash(text);
@@ -225,13 +225,19 @@ impl App {
                 let taken = prompt.enter_in_menu(&ctx);
                 return Some(taken.unwrap_or_else(|| self.submit_prompt()));
             }
-            KeyAction::ChatNewline => self.edit(EditCommand::Newline),
-            KeyAction::ChatUndo => self.edit(EditCommand::Undo),
-            KeyAction::ChatStash => self.stash(),
+            KeyAction::ChatNewline => self.prompt.edit_by(EditCommand::Newline),
+            KeyAction::ChatUndo => self.prompt.edit_by(EditCommand::Undo),
+            KeyAction::ChatStash => match self.prompt.stash() {
+                Some(text) => self.flash(text),
+                None => self.status.clear_flash(),
+            },
             KeyAction::ChatImagePaste => return Some(self.prompt.paste_picture().into_iter().collect()),
             KeyAction::HistoryPrevious => return Some(self.go_up()),
             KeyAction::HistoryNext => self.prompt.down(),
-            KeyAction::HistorySearch => return Some(self.begin_search()),
+            KeyAction::HistorySearch => {
+                let (prompt, ctx) = self.prompt_parts();
+                return Some(vec![prompt.begin_search(&ctx)]);
+            }
             KeyAction::SelectionCopy => return self.copy_selection(),
             action => {
                 let width = self.transcript.screen_width()?;
@@ -242,68 +248,19 @@ impl App {
         Some(Vec::new())
     }
 
-    /// Puts what is typed aside, or brings it back.
-    fn stash(&mut self) {
-        let input = &mut self.prompt.input;
-        let had_text = !input.is_empty();
-        input.stash();
-        match (had_text, input.is_empty()) {
-            (true, _) => self.flash("The prompt is put aside · it comes back once something else was sent"),
-            (false, true) => self.flash("Nothing is put aside · Ctrl+S puts what is typed aside"),
-            (false, false) => self.status.clear_flash(),
-        }
-    }
-
-    /// What is typed ends what waits for a second key, and the help.
-    fn begin_edit(&mut self) {
-        self.status.disarm();
-        self.prompt.begin_edit();
-    }
-
-    /// Edits the prompt, whichever key means it.
-    fn edit(&mut self, command: EditCommand) {
-        self.begin_edit();
-        self.prompt.input.type_command(command);
-    }
-
-    fn begin_search(&mut self) -> Vec<Effect> {
-        let (prompt, ctx) = self.prompt_parts();
-        vec![prompt.begin_search(&ctx)]
-    }
-
     /// Up: a row up in the text; at its top what is queued comes back, else the prompt before.
     fn go_up(&mut self) -> Vec<Effect> {
         if self.prompt.up() {
             return Vec::new();
         }
-        if self.queue.is_waiting() {
-            return self.take_back_queue();
+        if self.queue.has_queued() {
+            return vec![Effect::Send(Command::TakeBackQueue)];
         }
-        self.prompt.step_back();
+        match self.queue.has_held() {
+            true => self.queue.take_back(&[], &mut self.prompt.input),
+            false => self.prompt.step_back(),
+        }
         Vec::new()
-    }
-
-    /// Hands the prompt to the person's editor.
-    fn edit_elsewhere(&mut self) -> Vec<Effect> {
-        let draft = self.prompt.input.draft();
-        if draft.is_reading() {
-            self.flash("The picture is still being read");
-            return Vec::new();
-        }
-        let is_wanted = self.preferences.interface.shows_answer_in_editor && draft.mode == InputMode::Prompt;
-        let answer = self.transcript.log.answer(0).filter(|_| is_wanted).map(str::to_owned);
-        vec![Effect::EditDraft { draft, answer }]
-    }
-
-    /// Ctrl+L: draws everything anew, and keeps what is typed; said twice, all that was said lately is shown again.
-    fn redraw(&mut self, key: Key) -> Vec<Effect> {
-        if self.status.is_armed(key) {
-            self.status.disarm();
-            self.transcript.replay();
-            return vec![Effect::RepaintAll];
-        }
-        self.status.arm(key, self.now);
-        vec![Effect::Repaint]
     }
 
     /// Ctrl+C: stops a turn; else empties the prompt; else leaves, when said twice.
@@ -322,17 +279,16 @@ impl App {
             // The next one leaves, as it does where nothing is typed; Up brings back what stood here.
             let (prompt, ctx) = self.prompt_parts();
             prompt.set_aside(&ctx);
-            self.status.disarm();
         }
         self.leave_on_second(key)
     }
 
     fn leave_on_second(&mut self, key: Key) -> Vec<Effect> {
-        if self.status.is_armed(key) {
+        if self.prompt.is_armed(key) {
             return self.leave();
         }
-        self.status.arm(key, self.now);
-        self.speak("Press the same key again to leave");
+        self.prompt.arm(key, self.now);
+        self.transcript.speak("Press the same key again to leave");
         Vec::new()
     }
 
@@ -345,19 +301,18 @@ impl App {
         if self.session.is_working() {
             return vec![self.session.interrupt()];
         }
-        let is_second = self.status.is_armed(key);
+        let is_second = self.prompt.is_armed(key);
         match (is_second, self.prompt.input.is_empty()) {
             (true, false) => {
-                self.status.disarm();
                 let (prompt, ctx) = self.prompt_parts();
                 prompt.put_away(&ctx).into_iter().collect()
             }
             (true, true) => {
-                self.status.disarm();
+                self.prompt.disarm();
                 self.choose_rewind()
             }
             (false, is_empty) => {
-                self.status.arm(key, self.now);
+                self.prompt.arm(key, self.now);
                 // A loop may wait for its next round; nothing else is under way that could be stopped.
                 is_empty.then_some(Effect::Send(Command::Interrupt)).into_iter().collect()
             }
@@ -369,12 +324,11 @@ impl App {
         let width = self.transcript.screen_width()?;
         let (transcript, ctx) = self.transcript_parts(width);
         let text = transcript.selected_text(&ctx)?;
-        Some(self.copy_selected(text))
+        Some(self.copy(text, selection_note))
     }
+}
 
-    pub(super) fn copy_selected(&mut self, text: String) -> Vec<Effect> {
-        let n = text.chars().count();
-        self.flash(format!("Copied {n} characters to the clipboard of the terminal"));
-        vec![Effect::Copy(text)]
-    }
+/// Says how much was selected and copied.
+pub(super) fn selection_note(text: &str) -> String {
+    format!("Copied {} characters to the clipboard of the terminal", text.chars().count())
 }

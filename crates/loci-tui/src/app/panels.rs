@@ -3,10 +3,11 @@
 use loci_core::permission::Mode;
 use loci_engine::{BackgroundStatus, Command, TaskNews};
 
+use super::commands::lines_note;
 use super::recap::{ASKED_RECAP, AUTOMATIC_RECAP, shortened};
 use super::start::key_entry;
 use super::suggestion::{SUGGESTION_REQUEST, suggested};
-use super::{Action, App, Effect, ExitReason, UiAction};
+use super::{Action, App, Effect, Elsewhere, ExitReason, UiAction};
 use crate::block::{Block, NoticeLevel};
 use crate::dialog::EXPLANATION_REQUEST;
 use crate::input::{Draft, InputMode};
@@ -26,19 +27,13 @@ impl App {
         vec![Effect::AskPanel(PanelRequest::PastAgents)]
     }
 
-    /// A server may have been connected, or be gone: a panel that shows them asks anew.
-    pub(super) fn servers_changed(&mut self) -> Vec<Effect> {
-        let actions = self.panel.servers_changed();
-        self.carry_out(actions)
-    }
-
     /// Takes the answer to a request: for the panel that is open, or for a command without one.
     pub(super) fn panel_data(&mut self, data: PanelData) -> Vec<Effect> {
         if let PanelData::Settings { interface, note, .. } = &data {
             self.take_interface_settings(InterfaceSettings::clone(interface));
             // A command that changed a setting has no panel to tell it in.
             if let Some(note) = note.as_ref().filter(|_| !self.panel.is_open()) {
-                self.notice(NoticeLevel::Info, note.clone());
+                self.transcript.notice(NoticeLevel::Info, note.clone());
             }
         }
         if let PanelData::TaskOutput { task, text } = &data {
@@ -47,50 +42,62 @@ impl App {
         }
         match data {
             PanelData::Exported(file) => {
-                self.notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
+                self.transcript
+                    .notice(NoticeLevel::Info, format!("The conversation is in `{}`", file.display()));
                 Vec::new()
             }
             PanelData::Written(file) => {
-                self.notice(NoticeLevel::Info, format!("It is in `{}`", file.display()));
+                self.transcript.notice(NoticeLevel::Info, format!("It is in `{}`", file.display()));
                 Vec::new()
             }
-            PanelData::ExportText(text) => self.copy_text(text),
+            PanelData::ExportText(text) => self.copy(text, lines_note),
             PanelData::Done(lines) => {
                 match lines.is_empty() {
-                    true => self.notice(NoticeLevel::Info, "No file had to change"),
-                    false => lines.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text)),
+                    true => self.transcript.notice(NoticeLevel::Info, "No file had to change"),
+                    false => {
+                        lines.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Info, text))
+                    }
                 }
                 Vec::new()
             }
             PanelData::EditedText { name, text } if self.dialogs.has(&name) => {
                 match text {
                     Ok(text) => drop(self.dialogs.edited(&name, text)),
-                    Err(why) => self.notice(NoticeLevel::Warning, why),
+                    Err(why) => self.transcript.notice(NoticeLevel::Warning, why),
                 }
                 Vec::new()
             }
-            PanelData::MoveTarget(cwd) => self.move_to(cwd),
+            PanelData::MoveTarget(_) if self.session.is_working() => {
+                self.flash("Wait for the end of the turn, or press Esc, before the session moves");
+                Vec::new()
+            }
+            // It goes on there with all that was said.
+            PanelData::MoveTarget(cwd) => {
+                let session = self.session.kept_id().map(str::to_owned);
+                self.exit(ExitReason::Asked);
+                vec![Effect::GoElsewhere(Elsewhere { cwd, session, at: None, is_moved: true })]
+            }
             PanelData::Transcript(blocks) => {
                 self.transcript.show_whole(blocks);
                 Vec::new()
             }
             PanelData::VerbEnded { output } if !self.panel.is_open() => {
                 match output {
-                    Ok(text) => self.notice(NoticeLevel::Info, text.trim()),
-                    Err(why) => self.notice(NoticeLevel::Warning, why.trim()),
+                    Ok(text) => self.transcript.notice(NoticeLevel::Info, text.trim()),
+                    Err(why) => self.transcript.notice(NoticeLevel::Warning, why.trim()),
                 }
                 Vec::new()
             }
             PanelData::Failed(problem) if !self.panel.is_open() => {
                 // What cannot be read now cannot be read in a second either.
                 self.background.front.clear();
-                self.notice(NoticeLevel::Error, problem);
+                self.transcript.notice(NoticeLevel::Error, problem);
                 Vec::new()
             }
             PanelData::AgentMessaged(outcome) if !self.panel.is_open() => {
                 match outcome {
-                    Ok(text) => self.notice(NoticeLevel::Info, text),
-                    Err(why) => self.notice(NoticeLevel::Warning, why),
+                    Ok(text) => self.transcript.notice(NoticeLevel::Info, text),
+                    Err(why) => self.transcript.notice(NoticeLevel::Warning, why),
                 }
                 Vec::new()
             }
@@ -117,10 +124,10 @@ impl App {
         match (request, outcome) {
             (AUTOMATIC_RECAP, outcome) if !is_quiet || outcome.is_err() => {}
             (AUTOMATIC_RECAP | ASKED_RECAP, Ok(text)) => {
-                self.notice(NoticeLevel::Info, format!("Recap: {}", shortened(&text)));
+                self.transcript.notice(NoticeLevel::Info, format!("Recap: {}", shortened(&text)));
             }
             (AUTOMATIC_RECAP | ASKED_RECAP, Err(why)) => {
-                self.notice(NoticeLevel::Warning, format!("There is no recap: {why}"));
+                self.transcript.notice(NoticeLevel::Warning, format!("There is no recap: {why}"));
             }
             (SUGGESTION_REQUEST, outcome) => {
                 if let Some(text) = suggested(outcome).filter(|_| is_quiet) {
@@ -134,11 +141,12 @@ impl App {
                 match outcome {
                     Ok(answer) => {
                         let text = "The answer to the question on the side (not recorded):";
-                        self.notice(NoticeLevel::Info, text);
+                        self.transcript.notice(NoticeLevel::Info, text);
                         self.transcript.push(Block::Output { markdown: answer });
                     }
                     Err(why) => {
-                        self.notice(NoticeLevel::Warning, format!("The question on the side: {why}"));
+                        self.transcript
+                            .notice(NoticeLevel::Warning, format!("The question on the side: {why}"));
                     }
                 }
             }
@@ -151,7 +159,7 @@ impl App {
         if task.agent_type().is_some() && task.status != BackgroundStatus::Running {
             self.status.agents.trigger(self.now);
         }
-        self.tell_ended_tasks();
+        self.transcript.tell_ended(&mut self.background);
         let mut effects: Vec<Effect> = self.background.front.take(&task, self.now).into_iter().collect();
         if self.panel.is_open() {
             let actions = self.panel.receive(PanelData::Tasks(self.background.tasks()));
@@ -165,25 +173,6 @@ impl App {
         effects
     }
 
-    /// Tells what has ended in the background; not in the middle of an answer. The model hears of it by itself, and what it
-    /// says then would come from nowhere.
-    pub(super) fn tell_ended_tasks(&mut self) {
-        if !self.transcript.conversation.is_answer_open() {
-            let ended = self.background.take_ended();
-            ended.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
-        }
-    }
-
-    /// Brings a task to the front, by id.
-    fn bring_to_front(&mut self, id: &str) -> Vec<Effect> {
-        let Some(task) = self.background.find(id).cloned() else { return Vec::new() };
-        if task.agent_type().is_some() {
-            self.open_panel(AgentsPanel::looking_at(self.background.logs(), id));
-            return Vec::new();
-        }
-        vec![self.background.front.show(task, self.now)]
-    }
-
     /// Does what the interface does itself; returns what the world must do.
     pub(super) fn carry_out(&mut self, actions: Vec<Action>) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -193,7 +182,7 @@ impl App {
                 Action::Effect(effect) => {
                     if let Effect::Send(Command::Answer { question, .. }) = &effect {
                         self.background.close_question(question);
-                        self.question_over(question);
+                        self.session.question_over(question, &mut self.transcript.conversation);
                     }
                     effects.push(effect);
                 }
@@ -212,19 +201,31 @@ impl App {
             UiAction::RunInSession(text) => {
                 return self.dispatch_to_session(Draft::plain(InputMode::Prompt, &text));
             }
-            UiAction::Compact { keeps_from, focus } => return self.compact_before(&keeps_from, focus),
+            UiAction::Compact { .. } if self.session.is_busy() => {
+                let text = "Not while something is under way: try again when it is over";
+                self.transcript.notice(NoticeLevel::Warning, text);
+            }
+            UiAction::Compact { keeps_from, focus } => {
+                return vec![self.queue.compact_before(&keeps_from, focus)];
+            }
             UiAction::BeginWithPlan(plan) => {
                 let prompt = format!("Carry out this plan, which I have accepted:\n\n{plan}");
                 let drafts = ["/clear", &prompt].map(|text| Draft::plain(InputMode::Prompt, text));
                 drafts.into_iter().for_each(|draft| self.queue.hold(draft));
                 return self.set_mode(Mode::Default);
             }
-            UiAction::BringToFront(task) => return self.bring_to_front(&task),
+            UiAction::BringToFront(id) => match self.background.find(&id).cloned() {
+                Some(task) if task.agent_type().is_none() => {
+                    return vec![self.background.front.show(task, self.now)];
+                }
+                Some(_) => self.open_panel(AgentsPanel::looking_at(self.background.logs(), &id)),
+                None => {}
+            },
             UiAction::AskForKey => self.dialogs.follow_up(key_entry()),
             UiAction::ClosePanel => self.panel.close(),
             UiAction::SetPrompt(text) => self.prompt.input.set_text(&text),
-            UiAction::CopyLines(text) => return self.copy_text(text),
-            UiAction::Notice(level, text) => self.notice(level, text),
+            UiAction::CopyLines(text) => return self.copy(text, lines_note),
+            UiAction::Notice(level, text) => self.transcript.notice(level, text),
             UiAction::Flash(text) => self.flash(text),
             UiAction::Titled(title) => self.session.title = Some(title),
             UiAction::PreviewTheme(preview) => {

@@ -89,9 +89,9 @@ impl Preferences {
         self.options.plain.is_some()
     }
 
-    /// Tells whether nothing moves by itself.
-    pub(super) fn is_still(&self) -> bool {
-        self.options.is_still || self.interface.is_motion_reduced
+    /// Tells whether nothing moves by itself: where somebody wants that, and while the person is asked, however long that is.
+    pub(super) fn is_still(&self, is_asking: bool) -> bool {
+        self.options.is_still || self.interface.is_motion_reduced || is_asking
     }
 
     /// Tells whether there is an agent view, and sessions that go on in the background.

@@ -4,6 +4,7 @@
 //! from it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use loci_engine::CommandRegistry;
 
@@ -14,12 +15,12 @@ use super::prompt_box::PromptBox;
 use super::recall::{Recall, SearchKind, SearchStep};
 use super::session_mirror::SessionMirror;
 use crate::input::{
-    Draft, EditCommand, EditOutcome, FileAnswer, HistoryNews, Mention, PastedImage, PictureSource, VimMode,
-    VimStep, edit_command, image_paths,
+    Draft, EditCommand, EditOutcome, FileAnswer, HistoryNews, InputMode, Mention, PastedImage, PictureSource,
+    VimMode, VimStep, edit_command, image_paths,
 };
 use crate::interface_settings::InterfaceSettings;
 use crate::key::{Key, KeyCode};
-use crate::keymap::Action as KeyAction;
+use crate::keymap::{Context, EXIT_TIME, Keymap, Resolution};
 use crate::layout::{cells, cut, faint, line};
 use crate::screen::Size;
 use crate::text::Row;
@@ -60,9 +61,41 @@ pub(super) struct PromptArea {
     submits_when_read: bool,
     /// Whether the keys are explained below.
     pub(super) is_help_shown: bool,
+    /// The key that would do something if it were pressed again, and when it was pressed.
+    armed: Option<(Key, Duration)>,
 }
 
 impl PromptArea {
+    /// Waits for a key to be pressed again.
+    pub(super) fn arm(&mut self, key: Key, now: Duration) {
+        self.armed = Some((key, now));
+    }
+
+    /// Waits for no key any more.
+    pub(super) fn disarm(&mut self) {
+        self.armed = None;
+    }
+
+    /// Tells whether this key is waited for.
+    pub(super) fn is_armed(&self, key: Key) -> bool {
+        self.armed.is_some_and(|(armed, _)| armed == key)
+    }
+
+    /// Returns the code of the key that is waited for.
+    pub(super) fn armed_code(&self) -> Option<KeyCode> {
+        self.armed.map(|(key, _)| key.code)
+    }
+
+    /// Forgets a key that was waited for too long.
+    pub(super) fn forget_old(&mut self, now: Duration) {
+        self.armed = self.armed.filter(|(_, since)| now < *since + EXIT_TIME);
+    }
+
+    /// Returns when it wants to hear of the time.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.armed.map(|(_, since)| since + EXIT_TIME)
+    }
+
     /// Looks again at what the caret is in; called after everything that may change the prompt.
     pub(super) fn refresh(&mut self, ctx: &PromptContext<'_>) -> Vec<Effect> {
         match self.recall.is_searching() {
@@ -109,7 +142,8 @@ impl PromptArea {
     }
 
     /// What is typed ends the help, and what waits for something else.
-    pub(super) fn begin_edit(&mut self) {
+    fn begin_edit(&mut self) {
+        self.armed = None;
         self.is_help_shown = false;
         self.submits_when_read = false;
         self.recall.forget_early_steps();
@@ -117,6 +151,7 @@ impl PromptArea {
 
     /// Takes a key that nothing else wants.
     pub(super) fn edit(&mut self, key: Key, ctx: &PromptContext<'_>) -> Vec<Effect> {
+        self.begin_edit();
         if self.accept_suggestion(key) {
             return Vec::new();
         }
@@ -137,6 +172,33 @@ impl PromptArea {
             self.input.suggest(None);
         }
         Vec::new()
+    }
+
+    /// Edits the text, whichever key means it.
+    pub(super) fn edit_by(&mut self, command: EditCommand) {
+        self.begin_edit();
+        self.input.type_command(command);
+    }
+
+    /// Puts what is typed aside, or brings it back; returns what is said.
+    pub(super) fn stash(&mut self) -> Option<&'static str> {
+        let had_text = !self.input.is_empty();
+        self.input.stash();
+        match (had_text, self.input.is_empty()) {
+            (true, _) => Some("The prompt is put aside · it comes back once something else was sent"),
+            (false, true) => Some("Nothing is put aside · Ctrl+S puts what is typed aside"),
+            (false, false) => None,
+        }
+    }
+
+    /// Hands the prompt to the person's editor, below an answer where one is wanted; or says why not.
+    pub(super) fn edit_elsewhere(&self, answer: Option<&str>) -> Result<Effect, &'static str> {
+        let draft = self.input.draft();
+        if draft.is_reading() {
+            return Err("The picture is still being read");
+        }
+        let answer = answer.filter(|_| draft.mode == InputMode::Prompt).map(str::to_owned);
+        Ok(Effect::EditDraft { draft, answer })
     }
 
     /// Takes a key that puts a suggestion into the prompt; false where there is none, or the key is another.
@@ -160,7 +222,7 @@ impl PromptArea {
     }
 
     /// Takes a key for vim; none where it is for the keymap, or there is no vim.
-    pub(super) fn vim_key(&mut self, key: Key, now: std::time::Duration) -> Option<VimKey> {
+    pub(super) fn vim_key(&mut self, key: Key, now: Duration) -> Option<VimKey> {
         let before = self.input.vim_mode()?;
         let is_menu_escape = key == Key::plain(KeyCode::Esc)
             && before == VimMode::Insert
@@ -171,6 +233,7 @@ impl PromptArea {
         let step = self.input.vim_key(key, now);
         let mode = self.input.vim_mode().filter(|mode| *mode != before);
         if step != VimStep::Passed {
+            self.armed = None;
             self.submits_when_read = false;
             self.is_help_shown = step == VimStep::Help && !self.is_help_shown;
             if step != VimStep::HistoryPrevious {
@@ -227,7 +290,12 @@ impl PromptArea {
     }
 
     /// Takes a key of a search; tells whether it is for the prompt after all.
-    pub(super) fn search_key(&mut self, action: Option<KeyAction>, key: Key, kind: SearchKind) -> bool {
+    pub(super) fn search_key(&mut self, key: Key, keymap: &mut Keymap, kind: SearchKind) -> bool {
+        let action = match keymap.resolve(&[Context::HistorySearch, Context::Global], key) {
+            Resolution::Action(action) => Some(action),
+            Resolution::Command(_) | Resolution::Pending | Resolution::Nothing => return false,
+            Resolution::Unbound => None,
+        };
         match self.recall.search_key(action, key, kind) {
             Some(SearchStep::Ended(draft)) => self.input.set_draft(&draft),
             Some(SearchStep::Passed(draft)) => {
@@ -247,18 +315,23 @@ impl PromptArea {
     /// Empties the prompt. What stood there comes back with ↑, and is in no file.
     pub(super) fn set_aside(&mut self, ctx: &PromptContext<'_>) {
         let draft = self.input.take();
+        self.armed = None;
         self.recall.set_aside(draft, ctx);
     }
 
     /// Empties the prompt, and keeps what stood there in the history.
     pub(super) fn put_away(&mut self, ctx: &PromptContext<'_>) -> Option<Effect> {
         let draft = self.input.take();
+        self.armed = None;
         self.recall.remember(&draft, ctx)
     }
 
-    /// Takes pasted text; paths of pictures alone, as files that are dropped on the window, become pictures.
+    /// Takes pasted text, for a search where one is under way; paths of pictures alone, as files that are dropped on the window, become pictures.
     pub(super) fn paste(&mut self, text: &str, ctx: &PromptContext<'_>) -> Vec<Effect> {
-        self.submits_when_read = false;
+        if self.recall.search_paste(text) {
+            return Vec::new();
+        }
+        (self.armed, self.submits_when_read) = (None, false);
         let paths = match self.input.is_shell() {
             true => None,
             false => image_paths(text, ctx.cwd, ctx.home),
@@ -486,6 +559,19 @@ mod tests {
         let draft = it.area.input.take();
         it.area.submit_when_read(&draft);
         assert_eq!(it.area.picture_read(number, None), None);
+    }
+
+    #[test]
+    fn second_press_counts_for_a_while_and_not_behind_other_keys() {
+        let mut it = Typing::new();
+        let escape = Key::plain(KeyCode::Esc);
+        it.area.arm(escape, Duration::ZERO);
+        assert_eq!(it.area.deadline(), Some(EXIT_TIME));
+        it.key(KeyCode::Char('x'));
+        assert!(!it.area.is_armed(escape), "something was typed");
+        it.area.arm(escape, Duration::ZERO);
+        it.area.forget_old(EXIT_TIME);
+        assert_eq!((it.area.is_armed(escape), it.area.deadline()), (false, None));
     }
 
     #[test]

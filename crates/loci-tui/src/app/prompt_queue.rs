@@ -7,9 +7,18 @@
 
 use std::collections::VecDeque;
 
-use loci_engine::{Prompt, QueuedPrompt};
+use loci_engine::{Command, Prompt, QueuedPrompt};
 
+use super::Effect;
+use super::prompt_box::PromptBox;
+use super::session_mirror::SessionMirror;
+use crate::block::Block;
 use crate::input::{Draft, InputMode};
+use crate::layout::{cut, faint, line};
+use crate::text::Row;
+
+/// The most queued messages that are seen.
+const MOST_QUEUED: usize = 3;
 
 /// What was typed and has not been heard.
 #[derive(Debug, Default)]
@@ -24,14 +33,55 @@ pub(super) struct PromptQueue {
 }
 
 impl PromptQueue {
-    /// Notes a prompt that the session was given.
-    pub(super) fn push_sent(&mut self, draft: Draft) {
+    /// Notes a prompt that the session is given, and gives it.
+    pub(super) fn send(&mut self, draft: Draft) -> Effect {
+        let prompt = Prompt::new(draft.content(), None);
         self.sent.push_back(draft);
+        Effect::Send(Command::Prompt(prompt))
     }
 
-    /// Notes a prompt that the next turn begins with.
-    pub(super) fn push_sent_first(&mut self, draft: Draft) {
+    /// Has a summary take the place of all that was said before a prompt.
+    pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Effect {
+        let text = format!("/compact {}", focus.unwrap_or_default());
+        let draft = Draft::plain(InputMode::Prompt, text.trim_end());
+        let mut request = Prompt::new(draft.content(), None);
+        request.keeps_from = Some(prompt.into());
+        self.sent.push_back(draft);
+        Effect::Send(Command::Prompt(request))
+    }
+
+    /// Takes the prompt that the turn at hand has heard, as it is shown; `recorded` is what the session has recorded. Others that
+    /// were sent have turns of their own.
+    pub(super) fn take_recorded(&mut self, recorded: String, attachments: Vec<String>) -> Block {
+        let text = self.take_sent().map_or(recorded, |draft| draft.display().trim().to_owned());
+        Block::Prompt { text, attachments }
+    }
+
+    /// Takes the command that asked for a compaction, if one did; nothing else tells that it was heard.
+    pub(super) fn take_compact_command(&mut self, session: &mut SessionMirror) -> Option<Block> {
+        let is_command = |draft: &Draft| draft.display().trim_start().starts_with("/compact");
+        self.sent.front().is_some_and(is_command).then(|| {
+            session.await_prompt(false);
+            self.take_recorded(String::new(), Vec::new())
+        })
+    }
+
+    /// Takes a prompt that waited in the session and is heard now: as it is shown, where it is heard in the turn at hand; none
+    /// where the turn that begins with it records it.
+    pub(super) fn take_dequeued(
+        &mut self,
+        id: &str,
+        text: &str,
+        is_injected: bool,
+        attachments: Vec<String>,
+    ) -> Option<Block> {
+        let draft = self.take_queued(id).unwrap_or_else(|| Draft::plain(InputMode::Prompt, text));
+        if is_injected {
+            let text = draft.display().trim().to_owned();
+            return Some(Block::Prompt { text, attachments });
+        }
         self.sent.push_front(draft);
+        None
     }
 
     /// Returns what was sent and is not recorded, in its order.
@@ -119,16 +169,42 @@ impl PromptQueue {
         self.queued.iter().map(|(_, draft)| draft).chain(&self.held)
     }
 
+    /// Returns the rows of what waits.
+    pub(super) fn rows(&self, width: u16) -> Vec<Row> {
+        let n_waiting = self.waiting().count();
+        let shown = self.waiting().take(MOST_QUEUED).map(|draft| {
+            let text = loci_stdx::single_line(&draft.display(), 200);
+            let shell = if draft.mode == InputMode::Shell { "! " } else { "" };
+            cut(&line(&format!("  ⏵ {shell}{text}"), faint()), width)
+        });
+        let mut rows: Vec<Row> = shown.collect();
+        if n_waiting > 0 {
+            let more = match n_waiting.saturating_sub(MOST_QUEUED) {
+                0 => String::new(),
+                n => format!("{n} more · "),
+            };
+            rows.push(cut(&line(&format!("    {more}queued · ↑ takes them back"), faint()), width));
+        }
+        rows
+    }
+
     /// Tells whether anything waits.
     pub(super) fn is_waiting(&self) -> bool {
         self.has_queued() || self.has_held()
     }
 
-    /// Takes back all that waits, as one draft: what the session gave back (`prompts`), then what was held.
+    /// Puts all that waits back into the prompt, before what stands there: what the session gave back (`prompts`), then what was
+    /// held.
+    pub(super) fn take_back(&mut self, prompts: &[QueuedPrompt], input: &mut PromptBox) {
+        let all = self.take_all(prompts, input.is_empty());
+        input.prepend(&all);
+    }
+
+    /// Takes all that waits, as one draft.
     ///
     /// Commands of the shell are no words for the model: they come back alone, where there is no other text
     /// (`is_prompt_empty`), or stay and run after the turn.
-    pub(super) fn take_back(&mut self, prompts: &[QueuedPrompt], is_prompt_empty: bool) -> Draft {
+    fn take_all(&mut self, prompts: &[QueuedPrompt], is_prompt_empty: bool) -> Draft {
         let is_shell = |draft: &Draft| draft.mode == InputMode::Shell;
         let keeps_shell = !(prompts.is_empty() && is_prompt_empty && self.held.iter().all(is_shell));
         let mut all = Draft::default();
@@ -171,7 +247,7 @@ mod tests {
             let given: Vec<QueuedPrompt> = queued.iter().map(|text| queue.queue(prompt(text))).collect();
             held.iter().cloned().for_each(|draft| queue.hold(draft));
             assert_eq!(queue.waiting().count(), queued.len() + held.len());
-            assert_eq!(queue.take_back(&given, is_prompt_empty).display(), back, "{queued:?} {held:?}");
+            assert_eq!(queue.take_all(&given, is_prompt_empty).display(), back, "{queued:?} {held:?}");
             assert_eq!((queue.n_held(), queue.has_queued()), (n_left, false), "{queued:?} {held:?}");
         }
     }
@@ -184,15 +260,15 @@ mod tests {
         assert_eq!(queue.take_queued(&second.id), Some(prompt("b")));
         assert_eq!(queue.take_queued(&second.id), None);
         // What the session gives back and nobody knows here any more is not lost.
-        assert_eq!(queue.take_back(&[first, second], true).display(), "a\nb");
+        assert_eq!(queue.take_all(&[first, second], true).display(), "a\nb");
     }
 
     #[test]
     fn turn_is_due_until_what_was_sent_is_recorded_and_runs() {
         let mut queue = PromptQueue::default();
         assert!(!queue.is_turn_due());
-        queue.push_sent(prompt("second"));
-        queue.push_sent_first(prompt("first"));
+        queue.send(prompt("second"));
+        assert_eq!(queue.take_dequeued("", "first", false, Vec::new()), None);
         queue.push_shell();
         assert_eq!(queue.take_sent(), Some(prompt("first")));
         assert_eq!(queue.take_sent(), Some(prompt("second")));

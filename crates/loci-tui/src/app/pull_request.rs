@@ -5,6 +5,9 @@
 
 use serde_json::Value;
 
+use super::Effect;
+use super::preferences::Preferences;
+use super::session_mirror::SessionMirror;
 use crate::layout::faint;
 use crate::render::link_target;
 use crate::text::{Color, Span, Style, sanitize_line};
@@ -64,6 +67,12 @@ impl PullRequest {
 /// Tells whether a command may have changed a pull request.
 pub(super) fn may_push(command: &str) -> bool {
     ["git push", "gh pr ", "glab mr "].iter().any(|words| command.contains(words))
+}
+
+/// Asks for the pull request of the branch, unless nobody would see it.
+pub(super) fn ask_pull_request(preferences: &Preferences, session: &SessionMirror) -> Option<Effect> {
+    let is_seen = !preferences.is_plain() && session.is_started;
+    is_seen.then_some(Effect::AskPullRequest { is_pushed: false })
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@ use std::time::Duration;
 use loci_app::renewal::SwitchTarget;
 use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
-use loci_engine::{Command, CommandRegistry, Fullness, TurnStart};
+use loci_engine::{Command, CommandRegistry, Fullness, Prompt, TurnStart};
 
+use super::conversation::Conversation;
 use super::switching::Switching;
 use super::terminal_shell::TerminalCommand;
 use super::{BackgroundRun, Effect, SessionFacts};
 use crate::block::{Block, NoticeLevel};
+use crate::input::Draft;
 use crate::interface_settings::SpinnerWords;
 use crate::status::{Activity, OptionalModes, Work, next_mode};
 
@@ -111,6 +113,31 @@ impl SessionMirror {
         self.work.insert(Work { since: now, verb, tip, ..Work::default() })
     }
 
+    /// Tells whether what is sent now has to wait: a turn is under way, or another session is to take this one's place.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_working() || self.switching.is_some()
+    }
+
+    /// Tells whether a draft is a command that the session carries out.
+    pub(super) fn is_command(&self, draft: &Draft) -> bool {
+        self.commands.parse(&Prompt::new(draft.content(), None)).is_some()
+    }
+
+    /// A command of the shell begins to run.
+    pub(super) fn shell_started(&mut self, command: &str, now: Duration) {
+        let work = self.work.get_or_insert_with(|| Work { since: now, ..Work::default() });
+        work.activity = Activity::Running(loci_stdx::single_line(command, 50));
+    }
+
+    /// A question was answered, or withdrawn; unless another is open, its call runs.
+    pub(super) fn question_over(&mut self, question: &str, conversation: &mut Conversation) {
+        conversation.answered(question);
+        let is_asking = self.work.as_ref().is_some_and(|work| work.activity == Activity::Asking);
+        if is_asking && !conversation.is_asking() {
+            self.go_on(conversation.waiting_summary());
+        }
+    }
+
     /// The turn is over; returns what is known of it.
     pub(super) fn turn_ended(&mut self) -> Option<Work> {
         self.work.take()
@@ -125,11 +152,6 @@ impl SessionMirror {
     /// Goes on: with a call that has no result yet, or with the model.
     pub(super) fn go_on(&mut self, waiting: Option<String>) {
         self.set_activity(waiting.map_or(Activity::Waiting, Activity::Running));
-    }
-
-    /// Tells whether the turn waits for the person.
-    pub(super) fn is_asking(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.activity == Activity::Asking)
     }
 
     /// The model is asked.

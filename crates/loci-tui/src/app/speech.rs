@@ -1,7 +1,7 @@
-//! What a screen reader is told that others see: modes, hints, and where turns begin and end.
+//! What a screen reader is told that others see: where turns begin and end. Modes and hints are notices (`TranscriptView::speak`).
 
-use super::{App, Effect};
-use crate::block::NoticeLevel;
+use super::Effect;
+use super::preferences::Preferences;
 
 /// Why everything is plain lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,17 +12,10 @@ pub enum PlainMode {
     Dumb,
 }
 
-impl App {
-    /// Tells in a line what others see below the prompt; nothing where that is seen.
-    pub(super) fn speak(&mut self, text: impl Into<String>) {
-        if self.preferences.is_plain() {
-            self.notice(NoticeLevel::Info, text);
-        }
-    }
-
+impl Preferences {
     /// Returns the mark of a turn's boundary, and the bell, for whoever listens.
     pub(super) fn turn_mark(&self, mark: TurnMark) -> Vec<Effect> {
-        if !self.preferences.is_spoken() {
+        if !self.is_spoken() {
             return Vec::new();
         }
         let sequence = match mark {

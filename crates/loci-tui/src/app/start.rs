@@ -3,8 +3,9 @@
 use loci_app::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 
+use super::pull_request::ask_pull_request;
 use super::{Action, App, Effect, ExitReason, SessionFacts, UiAction};
-use crate::block::{Block, NoticeLevel};
+use crate::block::NoticeLevel;
 use crate::dialog::{ChoiceDialog, KeyEntry, ServerApprovalDialog};
 use crate::interface_settings::InterfaceSettings;
 
@@ -101,10 +102,11 @@ impl App {
         }
         self.dialogs.countdown = facts.answer_countdown;
         self.take_interface_settings(facts.interface);
-        announcement.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
-        facts.warnings.into_iter().for_each(|text| self.notice(NoticeLevel::Warning, text));
+        announcement.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Info, text));
+        facts.warnings.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Warning, text));
         let is_idle = !self.queue.has_held() && !self.queue.has_sent() && !self.session.is_working();
-        let mut effects: Vec<Effect> = self.ask_pull_request().into_iter().collect();
+        let mut effects: Vec<Effect> =
+            ask_pull_request(&self.preferences, &self.session).into_iter().collect();
         effects.extend(match facts.initial_prompt.filter(|_| is_idle) {
             Some(text) => self.submit(text),
             None => self.send_held(),
@@ -132,17 +134,6 @@ impl App {
             self.transcript.view_changed(self.preferences.is_focused());
         }
         self.choose_renderer();
-    }
-
-    /// Shows a session that another process uses.
-    pub(super) fn view_only(&mut self, blocks: Vec<Block>) {
-        self.session.is_viewed = true;
-        // Its end may be shown already.
-        if !self.transcript.take_tail() {
-            blocks.into_iter().for_each(|block| self.transcript.push(block));
-        }
-        let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
-        self.notice(NoticeLevel::Info, text);
     }
 }
 

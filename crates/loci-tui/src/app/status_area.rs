@@ -6,8 +6,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Effect, PullRequest};
-use crate::key::{Key, KeyCode};
-use crate::keymap::EXIT_TIME;
 use crate::status::{AgentRows, StatusLine};
 use crate::text::{Row, Span};
 
@@ -23,8 +21,6 @@ pub(super) struct StatusArea {
     pub(super) agents: AgentRows,
     /// The open pull request of the branch at hand.
     pull_request: Option<PullRequest>,
-    /// The key that would do something if it were pressed again, and when it was pressed.
-    armed: Option<(Key, Duration)>,
     /// Something that is said for a while.
     flash: Option<(String, Duration)>,
 }
@@ -45,29 +41,8 @@ impl StatusArea {
         self.flash.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// Waits for a key to be pressed again.
-    pub(super) fn arm(&mut self, key: Key, now: Duration) {
-        self.armed = Some((key, now));
-    }
-
-    /// Waits for no key any more.
-    pub(super) fn disarm(&mut self) {
-        self.armed = None;
-    }
-
-    /// Tells whether this key is waited for.
-    pub(super) fn is_armed(&self, key: Key) -> bool {
-        self.armed.is_some_and(|(armed, _)| armed == key)
-    }
-
-    /// Returns the code of the key that is waited for.
-    pub(super) fn armed_code(&self) -> Option<KeyCode> {
-        self.armed.map(|(key, _)| key.code)
-    }
-
     /// Forgets what was only for a while.
     pub(super) fn forget_old(&mut self, now: Duration) {
-        self.armed = self.armed.filter(|(_, since)| now < *since + EXIT_TIME);
         if self.flash.as_ref().is_some_and(|(_, until)| *until <= now) {
             self.flash = None;
         }
@@ -75,9 +50,8 @@ impl StatusArea {
 
     /// Returns when it wants to hear of the time.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        let armed = self.armed.map(|(_, since)| since + EXIT_TIME);
         let flash = self.flash.as_ref().map(|(_, until)| *until);
-        [armed, flash, self.line.deadline(), self.agents.deadline()].into_iter().flatten().min()
+        [flash, self.line.deadline(), self.agents.deadline()].into_iter().flatten().min()
     }
 
     /// Asks for what it shows, where it is time.
@@ -115,12 +89,10 @@ mod tests {
     fn what_is_for_a_while_goes_by_itself() {
         let mut area = StatusArea::default();
         assert_eq!(area.deadline(), None, "nothing ticks");
-        let key = Key::plain(KeyCode::Esc);
         area.flash("said".to_owned(), MS(0));
-        area.arm(key, MS(0));
-        assert_eq!(area.deadline(), Some(EXIT_TIME));
-        area.forget_old(EXIT_TIME);
-        assert!(!area.is_armed(key) && area.flashed() == Some("said"));
+        assert_eq!(area.deadline(), Some(FLASH_TIME));
+        area.forget_old(MS(1));
+        assert_eq!(area.flashed(), Some("said"));
         area.forget_old(FLASH_TIME);
         assert_eq!((area.flashed(), area.deadline()), (None, None));
     }

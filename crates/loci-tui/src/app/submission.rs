@@ -1,6 +1,6 @@
 //! Sending what was typed: to the model, to the session, or to ourselves; at once, or when its time has come.
 
-use loci_engine::{Command, Prompt, QueuedPrompt};
+use loci_engine::Command;
 
 use super::{App, Effect};
 use crate::block::NoticeLevel;
@@ -22,7 +22,7 @@ impl App {
 
     /// Sends what was typed, chips and all.
     pub(super) fn submit_draft(&mut self, draft: Draft) -> Vec<Effect> {
-        self.status.disarm();
+        self.prompt.disarm();
         self.prompt.is_help_shown = false;
         if self.preferences.interface.follows_output {
             self.transcript.follow_output();
@@ -32,8 +32,12 @@ impl App {
             self.prompt.submit_when_read(&draft);
             return Vec::new();
         }
-        if let Some(actions) = self.refuse_incomplete(&draft) {
-            return actions;
+        if let Some(missing) = missing_notice(&draft) {
+            self.transcript.notice(NoticeLevel::Warning, missing.text);
+            if missing.stays {
+                self.prompt.input.set_draft(&draft);
+                return Vec::new();
+            }
         }
         let (prompt, ctx) = self.prompt_parts();
         let remembered = prompt.recall.remember(&draft, &ctx);
@@ -65,59 +69,21 @@ impl App {
             return Vec::new();
         }
         if draft.mode == InputMode::Shell {
+            // Behind others that wait it waits for its time.
+            if self.queue.has_held() {
+                self.queue.hold(draft);
+                return Vec::new();
+            }
             return self.run_shell(draft);
         }
-        if !self.session.is_working() && self.session.switching.is_none() {
-            return self.send_prompt(draft);
+        if !self.session.is_busy() {
+            return vec![self.queue.send(draft)];
         }
-        if self.is_session_command(&draft) || self.session.switching.is_some() || self.queue.has_held() {
+        if self.session.is_command(&draft) || self.session.switching.is_some() || self.queue.has_held() {
             self.queue.hold(draft);
             return Vec::new();
         }
         vec![Effect::Send(Command::Queue(self.queue.queue(draft)))]
-    }
-
-    /// What was pasted once and is gone is told, never left out in silence. A prompt goes without it; what would be
-    /// another command without it, or nothing at all, stays.
-    fn refuse_incomplete(&mut self, draft: &Draft) -> Option<Vec<Effect>> {
-        let missing = draft.missing().join(", ");
-        if missing.is_empty() {
-            return None;
-        }
-        let text = draft.expanded();
-        let is_command = draft.mode == InputMode::Shell || text.trim_start().starts_with('/');
-        if is_command || text.trim().is_empty() {
-            let why = format!("Not sent: {missing} is not there any more. Paste it again, or delete it");
-            self.notice(NoticeLevel::Warning, why);
-            self.prompt.input.set_draft(draft);
-            return Some(Vec::new());
-        }
-        self.notice(NoticeLevel::Warning, format!("Sent without {missing}, which is not there any more"));
-        None
-    }
-
-    fn is_session_command(&self, draft: &Draft) -> bool {
-        self.session.commands.parse(&Prompt::new(draft.content(), None)).is_some()
-    }
-
-    fn send_prompt(&mut self, draft: Draft) -> Vec<Effect> {
-        let prompt = Prompt::new(draft.content(), None);
-        self.queue.push_sent(draft);
-        vec![Effect::Send(Command::Prompt(prompt))]
-    }
-
-    /// Has a summary take the place of all that was said before a prompt.
-    pub(super) fn compact_before(&mut self, prompt: &str, focus: Option<String>) -> Vec<Effect> {
-        if self.session.is_working() || self.session.switching.is_some() {
-            self.notice(NoticeLevel::Warning, "Not while something is under way: try again when it is over");
-            return Vec::new();
-        }
-        let text = format!("/compact {}", focus.unwrap_or_default());
-        let draft = Draft::plain(InputMode::Prompt, text.trim_end());
-        let mut request = Prompt::new(draft.content(), None);
-        request.keeps_from = Some(prompt.into());
-        self.queue.push_sent(draft);
-        vec![Effect::Send(Command::Prompt(request))]
     }
 
     /// Sends what waited for the end of the turn: the first, and the rest after it. Each is tried once at most, whatever
@@ -131,7 +97,7 @@ impl App {
             }
             let Some(draft) = self.queue.take_held() else { break };
             actions.extend(match draft.mode {
-                InputMode::Shell => self.run_held_shell(draft),
+                InputMode::Shell => self.run_shell(draft),
                 _ => self.dispatch(draft),
             });
             // A command that needs no turn lets the next one follow at once.
@@ -141,21 +107,28 @@ impl App {
         }
         actions
     }
+}
 
-    /// Asks for what was queued to come back.
-    pub(super) fn take_back_queue(&mut self) -> Vec<Effect> {
-        match self.queue.has_queued() {
-            true => vec![Effect::Send(Command::TakeBackQueue)],
-            false => {
-                self.queue_taken_back(&[]);
-                Vec::new()
-            }
-        }
-    }
+/// What is told of a draft that is not complete.
+struct Missing {
+    text: String,
+    /// It is not sent.
+    stays: bool,
+}
 
-    /// What was queued goes back to the prompt, before what stands there.
-    pub(super) fn queue_taken_back(&mut self, prompts: &[QueuedPrompt]) {
-        let all = self.queue.take_back(prompts, self.prompt.input.is_empty());
-        self.prompt.input.prepend(&all);
+/// Says what was pasted once and is gone: it is never left out in silence. A prompt goes without it; what would be another
+/// command without it, or nothing at all, stays.
+fn missing_notice(draft: &Draft) -> Option<Missing> {
+    let missing = draft.missing().join(", ");
+    if missing.is_empty() {
+        return None;
     }
+    let text = draft.expanded();
+    let is_command = draft.mode == InputMode::Shell || text.trim_start().starts_with('/');
+    let stays = is_command || text.trim().is_empty();
+    let text = match stays {
+        true => format!("Not sent: {missing} is not there any more. Paste it again, or delete it"),
+        false => format!("Sent without {missing}, which is not there any more"),
+    };
+    Some(Missing { text, stays })
 }

@@ -1,7 +1,5 @@
 //! Another session takes the place of the one at hand: it was chosen, branched off, or rewound to.
 
-use std::path::PathBuf;
-
 use loci_app::renewal::SwitchTarget;
 use loci_app::session_picker::SessionChoice;
 use loci_app::start::StartAnswer;
@@ -36,17 +34,6 @@ impl App {
         }
     }
 
-    /// Leaves for another directory, and goes on there with all that was said.
-    pub(super) fn move_to(&mut self, cwd: PathBuf) -> Vec<Effect> {
-        if self.session.is_working() {
-            self.flash("Wait for the end of the turn, or press Esc, before the session moves");
-            return Vec::new();
-        }
-        let session = self.session.kept_id().map(str::to_owned);
-        self.exit(ExitReason::Asked);
-        vec![Effect::GoElsewhere(Elsewhere { cwd, session, at: None, is_moved: true })]
-    }
-
     /// Lets a prompt be chosen to go back to.
     pub(super) fn choose_rewind(&mut self) -> Vec<Effect> {
         let Some(session) = self.session.id.clone().filter(|_| self.session.is_started) else {
@@ -55,7 +42,7 @@ impl App {
         };
         if !self.session.is_persistent {
             let text = "This session is not kept on disk, so there is nothing to go back to";
-            self.notice(NoticeLevel::Info, text);
+            self.transcript.notice(NoticeLevel::Info, text);
             return Vec::new();
         }
         let (panel, actions) = RewindPanel::new(session);
@@ -92,7 +79,8 @@ impl App {
             }
             None => {
                 (self.session.has_turns, self.session.is_clearing) = (false, true);
-                self.notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
+                self.transcript
+                    .notice(NoticeLevel::Info, "A new conversation begins; the last one can be resumed");
                 // What was said leaves the screen; the scrollback keeps it.
                 effects.push(Effect::RepaintAll);
             }

@@ -10,9 +10,8 @@ use std::path::Path;
 
 use loci_engine::{Command, SessionSnapshot, ShellCommand, ShellOutput};
 
+use super::Effect;
 use super::session_mirror::SessionMirror;
-use super::{App, Effect};
-use crate::block::NoticeLevel;
 
 /// The request by which the place of a command is asked for.
 pub(super) const SHELL_REQUEST: &str = "shell-place";
@@ -94,6 +93,12 @@ impl TerminalCommand {
         let asked_for = text.strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
         let command = asked_for.or_else(|| fills_screen(text).then_some(text))?.to_owned();
         Some(Self { command, is_asked_for: asked_for.is_some() })
+    }
+
+    /// Runs it where the session stands; where the conversation has the screen it waits, so that what it showed can be read.
+    pub(super) fn run(self, snapshot: &SessionSnapshot, is_fullscreen: bool) -> Effect {
+        let waits = self.is_asked_for && is_fullscreen;
+        Effect::RunOnTerminal { command: self.command, cwd: snapshot.current_dir.clone(), waits }
     }
 
     /// Says why a command does not get the terminal: there it runs outside the sandbox, which it does only for whoever asks for
@@ -178,41 +183,18 @@ pub(super) fn asks_for_terminal(printed: &str) -> bool {
     COMPLAINTS.iter().any(|complaint| printed.contains(complaint))
 }
 
-impl App {
-    /// Runs the command that waits.
-    pub(super) fn run_on_terminal(&mut self, snapshot: &SessionSnapshot) -> Vec<Effect> {
-        let Some(TerminalCommand { command, is_asked_for }) = self.session.terminal_command.take() else {
-            return Vec::new();
-        };
-        let waits = is_asked_for && self.transcript.is_fullscreen();
-        vec![Effect::RunOnTerminal { command, cwd: snapshot.current_dir.clone(), waits }]
-    }
-
-    /// Has a command recorded that had the terminal. The model hears of it with the next prompt.
-    pub(super) fn ran_on_terminal(
-        &mut self,
-        command: String,
-        ended: Result<Option<i32>, String>,
-    ) -> Vec<Effect> {
-        let exit_code = match ended {
-            Ok(exit_code) => exit_code,
-            Err(problem) => {
-                self.queue.shell_started();
-                self.notice(NoticeLevel::Error, format!("Failed to run `bash` for the command: {problem}"));
-                return self.send_held();
-            }
-        };
-        let place = if self.session.sandbox.is_some() { ", outside the sandbox" } else { "" };
-        // The model hears what is printed, and not the code.
-        let code = match exit_code {
-            Some(0) => String::new(),
-            Some(code) => format!(", ended with code {code}"),
-            None => ", ended by a signal".to_owned(),
-        };
-        let stdout = format!("(ran on the terminal{place}{code}; what it showed there is not kept)");
-        let ran = Some(ShellOutput { stdout, stderr: String::new(), exit_code, is_interrupted: false });
-        vec![Effect::Send(Command::Shell(ShellCommand { command, is_answered: false, ran }))]
-    }
+/// Has a command recorded that had the terminal. The model hears of it with the next prompt.
+pub(super) fn ran_on_terminal(command: String, exit_code: Option<i32>, has_sandbox: bool) -> Effect {
+    let place = if has_sandbox { ", outside the sandbox" } else { "" };
+    // The model hears what is printed, and not the code.
+    let code = match exit_code {
+        Some(0) => String::new(),
+        Some(code) => format!(", ended with code {code}"),
+        None => ", ended by a signal".to_owned(),
+    };
+    let stdout = format!("(ran on the terminal{place}{code}; what it showed there is not kept)");
+    let ran = Some(ShellOutput { stdout, stderr: String::new(), exit_code, is_interrupted: false });
+    Effect::Send(Command::Shell(ShellCommand { command, is_answered: false, ran }))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Playing {
             return;
         };
         let size = self.size;
-        if self.full.is_none() && self.app.owns_screen() {
+        if self.full.is_none() && self.app.own_screen().is_some() {
             self.screen.process(&self.writer.leave());
         }
         let (full, one, other) = self.full.get_or_insert_with(|| {

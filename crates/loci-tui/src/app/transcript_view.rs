@@ -7,15 +7,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loci_core::entry::Entry;
-use loci_core::ids::EntryId;
-use loci_engine::ResumedHistory;
+use loci_core::ids::{EntryId, ToolUseId};
+use loci_engine::{ResumedHistory, ShellOutput};
 
+use super::background_work::BackgroundWork;
 use super::block_log::BlockLog;
 use super::conversation::{Conversation, Item};
 use super::focus::{CallTally, is_hidden_by_focus, last_rows};
 use super::fullscreen::{Fullscreen, log_rows};
 use super::prompt_queue::PromptQueue;
+use super::recall::SearchKind;
 use super::renderer::MouseCapture;
+use super::terminal_shell::asks_for_terminal;
 use super::transcript::TranscriptPager;
 use super::virtual_list::BlockRows;
 use crate::block::{Block, CallBlock, NoticeLevel};
@@ -88,11 +91,13 @@ pub(super) struct TranscriptView {
     pub(super) dumped: Vec<Block>,
     /// The last entries of the session that were shown before it was there.
     tail: Option<Vec<EntryId>>,
+    /// Whether everything is plain lines, so that what others see below the prompt is told.
+    is_plain: bool,
 }
 
 impl TranscriptView {
     /// Begins with nothing; paths below `cwd` are shortened.
-    pub(super) fn new(cwd: &Path) -> Self {
+    pub(super) fn new(cwd: &Path, is_plain: bool) -> Self {
         Self {
             conversation: Conversation::new(cwd),
             log: BlockLog::default(),
@@ -106,6 +111,7 @@ impl TranscriptView {
             pager: None,
             dumped: Vec::new(),
             tail: None,
+            is_plain,
         }
     }
 
@@ -114,9 +120,67 @@ impl TranscriptView {
         self.push(Block::Notice { level, text: text.into() });
     }
 
+    /// Tells in a line what others see below the prompt; nothing where that is seen.
+    pub(super) fn speak(&mut self, text: impl Into<String>) {
+        if self.is_plain {
+            self.notice(NoticeLevel::Info, text);
+        }
+    }
+
     /// Adds what can no longer change.
     pub(super) fn push(&mut self, block: Block) {
         self.conversation.push(block);
+    }
+
+    /// Tells what has ended beside the conversation; not in the middle of an answer. The model hears of it by itself, and what it
+    /// says then would come from nowhere.
+    pub(super) fn tell_ended(&mut self, work: &mut BackgroundWork) {
+        if !self.conversation.is_answer_open() {
+            let ended = work.take_ended();
+            ended.into_iter().for_each(|text| self.notice(NoticeLevel::Info, text));
+        }
+    }
+
+    /// A command of the person has ended, or goes on in the background; tells whether it asked for a terminal.
+    pub(super) fn end_shell(&mut self, call: &ToolUseId, output: &ShellOutput) -> bool {
+        let printed: Vec<&str> = [&output.stdout, &output.stderr]
+            .into_iter()
+            .map(|text| text.trim_end())
+            .filter(|it| !it.is_empty())
+            .collect();
+        let exit_code = output.exit_code.filter(|_| !output.is_interrupted);
+        let printed = printed.join("\n");
+        let wants_terminal = asks_for_terminal(&printed);
+        self.conversation.end_shell(call, printed, exit_code);
+        wants_terminal
+    }
+
+    /// Shows a session that another process uses; its end may be shown already.
+    pub(super) fn show_viewed(&mut self, blocks: Vec<Block>) {
+        if self.tail.take().is_none() {
+            blocks.into_iter().for_each(|block| self.push(block));
+        }
+        let text = "This session is only looked at: another process uses it. Ctrl+D twice leaves.";
+        self.notice(NoticeLevel::Info, text);
+    }
+
+    /// Finds the answer to be copied: the last, or the Nth from the end; or says why there is none.
+    pub(super) fn answer_to_copy(&self, which: Option<&str>) -> Result<String, (NoticeLevel, &'static str)> {
+        let n = match which.map(str::parse::<usize>) {
+            None => 1,
+            Some(Ok(n)) if n > 0 => n,
+            Some(_) => {
+                let text = "Say which answer: `/copy 2` copies the last but one";
+                return Err((NoticeLevel::Warning, text));
+            }
+        };
+        let answer = self.log.answer(n - 1).map(str::to_owned);
+        answer.ok_or((NoticeLevel::Info, "There is no such answer to copy"))
+    }
+
+    /// Tells how a search of earlier prompts is shown.
+    pub(super) fn search_kind(&self) -> SearchKind {
+        if self.is_fullscreen() { SearchKind::List } else { SearchKind::Row }
     }
 
     /// Has everything that was said lately shown once more.
@@ -134,11 +198,6 @@ impl TranscriptView {
     /// Takes note that all that the session begins with is shown already.
     pub(super) fn expect_nothing_new(&mut self) {
         self.tail = Some(Vec::new());
-    }
-
-    /// Tells whether the end of what was said before is shown, and forgets it.
-    pub(super) fn take_tail(&mut self) -> bool {
-        self.tail.take().is_some()
     }
 
     /// Tells whether the end of what was said before is shown already. Where the session goes on with another branch than the
@@ -427,7 +486,7 @@ mod tests {
 
     #[test]
     fn what_is_final_is_taken_once_and_shown_again_when_asked_for() {
-        let (mut view, queue) = (TranscriptView::new(Path::new("/p")), PromptQueue::default());
+        let (mut view, queue) = (TranscriptView::new(Path::new("/p"), false), PromptQueue::default());
         view.notice(NoticeLevel::Info, "said");
         let ctx = context(&queue, false);
         assert!(texts(&view.take_committed(&ctx, 24)).contains("said"));
@@ -438,7 +497,7 @@ mod tests {
 
     #[test]
     fn calls_that_only_look_wait_for_others_while_a_turn_is_under_way() {
-        let (mut view, queue) = (TranscriptView::new(Path::new("/p")), PromptQueue::default());
+        let (mut view, queue) = (TranscriptView::new(Path::new("/p"), false), PromptQueue::default());
         view.push(read("a.rs"));
         view.push(read("b.rs"));
         assert!(view.take_committed(&context(&queue, true), 24).is_empty(), "others may come");
@@ -448,7 +507,7 @@ mod tests {
 
     #[test]
     fn what_was_said_in_fullscreen_is_written_below_once_it_is_left() {
-        let (mut view, queue) = (TranscriptView::new(Path::new("/p")), PromptQueue::default());
+        let (mut view, queue) = (TranscriptView::new(Path::new("/p"), false), PromptQueue::default());
         view.set_fullscreen(true, MouseCapture::Off);
         view.notice(NoticeLevel::Info, "said there");
         let ctx = context(&queue, false);

@@ -6,18 +6,16 @@ use super::panel_host::PanelRows;
 use super::recall::SearchKind;
 use super::spoken_menu::{number_list, spoken_dialog};
 use crate::dialog::DialogView;
-use crate::input::{Draft, InputMode, VimMode};
+use crate::input::VimMode;
 use crate::key::KeyCode;
 use crate::keymap::{Action as KeyAction, Context};
-use crate::layout::{cut, faint, line, marked_row};
+use crate::layout::{cut, marked_row};
 use crate::screen::{Frame, Size, cut_to_caret, live_limit, split_live};
 use crate::status::Footer;
 use crate::text::Row;
 
 /// In a lower window there are no tips.
 const LEAST_FOR_TIPS: u16 = 16;
-/// The most queued messages that are seen.
-const MOST_QUEUED: usize = 3;
 
 /// What is said below a search of earlier prompts.
 const SEARCH_HINT: &str = "Enter puts it into the prompt · Ctrl+R older · Ctrl+S where · Ctrl+C cancel";
@@ -25,19 +23,17 @@ const SEARCH_HINT: &str = "Enter puts it into the prompt · Ctrl+R older · Ctrl
 impl App {
     /// Returns what is to be shown next. What is final is returned once.
     pub fn view(&mut self, size: Size) -> Frame {
-        let mut frame = self.themed_view(size);
+        let (transcript, ctx) = self.transcript_parts(size.width);
+        let mut frame = match transcript.dump_frame(&ctx.render, size.width) {
+            Some(frame) => frame,
+            None => {
+                let committed = transcript.take_committed(&ctx, size.height);
+                let live = transcript.live_conversation(&ctx, size.height);
+                self.live_frame(committed, live, size)
+            }
+        };
         self.preferences.color_rows(frame.committed.iter_mut().chain(&mut frame.live));
         frame
-    }
-
-    fn themed_view(&mut self, size: Size) -> Frame {
-        let (transcript, ctx) = self.transcript_parts(size.width);
-        if let Some(frame) = transcript.dump_frame(&ctx.render, size.width) {
-            return frame;
-        }
-        let committed = transcript.take_committed(&ctx, size.height);
-        let live = transcript.live_conversation(&ctx, size.height);
-        self.live_frame(committed, live, size)
     }
 
     /// Returns what stays when the interface is left: everything that was said, and no live region.
@@ -61,26 +57,24 @@ impl App {
                 let (transcript, ctx) = self.transcript_parts(size.width);
                 transcript.pager_view(size, &ctx.render)
             }
-            false if self.transcript.owns_screen() => self.fullscreen_view(size),
+            false if self.transcript.owns_screen() => {
+                let (transcript, ctx) = self.transcript_parts(size.width);
+                transcript.take_to_log(&ctx);
+                let frame = self.live_frame(Vec::new(), Vec::new(), size);
+                let follows = self.preferences.interface.follows_output;
+                let key = self.keymap.keys_of(Context::Scroll, KeyAction::ScrollBottom).into_iter().next();
+                let (transcript, ctx) = self.transcript_parts(size.width);
+                transcript.fullscreen_view(&ctx, pinned_rows(&frame, size), follows, key.as_deref(), size)
+            }
             false => None,
         }?;
         self.preferences.color_rows(&mut view.rows);
         Some(view)
     }
 
-    fn fullscreen_view(&mut self, size: Size) -> Option<FullView> {
-        let (transcript, ctx) = self.transcript_parts(size.width);
-        transcript.take_to_log(&ctx);
-        let frame = self.live_frame(Vec::new(), Vec::new(), size);
-        let follows = self.preferences.interface.follows_output;
-        let key = self.keymap.keys_of(Context::Scroll, KeyAction::ScrollBottom).into_iter().next();
-        let (transcript, ctx) = self.transcript_parts(size.width);
-        transcript.fullscreen_view(&ctx, pinned_rows(&frame, size), follows, key.as_deref(), size)
-    }
-
     /// Returns a frame: below `live` comes what is under way, and the prompt or what stands in its place.
     fn live_frame(&mut self, committed: Vec<Row>, mut live: Vec<Row>, size: Size) -> Frame {
-        let is_still = self.is_still();
+        let is_still = self.preferences.is_still(!self.dialogs.is_empty());
         let ctx = self.render_context(size.width);
         if self.preferences.is_plain() {
             // What may still change would be printed with each change.
@@ -94,19 +88,27 @@ impl App {
         }
         live.extend(self.background.front.rows(&ctx, size.width));
         live.extend(self.tasks.rows(size.width));
-        if let Some(view) = self.dialogs.view(&ctx) {
+        let follows_mark = self.preferences.options.follows_mark;
+        if let Some(mut view) = self.dialogs.view(&ctx) {
             if self.preferences.is_spoken() {
                 return spoken_dialog(committed, view, self.dialogs.label(), self.menu_answer.typed());
             }
-            return self.dialog_frame(committed, live, view, size);
+            view.hint = self.dialogs.hint(view.hint.take(), self.now);
+            return dialog_frame(committed, live, view, size, follows_mark);
         }
-        if let Some(rows) = self.panel.rows(&ctx, size) {
-            return self.panel_frame(committed, live, rows, size);
+        if let Some(mut panel) = self.panel.rows(&ctx, size) {
+            if follows_mark && !panel.is_typed {
+                panel.caret = marked_row(&panel.rows).map(|row| (row, 0)).or(panel.caret);
+            }
+            if self.preferences.is_spoken() {
+                number_list(&mut panel.rows, &mut panel.caret, self.menu_answer.typed());
+            }
+            return panel_frame(committed, live, panel, size);
         }
         live.push(Row::default());
-        live.extend(self.queued_rows(size.width));
+        live.extend(self.queue.rows(size.width));
         let top = live.len();
-        let kind = self.search_kind();
+        let kind = self.transcript.search_kind();
         let (rows, (row, column)) = self.prompt.rows(size, &self.session.commands, kind);
         live.extend(rows);
         let is_tall = self.prompt.is_tall();
@@ -124,84 +126,16 @@ impl App {
         }
     }
 
-    /// Tells how a search of earlier prompts is shown.
-    pub(super) fn search_kind(&self) -> SearchKind {
-        if self.transcript.is_fullscreen() { SearchKind::List } else { SearchKind::Row }
-    }
-
-    fn dialog_frame(
-        &self,
-        committed: Vec<Row>,
-        mut live: Vec<Row>,
-        mut view: DialogView,
-        size: Size,
-    ) -> Frame {
-        view.hint = self.dialogs.hint(view.hint.take(), self.now);
-        let height = usize::from(size.height).max(1);
-        // The dialog comes first; the conversation above it gets what room is left, up to a third.
-        let (rows, mut caret) = view.fit(height.saturating_sub(1).max(1));
-        if self.preferences.options.follows_mark {
-            caret = caret.or_else(|| marked_row(&rows).map(|row| (row, 0)));
-        }
-        let room = height.saturating_sub(rows.len() + 1).min(height / 3);
-        live.drain(..live.len().saturating_sub(room));
-        if !live.is_empty() {
-            live.push(Row::default());
-        }
-        let top = live.len();
-        live.extend(rows.iter().map(|row| cut(row, size.width)));
-        modal_frame(committed, live, caret.map(|(row, column)| (top + row, column)))
-    }
-
-    /// Returns the frame with the panel that is open in the place of the prompt.
-    fn panel_frame(&self, committed: Vec<Row>, mut live: Vec<Row>, panel: PanelRows, size: Size) -> Frame {
-        let PanelRows { mut rows, mut caret, is_typed } = panel;
-        if self.preferences.options.follows_mark && !is_typed {
-            caret = marked_row(&rows).map(|row| (row, 0)).or(caret);
-        }
-        if self.preferences.is_spoken() {
-            number_list(&mut rows, &mut caret, self.menu_answer.typed());
-        }
-        let height = usize::from(size.height).max(1);
-        let room = height.saturating_sub(rows.len() + 2).min(height / 3);
-        live.drain(..live.len().saturating_sub(room));
-        if rows.len() + live.len() < height {
-            live.push(Row::default());
-        }
-        let top = live.len();
-        live.extend(rows);
-        modal_frame(committed, live, caret.map(|(row, column)| (top + row, column)))
-    }
-
-    /// Returns the rows of what was typed and waits.
-    fn queued_rows(&self, width: u16) -> Vec<Row> {
-        let waiting: Vec<&Draft> = self.queue.waiting().collect();
-        let shown = waiting.iter().take(MOST_QUEUED).map(|draft| {
-            let text = loci_stdx::single_line(&draft.display(), 200);
-            let shell = if draft.mode == InputMode::Shell { "! " } else { "" };
-            cut(&line(&format!("  ⏵ {shell}{text}"), faint()), width)
-        });
-        let mut rows: Vec<Row> = shown.collect();
-        if !waiting.is_empty() {
-            let more = match waiting.len().saturating_sub(MOST_QUEUED) {
-                0 => String::new(),
-                n => format!("{n} more · "),
-            };
-            rows.push(cut(&line(&format!("    {more}queued · ↑ takes them back"), faint()), width));
-        }
-        rows
-    }
-
     fn footer(&self) -> Footer<'_> {
         let input = &self.prompt.input;
-        let armed = self.status.armed_code().and_then(|code| match code {
+        let armed = self.prompt.armed_code().and_then(|code| match code {
             KeyCode::Char('c') => Some("Press Ctrl+C again to leave"),
             KeyCode::Char('d') => Some("Press Ctrl+D again to leave"),
             KeyCode::Esc if !input.is_empty() => Some("Press Esc again to clear the prompt"),
             KeyCode::Esc if self.session.has_turns => Some("Press Esc again to go back to a prompt"),
             _ => None,
         });
-        let is_row = self.search_kind() == SearchKind::Row;
+        let is_row = self.transcript.search_kind() == SearchKind::Row;
         let search = (self.prompt.recall.is_searching() && is_row).then_some(SEARCH_HINT);
         let (interface, options) = (&self.preferences.interface, &self.preferences.options);
         Footer {
@@ -218,6 +152,43 @@ impl App {
             has_hint: input.is_empty() && !self.prompt.is_help_shown,
         }
     }
+}
+
+/// Returns the frame with a dialog in the place of the prompt: it comes first, and the conversation above it gets what room is
+/// left, up to a third.
+fn dialog_frame(
+    committed: Vec<Row>,
+    mut live: Vec<Row>,
+    view: DialogView,
+    size: Size,
+    follows_mark: bool,
+) -> Frame {
+    let height = usize::from(size.height).max(1);
+    let (rows, mut caret) = view.fit(height.saturating_sub(1).max(1));
+    if follows_mark {
+        caret = caret.or_else(|| marked_row(&rows).map(|row| (row, 0)));
+    }
+    let room = height.saturating_sub(rows.len() + 1).min(height / 3);
+    live.drain(..live.len().saturating_sub(room));
+    if !live.is_empty() {
+        live.push(Row::default());
+    }
+    let top = live.len();
+    live.extend(rows.iter().map(|row| cut(row, size.width)));
+    modal_frame(committed, live, caret.map(|(row, column)| (top + row, column)))
+}
+
+/// Returns the frame with a panel in the place of the prompt.
+fn panel_frame(committed: Vec<Row>, mut live: Vec<Row>, panel: PanelRows, size: Size) -> Frame {
+    let height = usize::from(size.height).max(1);
+    let room = height.saturating_sub(panel.rows.len() + 2).min(height / 3);
+    live.drain(..live.len().saturating_sub(room));
+    if panel.rows.len() + live.len() < height {
+        live.push(Row::default());
+    }
+    let top = live.len();
+    live.extend(panel.rows);
+    modal_frame(committed, live, panel.caret.map(|(row, column)| (top + row, column)))
 }
 
 /// Returns the frame of something that stands in the place of the prompt.

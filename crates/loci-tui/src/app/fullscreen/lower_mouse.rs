@@ -4,6 +4,7 @@
 //! Dialogs and lists mark one row with `❯` and go from one to the next by the arrows, so a click is as many arrows as there are
 //! rows between, and then what chooses. Nothing of a dialog has to know that there is a mouse.
 
+use super::super::keys::selection_note;
 use super::super::renderer::MouseCapture;
 use super::super::{App, Effect};
 use super::Fullscreen;
@@ -47,7 +48,7 @@ impl App {
         }
         match transcript.clicked(mouse, now, &ctx) {
             Some(Clicked::Page(page)) => vec![Effect::OpenPage(page)],
-            Some(Clicked::Selected(text)) => self.copy_selected(text),
+            Some(Clicked::Selected(text)) => self.copy(text, selection_note),
             None => Vec::new(),
         }
     }
@@ -74,26 +75,23 @@ impl App {
                 Some(self.press_keys(keys.unwrap_or_default()))
             }
             MouseAction::Press(0) if self.prompt.recall.is_searching() => None,
-            MouseAction::Press(0) => Some(self.click_prompt(row, mouse.column)),
+            // Puts the caret where the prompt was clicked, or takes what was clicked of what completes it.
+            MouseAction::Press(0) => {
+                let (caret_row, _) = screen.lower_caret?;
+                let n_rows = isize::try_from(row).unwrap_or(0) - isize::try_from(caret_row).unwrap_or(0);
+                if self.prompt.input.click(n_rows, mouse.column) {
+                    return Some(self.refresh_completion());
+                }
+                let is_open = self.prompt.completion.is_open();
+                let keys = screen.list_keys(row, caret_row + 1, (MENU_MARK, KeyCode::Tab));
+                Some(keys.filter(|_| is_open).map(|keys| self.press_keys(keys)).unwrap_or_default())
+            }
             MouseAction::WheelUp
             | MouseAction::WheelDown
             | MouseAction::Press(_)
             | MouseAction::Release(_)
             | MouseAction::Drag(_) => None,
         }
-    }
-
-    /// Puts the caret where the prompt was clicked, or takes what was clicked of what completes it.
-    fn click_prompt(&mut self, row: usize, column: u16) -> Vec<Effect> {
-        let Some(screen) = &self.transcript.fullscreen else { return Vec::new() };
-        let Some((caret_row, _)) = screen.lower_caret else { return Vec::new() };
-        let n_rows = isize::try_from(row).unwrap_or(0) - isize::try_from(caret_row).unwrap_or(0);
-        if self.prompt.input.click(n_rows, column) {
-            return self.refresh_completion();
-        }
-        let is_open = self.prompt.completion.is_open();
-        let keys = screen.list_keys(row, caret_row + 1, (MENU_MARK, KeyCode::Tab)).filter(|_| is_open);
-        keys.map(|keys| self.press_keys(keys)).unwrap_or_default()
     }
 }
 

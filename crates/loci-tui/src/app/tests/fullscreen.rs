@@ -305,12 +305,18 @@ fn control_and_a_click_open_the_page_of_a_link() {
 fn clicks_are_left_alone_where_that_is_wanted() {
     let mut it = Playing::with(options(MouseCapture::Wheel), 60, 20);
     it.blocks(vec![long_call(10)]);
-    assert!(it.app.wants_mouse() && it.seen().contains("CLAUDE_CODE_DISABLE_MOUSE=1"), "{}", it.seen());
+    assert!(
+        it.app.own_screen().is_some_and(|mouse| mouse != MouseCapture::Off)
+            && it.seen().contains("CLAUDE_CODE_DISABLE_MOUSE=1"),
+        "{}",
+        it.seen()
+    );
     let (row, _) = it.place("Bash(make)");
     it.click(3, row);
     assert!(!it.seen().contains("line 9"), "{}", it.seen());
-    assert!(!Playing::with(options(MouseCapture::Off), 60, 20).app.wants_mouse());
-    assert!(!Playing::new(60, 20).app.wants_mouse(), "inline never takes the mouse");
+    let screen = Playing::with(options(MouseCapture::Off), 60, 20).app.own_screen();
+    assert_eq!(screen, Some(MouseCapture::Off));
+    assert_eq!(Playing::new(60, 20).app.own_screen(), None, "inline never takes the mouse");
 }
 
 #[test]
@@ -456,7 +462,11 @@ fn transcript_goes_to_the_scrollback_and_a_key_leads_back() {
     it.blocks(vec![long_call(40)]).ctrl('o');
     assert!(it.seen().contains("transcript ·"), "{}", it.seen());
     it.text("[");
-    assert!(it.full.is_none() && !it.app.wants_mouse() && it.seen().contains("goes back to fullscreen"));
+    assert!(
+        it.full.is_none()
+            && !it.app.own_screen().is_some_and(|mouse| mouse != MouseCapture::Off)
+            && it.seen().contains("goes back to fullscreen")
+    );
     assert!(it.own_lines().iter().any(|line| line.contains("line 39")), "{:?}", it.own_lines());
     it.key(KeyCode::Esc);
     assert!(it.full.is_some() && it.seen().contains("Bash(make)"), "{}", it.seen());

@@ -116,7 +116,7 @@ fn press(it: &mut Playing, keys: &str) {
 fn state(it: &Playing) -> String {
     let actions: Vec<String> = it.actions.iter().map(|action| format!("{action:?}")).collect();
     let tasks = it.app.tasks.is_shown();
-    let (armed, pager) = (it.app.status.armed_code().is_some(), it.app.transcript.pager.is_some());
+    let (armed, pager) = (it.app.prompt.armed_code().is_some(), it.app.transcript.pager.is_some());
     format!("{actions:?} {tasks} {armed} {pager} {}\n{}", it.app.prompt.input.marked_text(), it.seen())
 }
 
