@@ -194,7 +194,10 @@ impl Pager {
             None => (self.next_hit(direction, SearchFrom::TheEnd, source, ctx), Some(direction.wrap_note())),
         };
         let Some(hit) = hit else {
-            self.note = Some("Not found");
+            self.note = Some(match source.n_left_out() {
+                0 => "Not found",
+                _ => "Not found in what is shown here · Ctrl+E reads all of the session",
+            });
             return;
         };
         self.note = note;

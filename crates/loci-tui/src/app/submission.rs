@@ -5,6 +5,10 @@ use loci_engine::Command;
 use super::{App, Effect};
 use crate::block::NoticeLevel;
 use crate::input::{Draft, InputMode};
+use crate::status::short_count;
+
+/// How many tokens a window holds as long as that is not known.
+const USUAL_WINDOW: u64 = 200_000;
 
 impl App {
     /// Sends a text that nobody typed as it stands.
@@ -56,6 +60,10 @@ impl App {
             let text = draft.expanded().trim().to_owned();
             if let Some(actions) = self.run_command(&text) {
                 return actions;
+            }
+            let window = self.session.context.map_or(USUAL_WINDOW, |context| context.window);
+            if let Some(warning) = cut_notice(text.len() as u64, window) {
+                self.transcript.notice(NoticeLevel::Warning, warning);
             }
         }
         self.dispatch_to_session(draft)
@@ -109,6 +117,19 @@ impl App {
     }
 }
 
+/// Says that a prompt of so many bytes is more than a window holds, so that the model does not see all of it.
+fn cut_notice(n_bytes: u64, window: u64) -> Option<String> {
+    let tokens = n_bytes / 4;
+    (tokens > window).then(|| {
+        format!(
+            "This prompt has about {} tokens, and the window of the model holds {}: the model sees its beginning and its end, \
+             and is told that the middle is left out. A file that is named (@file) is read in parts",
+            short_count(tokens),
+            short_count(window)
+        )
+    })
+}
+
 /// What is told of a draft that is not complete.
 struct Missing {
     text: String,
@@ -131,4 +152,16 @@ fn missing_notice(draft: &Draft) -> Option<Missing> {
         false => format!("Sent without {missing}, which is not there any more"),
     };
     Some(Missing { text, stays })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompt_that_is_more_than_the_window_holds_is_told_to_be_cut() {
+        assert_eq!(cut_notice(800_000, 200_000), None);
+        let notice = cut_notice(1_034_000, 200_000).unwrap_or_default();
+        assert!(notice.contains("about 258.5k tokens") && notice.contains("holds 200.0k"), "{notice}");
+    }
 }

@@ -139,7 +139,10 @@ impl Switching {
             (false, Some(_), _) => {
                 "The conversation goes on from here; what came after is kept as a branch".to_owned()
             }
-            _ => "The session goes on".to_owned(),
+            _ => match self.facts.as_ref().and_then(|facts| facts.title.as_deref()) {
+                Some(title) => format!("The session goes on: {}", loci_stdx::single_line(title, 80)),
+                None => "The session goes on".to_owned(),
+            },
         };
         Block::TurnEnd { text }
     }
