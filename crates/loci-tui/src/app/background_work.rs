@@ -156,3 +156,62 @@ impl BackgroundWork {
         (format!("Stopping {n_agents}"), agents.iter().map(stop).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loci_core::ids::ToolUseId;
+    use loci_engine::{NewTask, TaskKind};
+
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    fn task(id: &str, kind: TaskKind, status: BackgroundStatus) -> BackgroundTask {
+        let about = NewTask {
+            id: id.to_owned(),
+            kind,
+            tool_use_id: ToolUseId::new("t"),
+            command: format!("make {id}"),
+            description: format!("build {id}"),
+            output: format!("/tmp/{id}").into(),
+        };
+        BackgroundTask { about, owner: None, status, is_background: true, report: None }
+    }
+
+    fn working() -> BackgroundWork {
+        let mut work = BackgroundWork::new(Path::new("/p"));
+        let agent = TaskKind::Agent("Explore".into());
+        work.take(TaskNews::Started(task("a", agent, BackgroundStatus::Running)));
+        work.take(TaskNews::Started(task("b", TaskKind::Shell, BackgroundStatus::Running)));
+        work
+    }
+
+    #[test]
+    fn agents_are_stopped_by_the_second_press_and_commands_are_left_alone() {
+        assert!(BackgroundWork::new(Path::new("/p")).stop_agents(S(0)).1.is_empty());
+        let mut work = working();
+        assert_eq!((work.n_working(), work.running_lines().len()), (2, 2));
+        assert!(work.stop_agents(S(1)).1.is_empty(), "the first press asks");
+        let (said, effects) = work.stop_agents(S(2));
+        assert_eq!((said.as_str(), effects.len()), ("Stopping 1 agent", 1));
+    }
+
+    #[test]
+    fn end_of_a_command_is_told_unless_it_was_looked_at() {
+        for is_in_front in [false, true] {
+            let mut work = working();
+            let over = || task("b", TaskKind::Shell, BackgroundStatus::Completed);
+            if is_in_front {
+                let shown = work.find("b").cloned().unwrap();
+                work.front.show(shown, S(1));
+                assert_eq!(work.front.deadline(), Some(S(2)));
+            }
+            let task = work.take(TaskNews::Ended(over()));
+            assert_eq!(work.take_ended().len(), usize::from(!is_in_front));
+            assert_eq!(work.front.take(&task, S(3)).is_some(), is_in_front, "its end is read");
+            let block = work.front.take_output("b", "done\n");
+            assert_eq!(block.is_some(), is_in_front, "and goes into the conversation");
+            assert!(work.front.is_none() && work.front.deadline().is_none());
+        }
+    }
+}
