@@ -1,7 +1,5 @@
 //! `loci login` and `loci logout`: keeping an API key privately, and forgetting it; `loci reset-terminal`.
 
-#[cfg(not(unix))]
-use std::io::Write;
 use std::io::{IsTerminal, Read};
 
 use loci_app::UserError;

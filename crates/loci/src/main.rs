@@ -158,8 +158,7 @@ fn fail(error: &UserError) -> ExitCode {
 
 /// Says before the conversation begins that something takes long.
 fn tell_waiting(text: &str) {
-    // A closed stderr leaves nobody to tell.
-    drop(writeln!(std::io::stderr(), "{}", loci_stdx::printable(text)));
+    print::print_message(text);
 }
 
 /// Help goes to stdout and is no failure; everything else about the arguments is one.

@@ -2,7 +2,6 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use loci_core::search::{Query, Snippet, snippet};
