@@ -11,7 +11,7 @@ const VARIABLES: &str = "crates/loci-settings/src/variables/table.rs";
 /// The table of settings.
 const SETTINGS: &str = "crates/loci-settings/src/key/table.rs";
 /// Why settings have no effect.
-const INEFFECTIVE: &str = "crates/loci-app/src/ineffective_settings.rs";
+const INEFFECTIVE: &str = "crates/loci-app/src/settings/ineffective_settings.rs";
 
 /// Makes a page.
 type Page = fn(&Tree) -> String;

@@ -36,11 +36,11 @@ use loci_storage::layout::ConfigHome;
 
 pub use reload_plugins::PluginReload;
 
-use crate::doctor::{BuildNames, DoctorReport};
-use crate::session_command::CommandContext;
-use crate::session_mention::read_mentioned;
-use crate::settings_editor::{SettingsContext, SettingsInputs};
-use crate::stats::statistics_text;
+use crate::reports::doctor::{BuildNames, DoctorReport};
+use crate::reports::stats::statistics_text;
+use crate::sessions::command::CommandContext;
+use crate::sessions::mention::read_mentioned;
+use crate::settings::editor::{SettingsContext, SettingsInputs};
 use crate::user_error::UserError;
 
 /// What commands know beside the session.

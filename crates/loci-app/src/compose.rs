@@ -6,12 +6,19 @@
 //! beside the rest: a start is measured.
 
 mod assembly;
+pub(crate) mod background_agents;
+pub mod checkpoints;
+pub mod child_env;
+pub mod compaction;
 mod equipment;
 mod identity;
 mod permissions;
+pub(crate) mod plans;
 mod prefetch;
 mod provider;
 mod structured_output;
+pub mod system_prompt;
+pub(crate) mod tool_search;
 mod tools;
 
 use std::sync::Arc;
@@ -24,23 +31,23 @@ use loci_sandbox::Sandbox;
 use loci_storage::layout::SessionTmp;
 use loci_tools::{SKILL_TOOL, real_path};
 
-use crate::agents::{SessionAgents, add_client_agents};
-use crate::choose_model::{self, ModelSources};
 use crate::commands::PluginReload;
-use crate::gateway_models::start_discovery;
-use crate::ineffective_vars::ineffective_vars;
+use crate::compose::plans::plan_config;
+use crate::compose::system_prompt::change_prompts;
+use crate::extensions::agents::{SessionAgents, add_client_agents};
+use crate::extensions::output_style::{StyleNames, choose_style, style_names};
+use crate::interface::status_line::refused_commands;
 use crate::memory::{Memory, open_memory};
+use crate::models::choose_model::{self, ModelSources};
+use crate::models::gateway::start_discovery;
 use crate::options::RunOptions;
-use crate::output_style::{StyleNames, choose_style, style_names};
-use crate::plans::plan_config;
-use crate::resume::{self, Resume};
-use crate::sandbox::{SandboxWorld, SessionSandbox};
+use crate::permissions::sandbox::{SandboxWorld, SessionSandbox};
+use crate::sessions::resume::{self, Resume};
 use crate::settings::RunSettings;
-use crate::settings_reload::{ReloadBaseline, watch_settings};
-use crate::sideload::check_client_agents;
-use crate::status_line::refused_commands;
-use crate::system_prompt::change_prompts;
-use crate::unknown_settings::check_unknown;
+use crate::settings::ineffective_vars::ineffective_vars;
+use crate::settings::reload::{ReloadBaseline, watch_settings};
+use crate::settings::sideload::check_client_agents;
+use crate::settings::unknown::check_unknown;
 use crate::user_error::UserError;
 
 use assembly::{Parts, assemble};

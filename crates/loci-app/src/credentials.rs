@@ -6,6 +6,7 @@
 //! whichever comes first. The files are read anew for each request, since another program renews them.
 
 pub(crate) mod helper;
+pub mod login;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,6 +3,11 @@
 //! Everything but `.mcp.json` and the administrator's file is read anyway. Nothing of a folder that the user does not
 //! trust is read: that its servers are not started is said, with what to do about it.
 
+pub(crate) mod agent_servers;
+pub mod approvals;
+pub mod logins;
+pub mod toggles;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,12 +28,11 @@ use loci_storage::layout::ConfigHome;
 use loci_tools::{DeathWatch, MARK_VARIABLE, WatchedCommand};
 use serde_json::Value;
 
-use crate::agent_servers;
-use crate::child_env::child_env;
-use crate::mcp_approvals::{compare_tools, hold_changed, note_first_use};
-use crate::mcp_logins::logins;
+use crate::compose::child_env::child_env;
+use crate::mcp::approvals::{compare_tools, hold_changed, note_first_use};
+use crate::mcp::logins::logins;
 use crate::options::{McpOptions, RunOptions};
-use crate::sandbox::sandbox_maker;
+use crate::permissions::sandbox::sandbox_maker;
 use crate::settings::RunSettings;
 use crate::user_error::UserError;
 

@@ -1,5 +1,8 @@
 //! Whether memories are kept, where, and how: settings, variables and flags.
 
+pub mod edit;
+pub mod review;
+
 use std::path::Path;
 
 use loci_core::permission::Rulebook;
@@ -9,7 +12,7 @@ use loci_storage::layout::ConfigHome;
 use loci_storage::memory::{MemoryJournal, MemoryPlace, memory_place};
 use loci_tools::real_path;
 
-use crate::background_agents::switch;
+use crate::compose::background_agents::switch;
 
 /// The memories of a run.
 pub struct Memory {

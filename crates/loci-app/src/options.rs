@@ -8,8 +8,8 @@ use loci_engine::{ClientRequests, CurrentWorktree, EditorHost, InitializeRequest
 use loci_storage::config::SettingsSources;
 use serde_json::{Map, Value};
 
-use crate::compaction::CompactWindow;
-use crate::flag_settings::FlagSettings;
+use crate::compose::compaction::CompactWindow;
+use crate::settings::flags::FlagSettings;
 
 /// What a front end asks of a run. The default is a new, saved session with nothing out of the ordinary.
 #[derive(Clone)]

@@ -24,7 +24,7 @@ use loci_storage::config::{
 use loci_storage::layout::ConfigHome;
 use serde_json::{Map, Value, json};
 
-use crate::child_env::child_env;
+use crate::compose::child_env::child_env;
 
 mod approval;
 mod dependencies;

@@ -1,5 +1,16 @@
 //! The settings of a run: read, said, applied to the environment.
 
+pub mod editor;
+pub mod explained;
+pub(crate) mod flags;
+pub(crate) mod ineffective_settings;
+pub(crate) mod ineffective_vars;
+pub(crate) mod managed_policy;
+pub(crate) mod provider_policy;
+pub(crate) mod reload;
+pub(crate) mod sideload;
+pub(crate) mod unknown;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,15 +27,15 @@ use loci_storage::layout::ConfigHome;
 
 use serde_json::Value;
 
-use crate::child_env::with_secret_names;
-use crate::ineffective_settings::ineffective_settings;
-use crate::managed_policy::{check_helper_policy, check_start, helper_policy, unreadable_versions};
+use crate::compose::child_env::with_secret_names;
 use crate::mcp::McpSources;
+use crate::models::providers::ProviderEntry;
 use crate::options::RunOptions;
 use crate::plugins::{PluginQuery, RunPlugins, rewrite_renamed};
-use crate::providers::ProviderEntry;
-use crate::sideload::check_sideload;
-use crate::unknown_settings::restricting;
+use crate::settings::ineffective_settings::ineffective_settings;
+use crate::settings::managed_policy::{check_helper_policy, check_start, helper_policy, unreadable_versions};
+use crate::settings::sideload::check_sideload;
+use crate::settings::unknown::restricting;
 use crate::user_error::UserError;
 
 /// How many problems are said at start; `loci doctor` knows the rest.
@@ -218,7 +229,7 @@ impl RunSettings {
             is_bare: is_bare(&with_vars, options),
             env: with_vars,
             inherited: env.clone(),
-            in_force: crate::settings_reload::in_force(&loaded.merged, &plugins),
+            in_force: crate::settings::reload::in_force(&loaded.merged, &plugins),
             warnings,
             settings,
             hooks,
@@ -434,7 +445,7 @@ mod tests {
         assert_eq!(counting(true, false), "", "before a screen the user's own wait, too");
         assert_eq!(counting(true, true), "user", "trust that cannot be kept covers what is the user's");
         assert_eq!(counting(false, false), "user", "without one nobody can be asked");
-        crate::trust::accept_trust(&env).unwrap();
+        crate::start::trust::accept_trust(&env).unwrap();
         for is_interactive in [false, true] {
             assert_eq!(counting(is_interactive, false), "user project");
         }

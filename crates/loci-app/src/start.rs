@@ -4,6 +4,12 @@
 //! question is put to the person, the answer is handed in, and the start proceeds from there. Whoever does not want to go
 //! on drops the start: nothing of the folder was run or applied before its trust was settled.
 
+pub mod approvals;
+pub(crate) mod bypass_warning;
+pub mod renewal;
+pub(crate) mod trace;
+pub mod trust;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,26 +26,26 @@ use loci_storage::sessions::ConversationTail;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::approvals::{
+use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
+use crate::credentials::login::keep_key;
+use crate::interface::helper_command::HelperSandboxes;
+use crate::mcp::approvals::ServerDecision;
+use crate::options::{RunOptions, SessionSource};
+use crate::permissions::sandbox::sandbox_maker;
+use crate::sessions::resume;
+use crate::sessions::worktree::worktree_of_session;
+use crate::settings::RunSettings;
+use crate::settings::unknown::unknown_settings;
+use crate::start::approvals::{
     API_KEY, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
     unapproved_key, unapproved_servers,
 };
-use crate::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
-use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
-use crate::helper_command::HelperSandboxes;
-use crate::login::keep_key;
-use crate::mcp_approvals::ServerDecision;
-use crate::options::{RunOptions, SessionSource};
-use crate::sandbox::sandbox_maker;
-use crate::settings::RunSettings;
-use crate::trace::{TraceOptions, start_trace};
-use crate::trust::{
+use crate::start::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
+use crate::start::trace::{TraceOptions, start_trace};
+use crate::start::trust::{
     TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
 };
-use crate::unknown_settings::unknown_settings;
 use crate::user_error::UserError;
-use crate::worktree::worktree_of_session;
-use crate::{renewal, resume};
 
 /// What a person is asked before there is a session.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -73,7 +73,7 @@ pub use crate::panel::{PanelData, PanelRequest};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loci_app::status_line::StatusViewer;
+use loci_app::interface::status_line::StatusViewer;
 use loci_engine::RunnerEvent;
 use loci_stdx::Vars;
 

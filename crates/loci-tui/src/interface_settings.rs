@@ -4,8 +4,8 @@ mod spinner_words;
 
 use std::time::Duration;
 
-use loci_app::helper_command::HelperCommand;
-use loci_app::status_line::StatusLineConfig;
+use loci_app::interface::helper_command::HelperCommand;
+use loci_app::interface::status_line::StatusLineConfig;
 use loci_core::user_question::answer_timeout;
 use serde_json::Value;
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use loci_app::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
-use loci_app::retention;
-use loci_app::session_command::CommandContext;
-use loci_app::session_picker::{PickerScope, recent_choices};
+use loci_app::sessions::command::CommandContext;
+use loci_app::sessions::picker::{PickerScope, recent_choices};
+use loci_app::sessions::retention;
+use loci_app::start::renewal::{OpenedSession, SwitchError, SwitchTarget, open_session};
 use loci_app::start::{SessionStart, StartAnswer, StartStep, StartedSession};
 use loci_core::agent::AgentRegistry;
 use loci_core::tool::AskedChange;

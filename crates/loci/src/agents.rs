@@ -4,7 +4,7 @@ mod list;
 mod show;
 
 use loci_app::UserError;
-use loci_app::agents::all_agents;
+use loci_app::extensions::agents::all_agents;
 use loci_app::settings::InstructionOptions;
 use loci_core::agent::AgentDefinition;
 use loci_stdx::Env;

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub(crate) use crate::print::print as write;
 use crate::print::print_message;
-pub(crate) use loci_app::settings_editor::{SettingsContext, to_user_error};
+pub(crate) use loci_app::settings::editor::{SettingsContext, to_user_error};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use loci_app::UserError;
 use loci_app::compose::{ComposeInputs, Prefetch, compose};
+use loci_app::sessions::resume;
 use loci_app::settings::RunSettings;
 use loci_app::start::SessionStart;
-use loci_app::{ModelOptions, PermissionOptions, RunOptions, resume};
+use loci_app::{ModelOptions, PermissionOptions, RunOptions};
 use loci_engine::{Command, EngineEvent, Prompt, Session};
 use loci_llm::Client;
 use loci_stdx::Env;

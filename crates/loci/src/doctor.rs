@@ -1,9 +1,9 @@
 //! `loci doctor`: what this installation is made of, and what is wrong with it.
 //!
-//! The checks are those of `loci_app::doctor`. The exit code is 1 when something is wrong.
+//! The checks are those of `loci_app::reports::doctor`. The exit code is 1 when something is wrong.
 
 use loci_app::UserError;
-use loci_app::doctor::{BuildNames, DoctorReport};
+use loci_app::reports::doctor::{BuildNames, DoctorReport};
 use loci_stdx::Env;
 
 use crate::build_info;

@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 use loci_app::UserError;
 use loci_app::commands::SessionCommands;
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
+use loci_app::sessions::resume;
+use loci_app::sessions::retention;
+use loci_app::sessions::worktree::{enter_worktree, worktree_of_session};
 use loci_app::settings::RunSettings;
-use loci_app::settings_editor::SettingsInputs;
-use loci_app::worktree::{enter_worktree, worktree_of_session};
+use loci_app::settings::editor::SettingsInputs;
+use loci_app::start::renewal;
 use loci_app::{
     COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
-    TraceTarget, renewal, resume, retention, start_trace,
+    TraceTarget, start_trace,
 };
 use loci_core::permission::Mode;
 use loci_core::user_question::answer_timeout;

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
-use loci_app::session_command::move_session;
+use loci_app::sessions::command::move_session;
+use loci_app::sessions::worktree::enter_worktree;
 use loci_app::start::SessionStart;
-use loci_app::worktree::enter_worktree;
 use loci_app::{RunOptions, SessionOptions, SessionSource, TraceOptions, TraceTarget, UserError};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use loci_app::UserError;
-use loci_app::login::{forget_key, keep_key};
+use loci_app::credentials::login::{forget_key, keep_key};
 use loci_stdx::Env;
 use loci_storage::layout::ConfigHome;
 

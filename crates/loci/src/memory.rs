@@ -17,7 +17,7 @@ mod team;
 mod undo;
 
 use loci_app::UserError;
-use loci_app::memory_review::{MemoryContext, to_user_error};
+use loci_app::memory::review::{MemoryContext, to_user_error};
 use loci_stdx::Env;
 
 use known::Known;

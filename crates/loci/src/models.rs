@@ -1,7 +1,7 @@
 //! `loci models`: which models there are, and whether one answers.
 
 use loci_app::UserError;
-use loci_app::providers::{CheckedModel, ListedRow, ModelListing, check_model, list_models};
+use loci_app::models::providers::{CheckedModel, ListedRow, ModelListing, check_model, list_models};
 use loci_stdx::Env;
 use serde_json::{Value, json};
 

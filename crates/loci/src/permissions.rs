@@ -11,8 +11,8 @@ mod remove;
 
 use loci_app::UserError;
 use loci_app::memory::open_memory;
-use loci_app::rules::rulebook_from_settings;
-use loci_app::sandbox::{SandboxWorld, SessionSandbox};
+use loci_app::permissions::rules::rulebook_from_settings;
+use loci_app::permissions::sandbox::{SandboxWorld, SessionSandbox};
 use loci_core::permission::{Mode, Rule, RuleList, Rulebook};
 use loci_settings::{MergedSettings, Refusal, Role, Scope};
 use loci_stdx::{Env, single_line};

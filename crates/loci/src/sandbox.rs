@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use loci_app::UserError;
-use loci_app::sandbox::{SandboxWorld, check_level, sandbox, settings_notes};
+use loci_app::permissions::sandbox::{SandboxWorld, check_level, sandbox, settings_notes};
 use loci_core::ids::SessionId;
 use loci_sandbox::{Level, LevelCheck};
 use loci_stdx::Env;
@@ -140,7 +140,7 @@ fn run_command(ctx: &SettingsContext, args: &RunArgs) -> Result<u8, UserError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let done = runtime.block_on(async {
         let (mut command, helper_handle) = sandbox.command(&dirs, program, rest).map_err(failed)?;
-        let inherited = loci_app::child_env::child_env(&ctx.env);
+        let inherited = loci_app::compose::child_env::child_env(&ctx.env);
         command.env_clear().envs(sandbox.child_env(inherited)).current_dir(&ctx.env.cwd);
         let mut command = tokio::process::Command::from(command);
         let mut child = command.spawn().map_err(failed)?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use clap::Parser as _;
+use loci_app::extensions::skills::{ReadSkills, SkillOptions};
 use loci_app::settings::RunSettings;
-use loci_app::skills::{ReadSkills, SkillOptions};
 use loci_app::{RunOptions, UserError};
 use loci_context::prose_tokens;
 use loci_core::skill::{SkillDefinition, SkillKind, SkillOverride, SkillRegistry};

@@ -13,7 +13,7 @@ use loci_storage::sessions::{StatisticsQuery, session_statistics};
 
 use crate::parse_time::{DayEdge, parse_time};
 use crate::sessions::output;
-use loci_app::stats::{Report, own_catalog};
+use loci_app::reports::stats::{Report, own_catalog};
 
 /// The arguments of `loci stats`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal};
 
 use loci_app::RunOptions;
-use loci_app::worktree::LeftBehind;
+use loci_app::sessions::worktree::LeftBehind;
 use loci_stdx::{Env, counted};
 
 use crate::print;

@@ -6,7 +6,7 @@ use super::tree::Tree;
 const TABLE: &str = "crates/loci-settings/src/key/table.rs";
 
 /// The list of keys that are told as without an effect: to stand there is not to be acted upon.
-const TOLD: &str = "crates/loci-app/src/ineffective_settings.rs";
+const TOLD: &str = "crates/loci-app/src/settings/ineffective_settings.rs";
 
 /// Keys that code names without acting upon them, and where they are listed for another reason.
 const NAMED_ONLY: [&str; 1] = [

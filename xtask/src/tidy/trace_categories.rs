@@ -2,7 +2,7 @@
 
 use super::tree::Tree;
 
-const TABLE: &str = "crates/loci-app/src/trace.rs";
+const TABLE: &str = "crates/loci-app/src/start/trace.rs";
 const TARGET: &str = "target: \"loci::";
 
 /// Finds categories of the trace that the table at its head does not have.
@@ -40,7 +40,7 @@ mod tests {
             check,
             &[table, place],
             &[
-                "crates/a/src/b.rs:2: the trace has no category `odd`; add it to the table of crates/loci-app/src/trace.rs",
+                "crates/a/src/b.rs:2: the trace has no category `odd`; add it to the table of crates/loci-app/src/start/trace.rs",
             ],
         );
     }

@@ -3,7 +3,7 @@
 use loci_core::agent::AgentDefinition;
 
 use super::{SessionCommands, cell};
-use crate::agents::all_agents;
+use crate::extensions::agents::all_agents;
 use crate::settings::InstructionOptions;
 
 /// Tells the definitions as they are on disk now.

@@ -4,8 +4,8 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::{Scope, Settings};
 
 use super::{SessionCommands, refused, short_tokens};
-use crate::compaction::{CompactWindow, WINDOW_VARIABLE};
-use crate::settings_editor::NamedKey;
+use crate::compose::compaction::{CompactWindow, WINDOW_VARIABLE};
+use crate::settings::editor::NamedKey;
 use crate::user_error::UserError;
 
 const KEY: &str = "autoCompactWindow";

@@ -5,8 +5,8 @@ use loci_settings::{Key, Kind, Role, Scope, Scopes, Trust};
 use serde_json::Value;
 
 use super::{SessionCommands, cell, refused, take_scope};
-use crate::settings_editor::{NamedKey, SettingChange, SettingsContext};
-use crate::settings_explained::ExplainedSetting;
+use crate::settings::editor::{NamedKey, SettingChange, SettingsContext};
+use crate::settings::explained::ExplainedSetting;
 use crate::user_error::UserError;
 
 /// A setting, for a list of them.

@@ -5,7 +5,7 @@ use loci_context::{ContextCategory, ContextCell, ContextUsage};
 use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{cell, short_tokens};
-use crate::session_command::{ContextPart, ContextPoint, columns, condensed, context_history};
+use crate::sessions::command::{ContextPart, ContextPoint, columns, condensed, context_history};
 use crate::user_error::UserError;
 
 /// The picture of the text: cells in a row, and rows.

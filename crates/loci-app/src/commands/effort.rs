@@ -4,7 +4,7 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot};
 use loci_settings::Scope;
 
 use super::{SessionCommands, refused};
-use crate::settings_editor::NamedKey;
+use crate::settings::editor::NamedKey;
 use crate::user_error::UserError;
 
 /// The levels, the least first. The last is not kept beyond the session.

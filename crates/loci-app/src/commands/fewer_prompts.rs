@@ -9,7 +9,7 @@ use loci_stdx::counted;
 use serde_json::Value;
 
 use super::cell;
-use crate::settings_editor::SettingsContext;
+use crate::settings::editor::SettingsContext;
 
 /// What is said where no rule is proposed.
 pub const NO_RULES: &str = "No rule is proposed: none would have answered them and let in nothing that was refused, or that \

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{SessionCommands, cell};
 use crate::mcp::log_dir;
-use crate::mcp_toggles::keep_server_toggle;
+use crate::mcp::toggles::keep_server_toggle;
 use crate::user_error::UserError;
 
 /// A server, for people.

@@ -7,8 +7,8 @@ use loci_engine::{LocalOutcome, SessionSnapshot};
 use loci_storage::memory::{MemoryArea, MemoryText, memory_files};
 
 use super::{SessionCommands, cell, config, refused};
-use crate::memory_edit;
-use crate::memory_review::{self, MemoryContext};
+use crate::memory::edit;
+use crate::memory::review::{self, MemoryContext};
 use crate::user_error::UserError;
 
 /// The setting that switches memories on and off.
@@ -221,25 +221,23 @@ pub fn carry_out(commands: &SessionCommands, wish: &MemoryRequest) -> Result<Mem
     let (text, change) = match wish {
         MemoryRequest::Decide(MemoryVerb::Accept, name) => {
             let file = ctx.find_pending(name)?;
-            (format!("`{file}` counts from now on"), memory_review::accept(&ctx, &file)?)
+            (format!("`{file}` counts from now on"), review::accept(&ctx, &file)?)
         }
         MemoryRequest::Decide(MemoryVerb::Reject, name) => {
             let file = ctx.find_pending(name)?;
-            (format!("`{file}` is turned down"), memory_review::reject(&ctx, &file)?)
+            (format!("`{file}` is turned down"), review::reject(&ctx, &file)?)
         }
         MemoryRequest::Decide(MemoryVerb::Forget, name) => {
             let (file, _) = ctx.find(name)?;
-            (format!("`{file}` is forgotten"), memory_review::forget(&ctx, &file)?)
+            (format!("`{file}` is forgotten"), review::forget(&ctx, &file)?)
         }
-        MemoryRequest::Edit { file, text } => {
-            (format!("`{file}` is changed"), memory_edit::edit(&ctx, file, text)?)
-        }
+        MemoryRequest::Edit { file, text } => (format!("`{file}` is changed"), edit::edit(&ctx, file, text)?),
         MemoryRequest::Add(text) => {
-            let (file, change) = memory_edit::add(&ctx, text)?;
+            let (file, change) = edit::add(&ctx, text)?;
             (format!("`{file}` is kept"), change)
         }
         MemoryRequest::Undo(id) => {
-            let (_, change) = memory_edit::undo(&ctx, Some(*id))?;
+            let (_, change) = edit::undo(&ctx, Some(*id))?;
             ("The change is taken back".to_owned(), change)
         }
     };

@@ -6,9 +6,9 @@ use loci_engine::{LocalEffect, LocalOutcome, SessionSnapshot, available_model, r
 use loci_settings::Scope;
 
 use super::{SessionCommands, cell, refused, short_tokens};
-use crate::gateway_models::gateway_models;
-use crate::pinned_models::pinned_models;
-use crate::settings_editor::NamedKey;
+use crate::models::gateway::gateway_models;
+use crate::models::pinned::pinned_models;
+use crate::settings::editor::NamedKey;
 use crate::user_error::UserError;
 
 /// A model that can be chosen.

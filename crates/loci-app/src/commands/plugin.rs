@@ -10,7 +10,7 @@ use crate::plugins::{
     PluginOption, RunPlugin, ToggledPlugin, managed_refusal, plugin_options, plugins_dir, set_typed_option,
     toggle_plugin, unset_options,
 };
-use crate::settings_editor::SettingsContext;
+use crate::settings::editor::SettingsContext;
 use crate::user_error::UserError;
 
 /// A plugin that is there.
@@ -102,7 +102,7 @@ impl PluginReport {
             marketplaces.push(MarketplaceRow {
                 name: market.name.clone(),
                 source: source_text(&market.source),
-                updated: crate::display::written(market.updated.as_deref()),
+                updated: crate::reports::display::written(market.updated.as_deref()),
                 plugins: entries.map(|entries| entries.len()),
             });
         }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{SessionCommands, cell};
 use crate::commands::config::{SettingRow, change, rows};
-use crate::sandbox::check_level;
-use crate::settings_editor::SettingsContext;
+use crate::permissions::sandbox::check_level;
+use crate::settings::editor::SettingsContext;
 use crate::user_error::UserError;
 
 /// How commands are approved in a sandbox.

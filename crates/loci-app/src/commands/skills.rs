@@ -7,7 +7,7 @@ use loci_settings::Scope;
 
 use super::{cell, short_tokens};
 use crate::commands::config::change;
-use crate::settings_editor::SettingsContext;
+use crate::settings::editor::SettingsContext;
 use crate::user_error::UserError;
 
 /// A skill, for people.

@@ -4,7 +4,7 @@ use loci_engine::{LocalOutcome, SessionSnapshot};
 
 use super::{SessionCommands, cell, effort, mcp};
 use crate::COMPATIBLE_VERSION;
-use crate::cloud::provider_status;
+use crate::models::cloud::provider_status;
 
 /// How a session stands, a row each: what it is, and its value. Rows of one topic stand together.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,18 +17,18 @@ use super::equipment::Equipment;
 use super::permissions::may_bypass;
 use super::provider::Provider;
 use super::{Access, Bounds, Prefetched, identity};
-use crate::agents::SessionAgents;
-use crate::background_agents::background_config;
-use crate::checkpoints::file_history;
 use crate::commands::{PluginReload, SessionCommands};
+use crate::compose::background_agents::background_config;
+use crate::compose::checkpoints::file_history;
+use crate::compose::system_prompt::{preferences, prompt_parts};
+use crate::extensions::agents::SessionAgents;
 use crate::options::RunOptions;
-use crate::resume::Resume;
-use crate::save_permission::{save_nothing, save_to_settings};
+use crate::permissions::save::{save_nothing, save_to_settings};
+use crate::sessions::resume::Resume;
+use crate::sessions::worktree::worktree_options;
 use crate::settings::RunSettings;
-use crate::settings_editor::SettingsInputs;
-use crate::system_prompt::{preferences, prompt_parts};
+use crate::settings::editor::SettingsInputs;
 use crate::user_error::UserError;
-use crate::worktree::worktree_options;
 
 /// How often hooks may make a turn go on, unless somebody says otherwise.
 const MOST_OBJECTIONS: u32 = 8;

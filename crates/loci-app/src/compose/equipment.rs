@@ -13,18 +13,18 @@ use loci_tools::{RecordDirs, Toolbox};
 
 use super::provider::{Provider, declared_window};
 use super::{Access, identity, tools};
-use crate::agent_servers::agent_servers;
-use crate::agents::SessionAgents;
-use crate::compaction::compaction_config;
+use crate::compose::compaction::compaction_config;
+use crate::compose::tool_search::tool_search;
+use crate::extensions::agents::SessionAgents;
+use crate::extensions::skill_usage::StateFileUsage;
+use crate::extensions::skills::{ReadSkills, SkillOptions};
 use crate::mcp;
+use crate::mcp::agent_servers::agent_servers;
+use crate::models::providers::block_on_thread;
 use crate::options::{RunOptions, ToolChoice};
-use crate::providers::block_on_thread;
-use crate::resume::Resume;
-use crate::sandbox::sandbox_maker;
+use crate::permissions::sandbox::sandbox_maker;
+use crate::sessions::resume::Resume;
 use crate::settings::RunSettings;
-use crate::skill_usage::StateFileUsage;
-use crate::skills::{ReadSkills, SkillOptions};
-use crate::tool_search::tool_search;
 use crate::user_error::UserError;
 
 /// Models of named providers with less than this are told little and offered few tools: each takes room that the work needs.

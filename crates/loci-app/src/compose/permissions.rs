@@ -6,9 +6,9 @@ use loci_core::permission::{Mode, RuleList, Rulebook};
 use loci_settings::PermissionSettings;
 use loci_stdx::Env;
 
-use crate::bypass_warning::refuse_root;
 use crate::options::PermissionOptions;
-use crate::rules::{add_flag_rules, rulebook_from_settings};
+use crate::permissions::rules::{add_flag_rules, rulebook_from_settings};
+use crate::start::bypass_warning::refuse_root;
 use crate::user_error::UserError;
 
 /// The rules of a session.

@@ -7,9 +7,9 @@ use loci_engine::ReadInstructions;
 use loci_storage::config::{Instructions, LazyInstructions, discover_instructions};
 use loci_storage::project::{GitSnapshot, git_snapshot};
 
+use crate::extensions::skills::{ReadSkills, SkillOptions};
 use crate::options::RunOptions;
 use crate::settings::RunSettings;
-use crate::skills::{ReadSkills, SkillOptions};
 
 /// Instruction files, and those that wait for their time.
 type FoundInstructions = (Instructions, Option<LazyInstructions>);

@@ -13,16 +13,16 @@ use loci_llm::{Announcer, AuthSource, Client, PromptCaching, ProviderConfig};
 use loci_settings::Settings;
 use loci_stdx::Env;
 
-use crate::choose_model::{ModelSources, choose};
-use crate::cloud::{cloud_warnings, connect_cloud};
 use crate::credentials::Credentials;
-use crate::options::RunOptions;
-use crate::pinned_models::{PinnedModel, pinned_models};
-use crate::provider_policy::check_first_provider;
-use crate::providers::{
+use crate::models::choose_model::{ModelSources, choose};
+use crate::models::cloud::{cloud_warnings, connect_cloud};
+use crate::models::pinned::{PinnedModel, pinned_models};
+use crate::models::providers::{
     self, KeySource, ProviderModels, ProviderTable, described_models, models_problems, unknown_provider_keys,
 };
+use crate::options::RunOptions;
 use crate::settings::RunSettings;
+use crate::settings::provider_policy::check_first_provider;
 use crate::user_error::UserError;
 
 /// The least that a session can work in: a system prompt, a few tools, and a little of what they say.

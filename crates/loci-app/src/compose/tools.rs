@@ -11,10 +11,10 @@ use loci_tools::{
     foreground_bash,
 };
 
-use crate::background_agents::switch;
+use crate::compose::background_agents::switch;
+use crate::extensions::skills::NO_SCHEDULE;
 use crate::options::{RunOptions, ToolChoice};
 use crate::settings::RunSettings;
-use crate::skills::NO_SCHEDULE;
 use crate::user_error::UserError;
 
 /// The tools of a list that is written whole.

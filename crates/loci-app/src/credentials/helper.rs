@@ -13,7 +13,7 @@ use loci_stdx::{Env, GroupGuard, own_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::child_env::helper_env;
+use crate::compose::child_env::helper_env;
 
 /// How often a command that fails is run before that is said.
 const ATTEMPTS: u32 = 3;

@@ -12,7 +12,7 @@ use loci_storage::config::{
 use serde_json::{Map, Value};
 
 use super::plugins_dir;
-use crate::settings_editor::{SettingsContext, to_user_error};
+use crate::settings::editor::{SettingsContext, to_user_error};
 use crate::user_error::UserError;
 
 /// An option of a plugin, and what it is set to.

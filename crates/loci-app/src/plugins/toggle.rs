@@ -7,7 +7,7 @@ use loci_storage::config::{InstallScope, PluginState, edit_settings, read_plugin
 use serde_json::Value;
 
 use super::{RunPlugin, RunPlugins, marketplace_policy, plugins_dir};
-use crate::settings_editor::{SettingsContext, to_user_error};
+use crate::settings::editor::{SettingsContext, to_user_error};
 use crate::user_error::UserError;
 
 /// A plugin that was turned on or off.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::helper_command::{HelperCommand, HelperSandboxes};
-use loci_app::renewal::SwitchTarget;
-use loci_app::session_picker::SessionChoice;
+use loci_app::interface::helper_command::{HelperCommand, HelperSandboxes};
+use loci_app::interface::status_line::AgentRowsConfig;
+use loci_app::sessions::picker::SessionChoice;
+use loci_app::start::renewal::SwitchTarget;
 use loci_app::start::{StartAnswer, StartQuestion};
-use loci_app::status_line::AgentRowsConfig;
 use loci_core::ids::EntryId;
 use loci_core::permission::Mode;
 use loci_core::plugin::PluginTheme;

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_app::session_command::PastAgent;
+use loci_app::sessions::command::PastAgent;
 use loci_engine::{AgentRef, BackgroundStatus, BackgroundTask, EngineEvent, TaskNews, TaskUsage};
 
 use super::block_log::BlockLog;

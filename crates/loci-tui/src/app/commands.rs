@@ -4,7 +4,7 @@
 //! do. A command of the table that has no arm here is told to be missing, and a test says so.
 
 use loci_app::commands::ReportTopic;
-use loci_app::renewal::SwitchTarget;
+use loci_app::start::renewal::SwitchTarget;
 use loci_core::permission::Mode;
 use loci_engine::{Command, CommandAction, CommandCall, CommandTiming, not_offered, split_command};
 

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use loci_app::interface::status_line::{PullRequests, StatusScript};
 use loci_app::start::SessionStart;
-use loci_app::status_line::{PullRequests, StatusScript};
 use loci_engine::Command;
 use loci_stdx::Env;
 

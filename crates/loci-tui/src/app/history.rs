@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::transcript::{Call, Part, PartKind, parts};
+use loci_app::sessions::transcript::{Call, Part, PartKind, parts};
 use loci_core::entry::Entry;
 use loci_core::tool::ToolKind;
 use loci_storage::sessions::ConversationTail;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use loci_app::display::dollars;
-use loci_app::helper_command::HelperSandboxes;
+use loci_app::interface::helper_command::HelperSandboxes;
+use loci_app::reports::display::dollars;
 
 use super::theming::Theming;
 use super::{Action, AppOptions, Effect, PanelRequest, PlainMode, UiAction};

@@ -1,7 +1,7 @@
 //! The badge of the branch's pull request, below the prompt.
 //!
 //! It is asked for when the session begins, when a turn ends, when the window gets the focus again, and at once when a call
-//! has pushed something; there is no timer. `loci_app::status_line::PullRequests` asks once a minute at most.
+//! has pushed something; there is no timer. `loci_app::interface::status_line::PullRequests` asks once a minute at most.
 
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::renewal::SwitchTarget;
+use loci_app::start::renewal::SwitchTarget;
 use loci_core::permission::Mode;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::{Command, CommandRegistry, Fullness, Prompt, TurnStart};

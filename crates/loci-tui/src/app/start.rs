@@ -1,6 +1,6 @@
 //! The start: questions before there is a session, and what is said once it is there.
 
-use loci_app::approvals::UnapprovedKey;
+use loci_app::start::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
 
 use super::pull_request::ask_pull_request;

@@ -1,8 +1,9 @@
 //! Another session takes the place of the one at hand: it was chosen, branched off, or rewound to.
 
-use loci_app::renewal::SwitchTarget;
-use loci_app::session_picker::SessionChoice;
+use loci_app::sessions::picker::SessionChoice;
 use loci_app::start::StartAnswer;
+use loci_app::start::renewal::SwitchTarget;
+use loci_app::start::renewal::SwitchTarget;
 
 use super::{Action, App, Effect, Elsewhere, ExitReason, SwitchedFacts, UiAction};
 use crate::block::{Block, NoticeLevel};

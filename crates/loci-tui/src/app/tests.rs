@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use loci_app::approvals::UnapprovedKey;
+use loci_app::start::approvals::UnapprovedKey;
 use loci_app::start::{StartAnswer, StartQuestion};
-use loci_app::trust::TrustQuestion;
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
 use loci_core::permission::Mode;

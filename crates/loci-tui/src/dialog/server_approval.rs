@@ -3,9 +3,9 @@
 //! Each is shown as it is written down, with whatever its entry has beside the command: what is approved should have been
 //! seen. None is ticked to begin with, and whoever leaves the question uses none.
 
-use loci_app::approvals::UnapprovedServer;
-use loci_app::mcp_approvals::ServerDecision;
+use loci_app::mcp::approvals::ServerDecision;
 use loci_app::start::StartAnswer;
+use loci_app::start::approvals::UnapprovedServer;
 
 use super::choices::choice_rows;
 use super::{Dialog, DialogScroll, DialogStep, DialogView, is_cancel, width_of};

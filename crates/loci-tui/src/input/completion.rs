@@ -19,7 +19,7 @@ mod tests;
 pub use commands::{CommandItem, CommandMatches, match_commands};
 pub use emoji::{match_emoji, whole_name};
 pub use file_completer::{FileAnswer, FileCompleter, Mention, SESSION_MENTION, SuggestionHelper};
-pub use loci_app::file_suggestions::{FileSource, IgnoredFiles};
+pub use loci_app::interface::file_suggestions::{FileSource, IgnoredFiles};
 pub(crate) use menu::MENU_MARK;
 pub use menu::{Menu, MenuItem, MenuStyles};
 

@@ -447,7 +447,7 @@ fn agent_row(agent: &AgentLog, state_width: usize) -> Row {
 mod tests {
     use std::time::Duration;
 
-    use loci_app::session_command::PastAgent;
+    use loci_app::sessions::command::PastAgent;
     use loci_core::ids::{AgentId, ToolUseId};
     use loci_core::stream::{Delta, StreamEvent};
     use loci_engine::{

@@ -268,7 +268,7 @@ fn details(row: &SettingRow, width: u16) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use loci_app::settings_editor::SettingsContext;
+    use loci_app::settings::editor::SettingsContext;
     use loci_stdx::Env;
 
     use super::super::testing::{Shown, snapshot};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_app::commands::context::{headline, legend, symbol};
 use loci_app::commands::short_tokens;
-use loci_app::session_command::{ContextPart, ContextPoint, columns, condensed};
+use loci_app::sessions::command::{ContextPart, ContextPoint, columns, condensed};
 use loci_engine::{ContextCategory, ContextCell, ContextUsage, SessionSnapshot};
 
 use super::{Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, Tabs, ask_snapshot};

@@ -1,7 +1,7 @@
 //! `/diff`: what the working tree has changed since the last commit, and what each turn changed, file by file.
 
 use loci_app::commands::diff::ChangedFile;
-use loci_app::session_command::TurnChanges;
+use loci_app::sessions::command::TurnChanges;
 
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
 use crate::app::{Action, Effect};

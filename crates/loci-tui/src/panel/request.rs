@@ -16,16 +16,17 @@ use loci_app::commands::plugin::{self, PluginOptions, PluginReport};
 use loci_app::commands::sandbox::{self, SandboxChange, SandboxReport};
 use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
-use loci_app::login::{forget_key, keep_key};
-use loci_app::mcp_toggles::keep_server_toggle;
-use loci_app::session_command::{
-    self, CommandContext, ContextPoint, PastAgent, RewindPoints, RewindPreview, RewindRequest, TurnChanges,
+use loci_app::credentials::login::{forget_key, keep_key};
+use loci_app::mcp::toggles::keep_server_toggle;
+use loci_app::reports::stats::{UsagePlots, usage_plots};
+use loci_app::sessions::command::{
+    self as session_command, CommandContext, ContextPoint, PastAgent, RewindPoints, RewindPreview,
+    RewindRequest, TurnChanges,
 };
-use loci_app::session_picker::{
+use loci_app::sessions::picker::{
     BranchChoice, FoundMessage, PickerScope, SessionChoice, entries_from, find_messages, list_choices,
     preview_entries, recent_choices, rename_choice, session_branches,
 };
-use loci_app::stats::{UsagePlots, usage_plots};
 use loci_core::skill::SkillOverride;
 use loci_engine::{BackgroundTask, SessionSnapshot};
 use loci_stdx::Env;

@@ -5,7 +5,7 @@ mod branches;
 #[cfg(test)]
 mod tests;
 
-use loci_app::session_picker::{FoundMessage, PickerScope, SessionChoice};
+use loci_app::sessions::picker::{FoundMessage, PickerScope, SessionChoice};
 
 use super::{
     FilteredList, ListStep, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll,

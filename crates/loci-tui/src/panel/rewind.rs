@@ -7,8 +7,8 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use loci_app::renewal::SwitchTarget;
-use loci_app::session_command::{RewindPoint, RewindPoints, RewindPreview, RewindRequest};
+use loci_app::sessions::command::{RewindPoint, RewindPoints, RewindPreview, RewindRequest};
+use loci_app::start::renewal::SwitchTarget;
 
 pub(crate) use summary::SUMMARY_REQUEST;
 use summary::{SUMMARIES, SummarisedPart};

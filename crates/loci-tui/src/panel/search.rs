@@ -1,6 +1,6 @@
 //! `/search`: every message of every session, by its words; the one that is chosen is gone on from.
 
-use loci_app::session_picker::{FoundMessage, PickerScope};
+use loci_app::sessions::picker::{FoundMessage, PickerScope};
 
 use super::resume::preview_view;
 use super::{ListMark, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Scroll, mark_row};
@@ -256,7 +256,7 @@ fn found_row(found: &FoundMessage, searched: &str, width: u16) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use loci_app::session_picker::SessionChoice;
+    use loci_app::sessions::picker::SessionChoice;
 
     use super::super::testing::Shown;
     use super::*;

@@ -1,7 +1,7 @@
 //! `/usage`: what this session has used, and what all sessions have, as plots by day, by model and by project.
 
 use loci_app::commands::{ReportTopic, short_tokens};
-use loci_app::stats::{PlotBar, UsagePlots};
+use loci_app::reports::stats::{PlotBar, UsagePlots};
 use loci_stdx::counted;
 
 use super::report::report_rows;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::status_line::{AgentRowsConfig, agent_label, parse_agent_rows};
+use loci_app::interface::status_line::{AgentRowsConfig, agent_label, parse_agent_rows};
 use loci_engine::{AgentAtWork, Command, SessionSnapshot};
 
 use super::short_count;

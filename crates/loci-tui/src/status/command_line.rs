@@ -2,12 +2,12 @@
 //!
 //! It runs when the session begins and whenever something happens that it may show; what happens within a moment counts
 //! as one. First the session is asked how it stands, then the command runs beside the thread that draws
-//! (`loci_app::status_line`). What it printed stays until it prints something else.
+//! (`loci_app::interface::status_line`). What it printed stays until it prints something else.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_app::status_line::StatusLineConfig;
+use loci_app::interface::status_line::StatusLineConfig;
 use loci_engine::{Command, SessionSnapshot};
 
 use crate::app::Effect;

@@ -348,7 +348,7 @@ mod tests {
     fn setting_may_name_every_theme_that_comes_with_loci() {
         let names: Vec<&str> =
             std::iter::once("auto").chain(Preset::ALL.iter().map(|preset| preset.name())).collect();
-        assert_eq!(names, loci_app::settings_editor::THEMES);
+        assert_eq!(names, loci_app::settings::editor::THEMES);
     }
 
     fn luminance(color: Color) -> f64 {

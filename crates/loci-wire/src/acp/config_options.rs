@@ -164,7 +164,7 @@ mod tests {
     use loci_stdx::Env;
     use loci_storage::layout::ConfigHome;
 
-    use loci_app::settings_editor::SettingsInputs;
+    use loci_app::settings::editor::SettingsInputs;
 
     use super::*;
 

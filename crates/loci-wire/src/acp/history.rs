@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_app::transcript::is_note;
+use loci_app::sessions::transcript::is_note;
 use loci_core::entry::{Entry, EntryKind};
 use loci_core::message::{Block, BlockKind};
 use serde_json::{Value, json};

@@ -11,8 +11,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use loci_app::commands::SessionCommands;
-use loci_app::retention;
-use loci_app::settings_editor::SettingsInputs;
+use loci_app::sessions::retention;
+use loci_app::settings::editor::SettingsInputs;
 use loci_app::start::StartedSession;
 use loci_engine::{
     ClientMessage, ClientRequest, ClientRequestError, Command, EngineEvent, Prompt, Question, RunnerEvent,

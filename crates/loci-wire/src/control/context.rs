@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loci_app::FlagSettings;
 use loci_app::commands::SessionCommands;
-use loci_app::settings_editor::SettingsContext;
+use loci_app::settings::editor::SettingsContext;
 use loci_core::agent::AgentRegistry;
 use loci_core::ids::SessionId;
 use loci_core::permission::Mode;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_app::FlagSettings;
 use loci_app::commands::SessionCommands;
-use loci_app::settings_editor::SettingsInputs;
+use loci_app::settings::editor::SettingsInputs;
 use loci_core::agent::AgentRegistry;
 use loci_core::cost_state::CostState;
 use loci_core::ids::SessionId;

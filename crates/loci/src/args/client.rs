@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use loci_app::compaction::CompactWindow;
+use loci_app::compose::compaction::CompactWindow;
 
 /// What a program asks of a run, beside what people do.
 #[derive(Debug, Clone, Default, Args)]

@@ -1,7 +1,7 @@
 //! `loci config add`: entries into a list of one file.
 
 use loci_app::UserError;
-use loci_app::settings_editor::{NamedKey, SettingsContext, check_value, to_user_error};
+use loci_app::settings::editor::{NamedKey, SettingsContext, check_value, to_user_error};
 use loci_settings::edit::append;
 use loci_settings::{Kind, Scope};
 use loci_storage::config::edit_settings;

@@ -1,8 +1,8 @@
 //! `loci config explain`: every file's value, which one wins, and why.
 
 use loci_app::UserError;
-use loci_app::settings_editor::{NamedKey, SettingsContext};
-use loci_app::settings_explained::ExplainedSetting;
+use loci_app::settings::editor::{NamedKey, SettingsContext};
+use loci_app::settings::explained::ExplainedSetting;
 
 use super::pretty;
 

@@ -3,7 +3,7 @@
 use loci_stdx::read_regular_to_string;
 
 use loci_app::UserError;
-use loci_app::settings_editor::{NamedKey, SettingsContext, unknown_key};
+use loci_app::settings::editor::{NamedKey, SettingsContext, unknown_key};
 use loci_settings::{Key, jsonc};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `loci config list`: everything that is set, its value in force, and the files it comes from.
 
-use loci_app::settings_editor::{SettingsContext, without_secrets};
+use loci_app::settings::editor::{SettingsContext, without_secrets};
 use loci_settings::{Role, Setting};
 use serde_json::{Value, json};
 

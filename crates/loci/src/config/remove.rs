@@ -1,7 +1,7 @@
 //! `loci config remove`: entries out of a list of one file.
 
 use loci_app::UserError;
-use loci_app::settings_editor::{SettingsContext, to_user_error};
+use loci_app::settings::editor::{SettingsContext, to_user_error};
 use loci_settings::Scope;
 use loci_settings::edit::take_out;
 use loci_storage::config::edit_settings;

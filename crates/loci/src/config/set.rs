@@ -1,7 +1,7 @@
 //! `loci config set`: one key of one file.
 
 use loci_app::UserError;
-use loci_app::settings_editor::{NamedKey, SettingsContext};
+use loci_app::settings::editor::{NamedKey, SettingsContext};
 use loci_settings::Scope;
 use serde_json::Value;
 

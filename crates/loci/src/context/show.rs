@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use clap::Parser;
+use loci_app::RunOptions;
 use loci_app::UserError;
-use loci_app::choose_model::{self, ModelSources};
-use loci_app::compaction::compaction_config;
+use loci_app::compose::compaction::compaction_config;
+use loci_app::compose::system_prompt::{preferences, prompt_parts};
 use loci_app::compose::{Permissions, Prefetch, Prefetched, toolbox};
+use loci_app::extensions::skills::SkillOptions;
 use loci_app::memory::open_memory;
+use loci_app::models::choose_model::{self, ModelSources};
+use loci_app::sessions::resume;
 use loci_app::settings::RunSettings;
-use loci_app::skills::SkillOptions;
-use loci_app::system_prompt::{preferences, prompt_parts};
-use loci_app::{RunOptions, resume};
 use loci_context::{
     ContextRoom, Fullness, Instruction, PromptParts, Window, context_tokens, json_tokens, prose_tokens,
     system_prompt, user_context,
@@ -123,7 +124,13 @@ impl Context {
         let Prefetched { git, instructions: found, skills, .. } = Prefetch::start(options, &run).join();
         let skills = Arc::new(skills.into_session(SkillOptions::new(&run), window.tokens));
         let mut tools = toolbox(options, &run, &rulebook, record, &skills)?;
-        loci_app::agents::offer_agents_of_run(&mut tools, options, &run, &rulebook, start.as_ref())?;
+        loci_app::extensions::agents::offer_agents_of_run(
+            &mut tools,
+            options,
+            &run,
+            &rulebook,
+            start.as_ref(),
+        )?;
         let memory_dir = memory.as_ref().map(|memory| memory.place.dir.as_path());
         let prompt = PromptParts {
             preferences: preferences(settings),

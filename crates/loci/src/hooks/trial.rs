@@ -1,7 +1,7 @@
 //! `loci hooks test`: runs the hooks that a made-up event concerns.
 
 use loci_app::UserError;
-use loci_app::child_env::child_env;
+use loci_app::compose::child_env::child_env;
 use loci_core::hooks::{CommonInput, HandlerEnd, HookEvent, HookInput, SettingsHooks, ToolFields, example};
 use loci_core::ids::SessionId;
 use loci_engine::{HookTrial, HookTrialWorld, try_hooks};
@@ -61,7 +61,8 @@ pub(super) fn run(
         .and_then(|call| Some(toolbox.find(&call.tool_name)?.effects(&call.tool_input, &workspace)));
     let session = SessionId::parse(SESSION).map_err(|error| UserError::from_error(&error))?;
     let settings = ctx.loaded.settings();
-    let make_sandbox = loci_app::sandbox::sandbox_maker_in(&ctx.env, &ctx.home, &settings, SESSION);
+    let make_sandbox =
+        loci_app::permissions::sandbox::sandbox_maker_in(&ctx.env, &ctx.home, &settings, SESSION);
     let world = HookTrialWorld {
         sandbox_maker: Some(make_sandbox),
         session,

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use loci_app::UserError;
-use loci_app::mcp_logins::set_client_secret;
+use loci_app::mcp::logins::set_client_secret;
 use serde_json::{Map, Value, json};
 
 use super::McpContext;

@@ -1,7 +1,7 @@
 //! `loci mcp approve` and `loci mcp reject`: which servers of a project are used, one by one.
 
+use loci_app::mcp::approvals::{ServerDecision, decide};
 use loci_app::mcp::plan;
-use loci_app::mcp_approvals::{ServerDecision, decide};
 use loci_app::settings::RunSettings;
 use loci_app::{McpOptions, RunOptions, UserError};
 use loci_mcp::config::{PlannedServer, ServerScope, Standing};

@@ -12,7 +12,7 @@ use loci_storage::config::{edit_settings, edit_state};
 use serde_json::{Map, Value};
 
 use super::McpContext;
-use loci_app::settings_editor::to_user_error;
+use loci_app::settings::editor::to_user_error;
 
 /// Where a server is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -14,7 +14,7 @@ pub(super) fn check(ctx: &McpContext, plan: &Plan) -> Result<Vec<ServerView>, Us
     if plan.servers.is_empty() {
         return Ok(Vec::new());
     }
-    loci_app::mcp_approvals::note_first_use(plan, &ctx.run)?;
+    loci_app::mcp::approvals::note_first_use(plan, &ctx.run)?;
     let runtime = runtime::of_session()?;
     let servers = loci_app::mcp::make_servers(plan, &ctx.run, "", None);
     let views = runtime.block_on(async {

@@ -2,8 +2,8 @@
 
 use loci_app::McpOptions;
 use loci_app::UserError;
+use loci_app::mcp::logins::login_state;
 use loci_app::mcp::plan;
-use loci_app::mcp_logins::login_state;
 use loci_mcp::ServerView;
 use loci_mcp::config::{Plan, PlannedServer, RemoteServer, ServerConfig, ServerWay, Standing};
 use serde_json::json;

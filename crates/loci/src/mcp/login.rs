@@ -5,8 +5,8 @@
 
 use std::io::{BufRead, IsTerminal};
 
+use loci_app::mcp::logins::{has_browser, logins_file, open_browser};
 use loci_app::mcp::plan;
-use loci_app::mcp_logins::{has_browser, logins_file, open_browser};
 use loci_app::{McpOptions, UserError};
 use loci_mcp::{LoginOptions, LoginPrompt, Logout, Servers};
 use tokio::sync::mpsc;

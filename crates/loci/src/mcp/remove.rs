@@ -1,7 +1,7 @@
 //! `loci mcp remove`: one entry of one file.
 
 use loci_app::UserError;
-use loci_app::mcp_logins::forget_login;
+use loci_app::mcp::logins::forget_login;
 
 use super::McpContext;
 use super::entries::Scope;

@@ -26,7 +26,7 @@ pub(super) fn run(ctx: &McpContext) -> Result<String, UserError> {
         })
         .map_err(|error| to_user_error(&error))?;
     }
-    changed |= loci_app::mcp_approvals::forget(&ctx.run)?;
+    changed |= loci_app::mcp::approvals::forget(&ctx.run)?;
     Ok(match changed {
         true => "Forgot which MCP servers of this project were approved or rejected\n".to_owned(),
         false => "Nothing was approved or rejected for this project\n".to_owned(),

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
+use loci_app::sessions::resume;
 use loci_app::settings::RunSettings;
-use loci_app::{McpOptions, PermissionOptions, RunOptions, UserError, resume};
+use loci_app::{McpOptions, PermissionOptions, RunOptions, UserError};
 use loci_core::message::Block;
 use loci_core::permission::Mode;
 use loci_core::tool::{ToolContent, ToolOutcome};

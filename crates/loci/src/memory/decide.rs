@@ -1,7 +1,7 @@
 //! `loci memory accept`, `reject` and `forget`: a person decides what counts.
 
 use loci_app::UserError;
-use loci_app::memory_review;
+use loci_app::memory::review;
 
 use super::{MemoryContext, change_note, each};
 
@@ -30,7 +30,7 @@ pub(super) struct ForgetArgs {
 pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
     let files = ctx.chosen(&args.names, args.all)?;
     each(files, args.json, |file| {
-        let id = memory_review::accept(ctx, file)?;
+        let id = review::accept(ctx, file)?;
         Ok(change_note(&format!("`{file}` counts from now on"), id, args.json))
     })
 }
@@ -39,7 +39,7 @@ pub(super) fn accept(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String, UserError> {
     let files = ctx.chosen(&args.names, args.all)?;
     each(files, args.json, |file| {
-        let id = memory_review::reject(ctx, file)?;
+        let id = review::reject(ctx, file)?;
         Ok(change_note(&format!("`{file}` is turned down"), id, args.json))
     })
 }
@@ -47,6 +47,6 @@ pub(super) fn reject(ctx: &MemoryContext, args: &ProposalArgs) -> Result<String,
 /// Removes a memory and its line in the index.
 pub(super) fn forget(ctx: &MemoryContext, args: &ForgetArgs) -> Result<String, UserError> {
     let (file, _) = ctx.find(&args.name)?;
-    let id = memory_review::forget(ctx, &file)?;
+    let id = review::forget(ctx, &file)?;
     Ok(change_note(&format!("`{file}` is forgotten"), id, args.json))
 }

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use loci_app::{UserError, memory_edit};
+use loci_app::UserError;
+use loci_app::memory::edit;
 
 use super::{MemoryContext, change_note};
 
@@ -24,14 +25,14 @@ pub(super) fn run(ctx: &MemoryContext, args: &EditArgs) -> Result<String, UserEr
         Some(text) => text.clone(),
         None => read_stdin()?,
     };
-    let id = memory_edit::edit(ctx, &file, &text)?;
+    let id = edit::edit(ctx, &file, &text)?;
     Ok(change_note(&format!("`{file}` is changed"), id, args.json))
 }
 
 fn read_stdin() -> Result<String, UserError> {
     let mut text = String::new();
     // One byte more, so that what is too long is refused, not cut.
-    let read = std::io::stdin().take(memory_edit::MOST_BYTES as u64 + 1).read_to_string(&mut text);
+    let read = std::io::stdin().take(edit::MOST_BYTES as u64 + 1).read_to_string(&mut text);
     read.map_err(|error| UserError::new(format!("Standard input cannot be read: {error}")))?;
     Ok(text)
 }

@@ -1,6 +1,7 @@
 //! `loci memory undo`.
 
-use loci_app::{UserError, memory_edit};
+use loci_app::UserError;
+use loci_app::memory::edit;
 
 use super::{MemoryContext, change_note};
 
@@ -14,6 +15,6 @@ pub(super) struct UndoArgs {
 }
 
 pub(super) fn run(ctx: &MemoryContext, args: &UndoArgs) -> Result<String, UserError> {
-    let (id, undo) = memory_edit::undo(ctx, args.change)?;
+    let (id, undo) = edit::undo(ctx, args.change)?;
     Ok(change_note(&format!("Change {id} is taken back"), undo, args.json))
 }

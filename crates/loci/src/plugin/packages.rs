@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use loci_app::child_env::child_env;
+use loci_app::compose::child_env::child_env;
 use loci_stdx::{CommandFailure, CommandLimits, run_bounded};
 use loci_stdx::{Env, read_regular_to_string};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use loci_app::UserError;
-use loci_app::transcript::{self, Part};
+use loci_app::sessions::transcript::{self, Part};
 use loci_core::conversation::history;
 use loci_stdx::{WriteOptions, write_atomic};
 use loci_storage::sessions::SessionSummary;
@@ -55,7 +55,7 @@ struct Document<'a> {
 
 impl Document<'_> {
     fn title(&self) -> &str {
-        loci_app::export::title(self.session)
+        loci_app::sessions::export::title(self.session)
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn run(ctx: &SessionsContext<'_>, args: &ExportArgs) -> Result<(), Us
     let format = format(args);
     let text = match format {
         Format::Json => format!("{}\n", show::whole_json(&session, &history)),
-        Format::Md => loci_app::export::to_markdown(&session, &transcript::parts(&history)),
+        Format::Md => loci_app::sessions::export::to_markdown(&session, &transcript::parts(&history)),
         Format::Html => html::render(&Document { session: &session, parts: transcript::parts(&history) }),
     };
     let Some(file) = &args.output else { return output::print(&text) };

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loci_app::UserError;
-use loci_app::child_env::child_env;
+use loci_app::compose::child_env::child_env;
 use loci_app::compose::{Permissions, toolbox};
-use loci_app::sandbox::{SandboxWorld, SessionSandbox};
+use loci_app::permissions::sandbox::{SandboxWorld, SessionSandbox};
 use loci_app::settings::RunSettings;
 use loci_app::{PermissionOptions, RunOptions};
 use loci_core::ids::SessionId;

@@ -1,7 +1,7 @@
 //! `loci sessions restore`: bringing an archived session back.
 
 use loci_app::UserError;
-use loci_app::resume::restore_hint;
+use loci_app::sessions::resume::restore_hint;
 use loci_core::ids::SessionId;
 use loci_storage::sessions::{ArchiveError, unarchive_session};
 use serde_json::json;

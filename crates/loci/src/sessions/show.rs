@@ -5,7 +5,7 @@ mod before;
 use std::sync::Arc;
 
 use loci_app::UserError;
-use loci_app::transcript::{self, Call, PartKind};
+use loci_app::sessions::transcript::{self, Call, PartKind};
 use loci_core::conversation::history;
 use loci_core::entry::Entry;
 use loci_stdx::{counted, single_line};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loci_app::UserError;
-use loci_app::resume::restore_hint;
+use loci_app::sessions::resume::restore_hint;
 use loci_core::entry::Entry;
 use loci_stdx::counted;
 use loci_storage::foreign::{RolloutError, find_rollout, load_rollout};

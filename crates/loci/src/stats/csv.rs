@@ -1,6 +1,6 @@
 //! Comma-separated values, one line for each day, project and model.
 
-use loci_app::stats::Report;
+use loci_app::reports::stats::Report;
 
 const HEADER: &str = "day,project,model,sessions,turns,responses,input_tokens,output_tokens,cache_read_tokens,\
                       cache_creation_tokens,web_searches,cost_usd";

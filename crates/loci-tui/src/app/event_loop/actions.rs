@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loci_app::UserError;
-use loci_app::child_env::child_env;
-use loci_app::helper_command::HelperCommand;
-use loci_app::mcp_logins::{has_browser, open_browser};
-use loci_app::status_line::{
+use loci_app::compose::child_env::child_env;
+use loci_app::interface::helper_command::HelperCommand;
+use loci_app::interface::status_line::{
     AgentRowsConfig, STATUS_LINE, SUBAGENT_STATUS_LINE, ScriptRun, agent_rows_input, script_vars,
     status_input,
 };
+use loci_app::mcp::logins::{has_browser, open_browser};
 use loci_engine::{Command, SessionSnapshot};
 use loci_storage::config::InputHistory;
 use loci_storage::layout::ConfigHome;

@@ -3,7 +3,7 @@
 
 use loci_app::commands::mcp::ServerRow;
 use loci_app::commands::skills::SkillRow;
-use loci_app::session_picker::{PickerScope, SessionChoice};
+use loci_app::sessions::picker::{PickerScope, SessionChoice};
 use loci_core::ids::{AgentId, ToolUseId};
 use loci_core::skill::SkillOverride;
 use loci_engine::{

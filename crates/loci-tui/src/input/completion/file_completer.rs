@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use loci_app::file_suggestions::{FileIndex, FileSource, IgnoredFiles, OFFERED, paths, suggest};
-use loci_app::helper_command::HelperSandboxes;
+use loci_app::interface::file_suggestions::{FileIndex, FileSource, IgnoredFiles, OFFERED, paths, suggest};
+use loci_app::interface::helper_command::HelperSandboxes;
 
 use super::TokenKind;
 

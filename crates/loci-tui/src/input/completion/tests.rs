@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use loci_app::file_suggestions::FileIndex;
+use loci_app::interface::file_suggestions::FileIndex;
 
 use super::*;
 use crate::input::{Draft, EditCommand};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_app::session_picker::{BranchChoice, SessionChoice};
+use loci_app::sessions::picker::{BranchChoice, SessionChoice};
 
 use super::super::{ListMark, PanelContext, PanelStep, PanelView, mark_row};
 use crate::app::{Action, UiAction};

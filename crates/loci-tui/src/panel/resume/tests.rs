@@ -3,7 +3,7 @@
 use super::super::testing::Shown;
 use super::*;
 use crate::keymap::Action as KeyAction;
-use loci_app::session_picker::BranchChoice;
+use loci_app::sessions::picker::BranchChoice;
 
 pub(super) fn choice(id: &str, title: &str) -> SessionChoice {
     SessionChoice {

@@ -1,6 +1,6 @@
 //! The rows of the prompts to go back to, and of what that would change.
 
-use loci_app::session_command::{RewindPoint, RewindPreview};
+use loci_app::sessions::command::{RewindPoint, RewindPreview};
 
 use super::super::{PanelView, mark_row};
 use super::RewindPanel;

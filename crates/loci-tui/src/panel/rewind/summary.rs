@@ -1,7 +1,7 @@
 //! A summary in the place of what came after a prompt, or before it.
 
-use loci_app::renewal::SwitchTarget;
-use loci_app::session_command::{RewindPoint, RewindRequest};
+use loci_app::sessions::command::{RewindPoint, RewindRequest};
+use loci_app::start::renewal::SwitchTarget;
 use loci_engine::{Command, SideTask};
 
 use super::super::{PanelStep, PanelView};

@@ -3,7 +3,7 @@
 //! Every text is escaped; pictures are kept only where their type and bytes are what they say; a content security
 //! policy forbids the rest, should something slip through.
 
-use loci_app::transcript::{Call, PartKind};
+use loci_app::sessions::transcript::{Call, PartKind};
 
 use super::super::format;
 use super::Document;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use loci_app::transcript;
+use loci_app::sessions::transcript;
 use loci_core::conversation::{Outline, OutlineNode};
 use loci_core::entry::EntryKind;
 use loci_core::message::{Block, BlockKind};
