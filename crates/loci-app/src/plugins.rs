@@ -27,20 +27,33 @@ use serde_json::{Map, Value, json};
 use crate::compose::child_env::child_env;
 
 mod approval;
+mod configure;
 mod dependencies;
+mod details;
+mod install;
 mod managed;
+mod marketplace;
 mod options;
+mod prune;
 mod renames;
+mod request;
+mod source;
 mod toggle;
+mod validate;
 
-pub use approval::approval_key;
+pub use approval::{approval_key, approve_plugin};
+pub use configure::{needed_options, option_spec, parse_given_options, store_options};
+pub use details::{one_line, unused_note};
+pub use install::Uninstall;
 use managed::is_forced;
 pub use managed::{managed_refusal, trust_message};
 pub use options::{
     PluginOption, forget_option, keep_option, parse_option_value, plugin_options, set_typed_option,
     unset_options,
 };
+pub use prune::Confirm;
 pub use renames::{RewrittenSettings, rewrite_renamed};
+pub use request::{MarketplaceRequest, PluginAnswer, PluginRequest};
 pub use toggle::{ToggledPlugin, installed_id, toggle_plugin, write_enabled};
 
 /// How many problems are said at start; `loci plugin list` knows the rest.
@@ -109,6 +122,12 @@ pub fn marketplace_policy(merged: &MergedSettings) -> MarketplacePolicy {
 }
 
 impl RunPlugins {
+    /// Finds a plugin that is on by its id or, where that is enough, its name.
+    pub fn find(&self, name: &str) -> Option<&RunPlugin> {
+        let mut all = self.plugins.iter();
+        all.find(|plugin| plugin.folder.id.to_string() == name || plugin.folder.id.name == name)
+    }
+
     /// Finds the plugins of a run; `env` has the variables of the settings, `given` are directories that a flag names.
     pub fn load(env: &Env, home: &ConfigHome, query: PluginQuery<'_>) -> Self {
         let PluginQuery { given, without_servers, project, merged, .. } = query;

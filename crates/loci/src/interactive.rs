@@ -123,8 +123,7 @@ pub(crate) fn show(
         ..AppOptions::default()
     };
     let app = app.with_vars(&env.vars);
-    let program = std::env::current_exe().unwrap_or_else(|_| "loci".into());
-    let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone(), program }, start)
+    let end = loci_tui::app::run(InterfaceOptions { app, env: env.clone() }, start)
         .map_err(|error| UserError::from_error(&error))?;
     end.farewell.iter().for_each(|text| print_message(text));
     Ok(end)

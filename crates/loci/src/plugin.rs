@@ -1,28 +1,22 @@
 //! `loci plugin`: which plugins there are, what each brings and may run, turning them on and off, installing and making them.
 
-mod approve;
 mod ask;
 mod configure;
-mod dependencies;
-mod details;
 mod init;
+mod inspect;
 mod install;
 mod list;
 mod marketplace;
-mod packages;
-mod prune;
-mod releases;
-mod source;
 mod tag;
 mod toggle;
-mod validate;
 
 use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins};
+use loci_app::plugins::{PluginRequest, approve_plugin};
 use loci_settings::Scope;
 use loci_stdx::Env;
 
 use crate::config::{SettingsContext, write};
+use ask::{ask_options, confirm};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PluginArgs {
@@ -84,9 +78,9 @@ enum Verb {
     /// List plugins: which are on, which are off, and what is wrong with them.
     List(list::ListArgs),
     /// Show one plugin: what it brings, what it may run, and what its options are set to.
-    Details(details::DetailsArgs),
+    Details(inspect::DetailsArgs),
     /// Check the directory of a plugin; exits with 1 when something is wrong.
-    Validate(validate::ValidateArgs),
+    Validate(inspect::ValidateArgs),
     /// Turn a plugin on.
     Enable(toggle::EnableArgs),
     /// Turn a plugin off, or all of them.
@@ -105,10 +99,10 @@ enum Verb {
     /// Set options of a plugin; secrets are kept apart from settings.
     Configure(configure::ConfigureArgs),
     /// Approve what a plugin may run after that has changed.
-    Approve(approve::ApproveArgs),
+    Approve(inspect::ApproveArgs),
     /// Remove plugins that came because others needed them, and that nothing needs any more.
     #[command(visible_alias = "autoremove")]
-    Prune(prune::PruneArgs),
+    Prune(install::PruneArgs),
     /// Tag a release of a plugin in its repository.
     Tag(tag::TagArgs),
     /// Add, list, update and remove lists of plugins.
@@ -117,28 +111,34 @@ enum Verb {
 
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(env: &Env, args: &PluginArgs) -> Result<u8, UserError> {
-    let (text, code) = match &args.verb {
-        Verb::List(args) => (list::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Details(args) => (details::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Validate(args) => validate::run(env, args)?,
-        Verb::Enable(args) => (toggle::enable(&SettingsContext::new(env), args)?, 0),
-        Verb::Disable(args) => (toggle::disable(&SettingsContext::new(env), args)?, 0),
-        Verb::Init(args) => (init::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Install(args) => (install::install(&SettingsContext::new(env), args)?, 0),
-        Verb::Update(args) => (install::update(&SettingsContext::new(env), args)?, 0),
-        Verb::Uninstall(args) => (install::uninstall(&SettingsContext::new(env), args)?, 0),
-        Verb::Configure(args) => (configure::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Approve(args) => (approve::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Prune(args) => (prune::run(&SettingsContext::new(env), args)?, 0),
-        Verb::Tag(args) => (tag::run(env, args)?, 0),
-        Verb::Marketplace(args) => (marketplace::run(&SettingsContext::new(env), args)?, 0),
+    let ctx = || SettingsContext::new(env);
+    let text = match &args.verb {
+        Verb::List(args) => list::run(&ctx(), args)?,
+        Verb::Enable(args) => toggle::enable(&ctx(), args)?,
+        Verb::Disable(args) => toggle::disable(&ctx(), args)?,
+        Verb::Init(args) => init::run(&ctx(), args)?,
+        Verb::Configure(args) => configure::run(&ctx(), args)?,
+        Verb::Approve(args) => approve_plugin(&ctx(), &args.name)?,
+        Verb::Tag(args) => tag::run(env, args)?,
+        Verb::Details(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Validate(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Install(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Update(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Uninstall(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Prune(args) => return carry_out(&ctx(), &args.request()),
+        Verb::Marketplace(args) => return carry_out(&ctx(), &args.request()),
     };
     write(&text)?;
-    Ok(code)
+    Ok(0)
 }
 
-/// Finds a plugin by its id or, where that is enough, its name.
-fn find<'a>(plugins: &'a RunPlugins, name: &str) -> Option<&'a RunPlugin> {
-    let mut all = plugins.plugins.iter();
-    all.find(|plugin| plugin.folder.id.to_string() == name || plugin.folder.id.name == name)
+/// Does what `loci-app` can do for sessions, too; at a terminal, options of an installed plugin are asked for.
+fn carry_out(ctx: &SettingsContext, request: &PluginRequest) -> Result<u8, UserError> {
+    let answer = request.carry_out(ctx, &confirm)?;
+    let text = match &answer.installed {
+        Some(id) => ask_options(&SettingsContext::new(&ctx.env), id, answer.said)?,
+        None => answer.said,
+    };
+    write(&text)?;
+    Ok(u8::from(answer.is_wrong))
 }

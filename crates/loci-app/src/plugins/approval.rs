@@ -6,10 +6,15 @@
 use std::path::Path;
 
 use loci_core::plugin::{PluginProblem, SKILLS_DIR_MARKETPLACE};
-use loci_storage::config::{InstallScope, PluginFolder, approve_plugins, approved_plugins};
+use loci_storage::config::{
+    InstallScope, PluginFolder, approve_plugins, approved_plugins, read_plugin, read_plugin_state,
+};
 use serde_json::Map;
 
-use super::{RunPlugin, RunPlugins};
+use super::details::describe;
+use super::{RunPlugin, RunPlugins, plugins_dir};
+use crate::settings::editor::SettingsContext;
+use crate::user_error::UserError;
 
 /// Returns what an approval is kept by; none for a plugin that needs none.
 pub fn approval_key(folder: &PluginFolder) -> Option<String> {
@@ -18,6 +23,27 @@ pub fn approval_key(folder: &PluginFolder) -> Option<String> {
         (_, SKILLS_DIR_MARKETPLACE) => Some(format!("{} in {}", folder.id, folder.root.display())),
         _ => Some(folder.id.to_string()),
     }
+}
+
+/// Approves what a plugin that is on may run now; returns what that is.
+pub fn approve_plugin(ctx: &SettingsContext, name: &str) -> Result<String, UserError> {
+    let plugins = ctx.plugins();
+    let plugin = plugins.find(name).ok_or_else(|| {
+        UserError::new(format!("There is no plugin `{name}` that is on"))
+            .hint("`loci plugin list` shows those there are.")
+    })?;
+    let held = &plugin.folder;
+    let dir = plugins_dir(&ctx.env, &ctx.home);
+    // What the session would have may be held back; the files have it all.
+    let (state, _) = read_plugin_state(&dir);
+    let entry = || state.marketplace_entry(&held.id);
+    let folder = read_plugin(&held.root, Some(&held.id), held.scope, Some(&entry))
+        .map_err(|problem| UserError::new(problem.to_string()))?;
+    let Some(key) = approval_key(&folder) else {
+        return Ok(format!("{} needs no approval\n", held.id));
+    };
+    approve_plugins(&dir, &[(key, folder.digest())]).map_err(UserError::new)?;
+    Ok(format!("{}Approved {}\n", describe(&folder), folder.id))
 }
 
 impl RunPlugins {

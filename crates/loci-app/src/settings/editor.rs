@@ -88,8 +88,13 @@ impl SettingsContext {
         unreadable_settings(&self.loaded)
     }
 
+    /// Returns what a run was given beside the files.
+    pub(crate) fn inputs(&self) -> &SettingsInputs {
+        &self.inputs
+    }
+
     /// Refuses to write in the demo.
-    fn refuse_in_demo(&self) -> Result<(), UserError> {
+    pub(crate) fn refuse_in_demo(&self) -> Result<(), UserError> {
         match self.inputs.is_demo {
             true => Err(UserError::new("The demo leaves your settings as they are")),
             false => Ok(()),

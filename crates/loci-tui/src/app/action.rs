@@ -253,8 +253,6 @@ pub enum Effect {
         /// The answer.
         answer: serde_json::Value,
     },
-    /// Run a verb of loci beside everything else; the answer is [`PanelData::VerbEnded`](crate::panel::PanelData::VerbEnded).
-    RunVerb(Vec<String>),
     /// Go on with the start.
     Answer(StartAnswer),
     /// Open a page in a browser, where there is one.

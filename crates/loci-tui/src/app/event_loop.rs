@@ -11,7 +11,6 @@ mod size_check;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -53,8 +52,6 @@ pub struct InterfaceOptions {
     pub app: AppOptions,
     /// The ambient world.
     pub env: Env,
-    /// The program that this is, for verbs that are run beside it.
-    pub program: PathBuf,
 }
 
 /// How a run ended.
@@ -89,7 +86,6 @@ pub fn run(options: InterfaceOptions, start: SessionStart) -> Result<RunEnd, Ter
         pace,
         app: App::new(options.app),
         env: options.env,
-        program: options.program,
         writer: match plain {
             Some(_) => Surface::Plain(PlainWriter::default()),
             None => Surface::Inline(Writer::new(size, writer_options)),
@@ -152,7 +148,6 @@ struct EventLoop {
     pace: ReaderPace,
     app: App,
     env: Env,
-    program: PathBuf,
     writer: Surface,
     output: File,
     terminal: Terminal,

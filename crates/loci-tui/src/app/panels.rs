@@ -81,7 +81,7 @@ impl App {
                 self.transcript.show_whole(blocks);
                 Vec::new()
             }
-            PanelData::VerbEnded { output } if !self.panel.is_open() => {
+            PanelData::PluginsChanged { output } if !self.panel.is_open() => {
                 match output {
                     Ok(text) => self.transcript.notice(NoticeLevel::Info, text.trim()),
                     Err(why) => self.transcript.notice(NoticeLevel::Warning, why.trim()),

@@ -1,6 +1,7 @@
 //! `/plugin`: what marketplaces offer, what is installed, the marketplaces, and what is wrong.
 
 use loci_app::commands::plugin::{MarketplaceRow, OfferedPlugin, PluginOptions, PluginReport, PluginRow};
+use loci_app::plugins::{MarketplaceRequest, PluginRequest};
 
 use super::plugin_options::{FormStep, OptionsForm};
 use super::{ItemList, ListItem, Panel, PanelContext, PanelData, PanelRequest, PanelStep, PanelView, Tabs};
@@ -35,11 +36,12 @@ pub(crate) struct PluginPanel {
     started: Option<String>,
 }
 
-/// Something that `loci plugin` does.
+/// Something that is done with plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PluginVerb {
-    key: char,
-    args: Vec<String>,
+    request: PluginRequest,
+    /// The words by which it would be asked for.
+    words: String,
     /// What it is, for people.
     about: String,
 }
@@ -47,60 +49,57 @@ struct PluginVerb {
 impl PluginVerb {
     /// Returns what a key does to the thing that is marked in a tab.
     fn from_key(key: char, tab: usize, name: &str) -> Option<Self> {
-        let (args, about): (&[&str], String) = match (key, tab) {
+        let (words, about) = match (key, tab) {
             ('i', DISCOVER) => (
-                &["install"],
+                "install",
                 format!("install {name}: it is fetched, turned on for you, and says what it may run"),
             ),
-            ('u', INSTALLED) => (&["update"], format!("bring {name} up to date")),
-            ('x', INSTALLED) => (&["uninstall"], format!("remove {name} and what it kept")),
-            ('u', MARKETPLACES) => (&["marketplace", "update"], format!("look at {name} again")),
-            ('x', MARKETPLACES) => (
-                &["marketplace", "remove"],
-                format!("forget {name} and remove the plugins that came from it"),
-            ),
+            ('u', INSTALLED) => ("update", format!("bring {name} up to date")),
+            ('x', INSTALLED) => ("uninstall", format!("remove {name} and what it kept")),
+            ('u', MARKETPLACES) => ("marketplace update", format!("look at {name} again")),
+            ('x', MARKETPLACES) => {
+                ("marketplace remove", format!("forget {name} and remove the plugins that came from it"))
+            }
             _ => return None,
         };
-        let args = ["plugin"].iter().chain(args).map(|word| (*word).to_owned()).chain([name.to_owned()]);
-        Some(Self { key, args: args.collect(), about })
+        let typed: Vec<&str> = words.split(' ').chain([name]).collect();
+        let request = PluginRequest::parse(&typed)?.ok()?;
+        Some(Self { request, words: format!("plugin {words} {name}"), about })
     }
-}
 
-impl PluginVerb {
     /// Returns the plugin that it installs, where that is named with its marketplace.
     fn installed(&self) -> Option<&String> {
-        let is_install = matches!(self.args.get(1).map(String::as_str), Some("install" | "i"));
-        self.args.iter().skip(2).find(|word| is_install && word.contains('@'))
+        match &self.request {
+            PluginRequest::Install { name, .. } => Some(name).filter(|name| name.contains('@')),
+            _ => None,
+        }
     }
 
     /// Tells whether a session has something to take up once it was done and said this.
     fn changes_sessions(&self, said: &str) -> bool {
-        let words: Vec<&str> = self.args.iter().skip(1).map(String::as_str).collect();
-        match words.as_slice() {
-            ["update", ..] => said.lines().any(|line| !line.ends_with("is up to date")),
-            ["install" | "i" | "uninstall" | "remove" | "rm" | "prune", ..] => true,
-            ["marketplace", verb, ..] => matches!(*verb, "remove" | "rm"),
-            _ => false,
+        match &self.request {
+            PluginRequest::Update { .. } => said.lines().any(|line| !line.ends_with("is up to date")),
+            PluginRequest::Install { .. } | PluginRequest::Uninstall { .. } | PluginRequest::Prune { .. } => {
+                true
+            }
+            PluginRequest::Marketplace(request) => matches!(request, MarketplaceRequest::Remove { .. }),
+            PluginRequest::Details { .. } | PluginRequest::Validate { .. } => false,
         }
     }
 
     /// Reads what was typed behind `/plugin`; none where the session carries it out, or nobody does.
-    fn typed(argument: &str) -> Option<Self> {
-        let mut words: Vec<&str> = argument.split_whitespace().collect();
-        let first = words.first_mut()?;
-        if *first == "market" {
-            *first = "marketplace";
-        }
-        let is_known = matches!(
-            words.as_slice(),
-            ["install" | "i" | "uninstall" | "remove" | "rm" | "update" | "details" | "validate", _, ..]
-                | ["prune", ..]
-                | ["marketplace", "add" | "remove" | "rm" | "update", _, ..]
-                | ["marketplace", "list" | "update"]
-        );
-        let about = format!("plugin {}", words.join(" "));
-        let args = ["plugin"].into_iter().chain(words).map(str::to_owned).collect();
-        is_known.then_some(Self { key: '\0', args, about })
+    fn typed(argument: &str) -> Option<Result<Self, String>> {
+        let typed: Vec<&str> = argument.split_whitespace().collect();
+        let words = format!("plugin {}", typed.join(" "));
+        Some(match PluginRequest::parse(&typed)? {
+            Ok(request) => Ok(Self { request, about: words.clone(), words }),
+            Err(why) => Err(why.to_string()),
+        })
+    }
+
+    /// Returns the action that has it done.
+    fn action(&self) -> Action {
+        Action::Effect(Effect::AskPanel(PanelRequest::ChangePlugins(self.request.clone())))
     }
 }
 
@@ -114,10 +113,16 @@ impl PluginPanel {
             "manage" => return Some((at(INSTALLED), Self::begin())),
             _ => {}
         }
-        let verb = PluginVerb::typed(argument)?;
-        let tab =
-            if verb.args.get(1).is_some_and(|it| it == "marketplace") { MARKETPLACES } else { INSTALLED };
-        let run = Action::Effect(Effect::RunVerb(verb.args.clone()));
+        let verb = match PluginVerb::typed(argument)? {
+            Ok(verb) => verb,
+            Err(why) => {
+                let told = Action::Ui(UiAction::Notice(NoticeLevel::Warning, why));
+                return Some((at(INSTALLED), Self::begin().into_iter().chain([told]).collect()));
+            }
+        };
+        let is_market = matches!(verb.request, PluginRequest::Marketplace(_));
+        let tab = if is_market { MARKETPLACES } else { INSTALLED };
+        let run = verb.action();
         let note = Some("It is being done…".to_owned());
         let panel = Self { running: Some(verb), note, ..at(tab) };
         Some((panel, Self::begin().into_iter().chain([run]).collect()))
@@ -225,9 +230,9 @@ impl PluginPanel {
         }
         self.asked = None;
         self.note = Some("It is being done…".to_owned());
-        let args = verb.args.clone();
+        let run = verb.action();
         self.running = Some(verb);
-        Some(PanelStep::Act(vec![Action::Effect(Effect::RunVerb(args))]))
+        Some(PanelStep::Act(vec![run]))
     }
 
     /// Something else is looked at: what came of the last wish is not about it.
@@ -351,24 +356,20 @@ impl Panel for PluginPanel {
                 self.show();
             }
             PanelData::PluginOptions { options, note } => self.receive_options(options, note),
-            PanelData::VerbEnded { output } => {
+            PanelData::PluginsChanged { output } => {
                 let done = self.running.take();
                 let installed =
                     done.as_ref().filter(|_| output.is_ok()).and_then(PluginVerb::installed).cloned();
                 let (is_done, text) = match &output {
-                    Ok(text) => (true, text.trim().to_owned()),
-                    // It is told as a warning; that it is an error stands before what the verb prints.
-                    Err(why) => {
-                        let why = why.trim();
-                        (false, why.strip_prefix("Error: ").unwrap_or(why).to_owned())
-                    }
+                    Ok(text) => (true, text.trim()),
+                    Err(why) => (false, why.trim()),
                 };
-                let is_news = is_done && done.as_ref().is_some_and(|verb| verb.changes_sessions(&text));
+                let is_news = is_done && done.as_ref().is_some_and(|verb| verb.changes_sessions(text));
                 let reload = if is_news { "\n`/reload-plugins` has the session take it up" } else { "" };
                 let level = if is_done { NoticeLevel::Info } else { NoticeLevel::Warning };
                 self.note = done.map(|verb| match is_done {
-                    true => format!("Done: {}", verb.args.join(" ")),
-                    false => format!("Not done: {}; why is said above", verb.args.join(" ")),
+                    true => format!("Done: {}", verb.words),
+                    false => format!("Not done: {}; why is said above", verb.words),
                 });
                 // All that was said, what it may run above all, is to be read after the panel is closed, too.
                 let told = Action::Ui(UiAction::Notice(level, format!("{text}{reload}")));
@@ -489,7 +490,7 @@ mod tests {
             ("marketplace remove x", "gone", true),
             ("details a@b", "about", false),
         ] {
-            let verb = PluginVerb::typed(typed).unwrap();
+            let verb = PluginVerb::typed(typed).unwrap().unwrap();
             assert_eq!(verb.changes_sessions(said), expected, "{typed}: {said}");
         }
     }
@@ -499,9 +500,9 @@ mod tests {
         let mut shown = Shown::new(PluginPanel::new(), 80, 14);
         shown.receive(PanelData::Plugins { report: report(), note: None });
         for (tab, key, args) in [
-            (DISCOVER, 'i', vec!["plugin", "install", "new@market"]),
-            (INSTALLED, 'x', vec!["plugin", "uninstall", "kit@market"]),
-            (MARKETPLACES, 'u', vec!["plugin", "marketplace", "update", "market"]),
+            (DISCOVER, 'i', "install new@market"),
+            (INSTALLED, 'x', "uninstall kit@market"),
+            (MARKETPLACES, 'u', "marketplace update market"),
         ] {
             while shown.panel.tabs.shown() != tab {
                 shown.action(KeyAction::TabsNext);
@@ -511,10 +512,10 @@ mod tests {
             assert!(shown.text().contains("again to"), "{}", shown.text());
             shown.key(KeyCode::Char('q'), None);
             assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "another key came between");
-            let run = Action::Effect(Effect::RunVerb(args.into_iter().map(str::to_owned).collect()));
-            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Act(vec![run]));
+            assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Act(vec![request(args)]));
             assert_eq!(shown.key(KeyCode::Char(key), None), PanelStep::Stay, "once at a time");
-            let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x\u{1b}[2J".into()) });
+            let told =
+                shown.receive(PanelData::PluginsChanged { output: Ok("It may run ./x\u{1b}[2J".into()) });
             assert!(
                 matches!(&told[0], Action::Ui(UiAction::Notice(NoticeLevel::Info, text)) if text.contains("./x"))
             );
@@ -525,11 +526,18 @@ mod tests {
         shown.action(KeyAction::SelectAccept);
         shown.key(KeyCode::Char('u'), None);
         shown.key(KeyCode::Char('u'), None);
-        let told = shown.receive(PanelData::VerbEnded { output: Err("Error: no network\n".into()) });
+        let told = shown.receive(PanelData::PluginsChanged { output: Err("no network\n".into()) });
         assert_eq!(told[0], Action::Ui(UiAction::Notice(NoticeLevel::Warning, "no network".into())));
         assert!(shown.text().contains("Not done: plugin"), "{}", shown.text());
         shown.action(KeyAction::SelectCancel);
         assert!(!shown.text().contains("Not done"), "nothing of it is left in the list: {}", shown.text());
+    }
+
+    fn request(words: &str) -> Action {
+        let words: Vec<&str> = words.split(' ').collect();
+        Action::Effect(Effect::AskPanel(PanelRequest::ChangePlugins(
+            PluginRequest::parse(&words).unwrap().unwrap(),
+        )))
     }
 
     fn options(token_is_set: bool, region: Option<&str>) -> PluginOptions {
@@ -555,20 +563,19 @@ mod tests {
     #[test]
     fn verbs_behind_the_command_are_carried_out_as_in_a_shell() {
         for (typed, run) in [
-            ("install kit@market --scope project", "plugin install kit@market --scope project"),
-            ("market add acme/tools", "plugin marketplace add acme/tools"),
-            ("marketplace rm market", "plugin marketplace rm market"),
-            ("marketplace update", "plugin marketplace update"),
-            ("uninstall kit@market", "plugin uninstall kit@market"),
-            ("validate .", "plugin validate ."),
+            ("install kit@market --scope project", "install kit@market --scope project"),
+            ("market add acme/tools", "marketplace add acme/tools"),
+            ("marketplace rm market", "marketplace rm market"),
+            ("marketplace update", "marketplace update"),
+            ("uninstall kit@market", "uninstall kit@market"),
+            ("validate .", "validate ."),
         ] {
             let (panel, actions) = PluginPanel::typed(typed).unwrap();
-            let args = run.split(' ').map(str::to_owned).collect();
-            assert_eq!(actions.last(), Some(&Action::Effect(Effect::RunVerb(args))), "{typed}");
+            assert_eq!(actions.last(), Some(&request(run)), "{typed}");
             let mut shown = Shown::new(panel, 80, 14);
             shown.receive(PanelData::Plugins { report: report(), note: None });
             assert!(shown.text().contains("It is being done"), "{}", shown.text());
-            let told = shown.receive(PanelData::VerbEnded { output: Ok("It may run ./x".into()) });
+            let told = shown.receive(PanelData::PluginsChanged { output: Ok("It may run ./x".into()) });
             assert!(
                 matches!(&told[0], Action::Ui(UiAction::Notice(NoticeLevel::Info, text)) if text.contains("./x"))
             );
@@ -581,6 +588,12 @@ mod tests {
             let (panel, actions) = PluginPanel::typed(typed).unwrap();
             assert_eq!((panel.tabs.shown(), actions), (tab, PluginPanel::begin()), "{typed}");
         }
+        let (panel, actions) = PluginPanel::typed("install kit --shout").unwrap();
+        assert!(panel.running.is_none());
+        let Some(Action::Ui(UiAction::Notice(NoticeLevel::Warning, why))) = actions.last() else {
+            panic!("{actions:?}")
+        };
+        assert!(why.starts_with("`--shout` is not known here"), "{why}");
         for typed in ["list", "enable kit", "disable kit", "marketplace shout", "init x", "tag"] {
             assert!(PluginPanel::typed(typed).is_none(), "{typed}");
         }
@@ -652,8 +665,7 @@ mod tests {
             shown.action(KeyAction::TabsNext);
         }
         assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Stay);
-        let run =
-            Action::Effect(Effect::RunVerb(["plugin", "install", "new@market"].map(str::to_owned).to_vec()));
+        let run = request("install new@market");
         assert_eq!(shown.action(KeyAction::PluginInstall), PanelStep::Act(vec![run]));
     }
 

@@ -18,6 +18,7 @@ use loci_app::commands::skills::{self, SkillRow};
 use loci_app::commands::{ReportTopic, SessionCommands};
 use loci_app::credentials::login::{forget_key, keep_key};
 use loci_app::mcp::toggles::keep_server_toggle;
+use loci_app::plugins::PluginRequest;
 use loci_app::reports::stats::{UsagePlots, usage_plots};
 use loci_app::sessions::command::{
     self as session_command, CommandContext, ContextPoint, PastAgent, RewindPoints, RewindPreview,
@@ -217,6 +218,8 @@ pub enum PanelRequest {
         /// Whether it is on from now on.
         is_on: bool,
     },
+    /// Install, update or remove plugins, or look at one; the answer is [`PanelData::PluginsChanged`].
+    ChangePlugins(PluginRequest),
     /// Find out which options a plugin has, and what they are set to.
     PluginOptions {
         /// Which.
@@ -355,9 +358,9 @@ pub enum PanelData {
         /// What became of a change, if one was asked for.
         note: Option<String>,
     },
-    /// A verb of `loci` has run: what it printed, or what it complained of.
-    VerbEnded {
-        /// What came of it.
+    /// A request about plugins was carried out.
+    PluginsChanged {
+        /// What is to be said of it, or why it was not done.
         output: Result<String, String>,
     },
     /// Plugins and marketplaces.
@@ -526,6 +529,14 @@ pub(crate) fn answer(request: PanelRequest, ctx: &CommandContext) -> PanelData {
             let said = plugin::set_enabled(&ctx.settings(), &id, is_on);
             Ok(plugin_data(ctx, Some(said.unwrap_or_else(|error| error.to_string()))))
         }
+        PanelRequest::ChangePlugins(request) => {
+            let output = match request.carry_out_unasked(&ctx.settings()) {
+                Ok(answer) if answer.is_wrong => Err(answer.said),
+                Ok(answer) => Ok(answer.said),
+                Err(error) => Err(error.to_string()),
+            };
+            Ok(PanelData::PluginsChanged { output })
+        }
         PanelRequest::PluginOptions { id } => plugin_options(ctx, &id, None),
         PanelRequest::SetPluginOption { id, key, typed } => {
             let typed = typed.as_ref().map(SecretText::reveal);
@@ -620,6 +631,7 @@ pub(crate) fn answer_at_start(request: PanelRequest, env: &Env, home: &ConfigHom
         | PanelRequest::ChangeSandbox(_)
         | PanelRequest::Plugins
         | PanelRequest::TogglePlugin { .. }
+        | PanelRequest::ChangePlugins(_)
         | PanelRequest::PluginOptions { .. }
         | PanelRequest::SetPluginOption { .. }
         | PanelRequest::ContextHistory { .. }

@@ -6,11 +6,10 @@
 use std::io::{self, IsTerminal};
 
 use loci_app::UserError;
-use loci_app::plugins::{parse_option_value, unset_options};
+use loci_app::plugins::{needed_options, parse_option_value, store_options, unset_options};
 use loci_core::plugin::{OptionSpec, PluginId};
 use serde_json::Value;
 
-use super::configure::store_options;
 use crate::config::{SettingsContext, write};
 use crate::print::{self, print_message};
 
@@ -21,33 +20,23 @@ const MOST_TRIES: usize = 3;
 pub(super) fn ask_options(ctx: &SettingsContext, id: &PluginId, said: String) -> Result<String, UserError> {
     let unset = unset_options(ctx, id);
     if unset.is_empty() || !is_terminal() {
-        return Ok(said + &needed_options(&unset, id));
+        return Ok(said + &needed_options(ctx, id));
     }
     write(&said)?;
     let mut out = String::new();
-    for (idx, spec) in unset.iter().enumerate() {
+    for spec in &unset {
         match ask_option(spec)
             .map_err(|error| UserError::new(format!("The terminal cannot be read: {error}")))?
         {
             Answer::Value(value) => out += &store_options(ctx, id, &[(spec.clone(), value)])?,
             Answer::Nothing => {}
             Answer::GaveUp => {
-                out += &needed_options(&unset[idx..], id);
+                out += &needed_options(&SettingsContext::new(&ctx.env), id);
                 break;
             }
         }
     }
     Ok(out)
-}
-
-/// Says which options a plugin cannot do without.
-fn needed_options(unset: &[OptionSpec], id: &PluginId) -> String {
-    let needed = unset.iter().filter(|spec| spec.is_required && spec.default.is_none());
-    needed
-        .map(|spec| {
-            format!("! It needs the option `{}`: run `loci plugin configure {id} {}`\n", spec.key, spec.key)
-        })
-        .collect()
 }
 
 enum Answer {

@@ -4,12 +4,11 @@
 use std::io::Read as _;
 
 use loci_app::UserError;
-use loci_app::plugins::{forget_option, installed_id, keep_option, parse_option_value, plugins_dir};
-use loci_core::plugin::{OptionSpec, PluginId};
-use loci_storage::config::{PluginFolder, read_plugin_state};
-use serde_json::Value;
+use loci_app::plugins::{
+    forget_option, installed_id, option_spec, parse_given_options, plugins_dir, store_options,
+};
+use loci_storage::config::read_plugin_state;
 
-use super::find;
 use crate::config::SettingsContext;
 
 /// The most of standard input that is a value.
@@ -29,7 +28,7 @@ pub(super) struct ConfigureArgs {
 
 pub(super) fn run(ctx: &SettingsContext, args: &ConfigureArgs) -> Result<String, UserError> {
     let plugins = ctx.plugins();
-    let Some(plugin) = find(&plugins, &args.name) else {
+    let Some(plugin) = plugins.find(&args.name) else {
         let (state, _) = read_plugin_state(&plugins_dir(&ctx.env, &ctx.home));
         let id = installed_id(&state, &args.name)?;
         return Err(UserError::new(format!("`{id}` is off")).hint("`loci plugin enable` turns it on."));
@@ -42,58 +41,15 @@ pub(super) fn run(ctx: &SettingsContext, args: &ConfigureArgs) -> Result<String,
             false => format!("{text}={}", read_value()?),
         });
     }
-    let options = parse_options(folder, &given)?;
+    let options = parse_given_options(folder, &given)?;
     let mut out = store_options(ctx, id, &options)?;
     for key in &args.unset {
-        out += &forget_option(ctx, id, spec_of(folder, key)?)?;
+        out += &forget_option(ctx, id, option_spec(folder, key)?)?;
     }
     if out.is_empty() {
         return Err(UserError::new("No option is named").hint("`loci plugin details` lists those there are."));
     }
     Ok(out)
-}
-
-/// Reads options as they are given in words.
-pub(super) fn parse_options(
-    folder: &PluginFolder,
-    given: &[String],
-) -> Result<Vec<(OptionSpec, Value)>, UserError> {
-    let mut options = Vec::new();
-    for text in given {
-        let Some((key, word)) = text.split_once('=') else {
-            return Err(UserError::new(format!("`{text}` is no KEY=VALUE")));
-        };
-        let spec = spec_of(folder, key)?;
-        let value = parse_option_value(spec, word)
-            .map_err(|why| UserError::new(format!("The option `{key}` {why}")))?;
-        options.push((spec.clone(), value));
-    }
-    Ok(options)
-}
-
-/// Keeps options; returns what to say.
-pub(super) fn store_options(
-    ctx: &SettingsContext,
-    id: &PluginId,
-    options: &[(OptionSpec, Value)],
-) -> Result<String, UserError> {
-    let mut out = String::new();
-    for (spec, value) in options {
-        let place = keep_option(ctx, id, spec, value)?;
-        out += &format!("`{}` is kept in {}\n", spec.key, ctx.places.display_path(&place));
-    }
-    Ok(out)
-}
-
-fn spec_of<'a>(folder: &'a PluginFolder, key: &str) -> Result<&'a OptionSpec, UserError> {
-    folder.manifest.options.iter().find(|spec| spec.key == key).ok_or_else(|| {
-        let keys: Vec<&str> = folder.manifest.options.iter().map(|spec| spec.key.as_str()).collect();
-        let error = UserError::new(format!("The plugin `{}` has no option `{key}`", folder.id));
-        match keys.is_empty() {
-            true => error,
-            false => error.hint(format!("It has: {}.", keys.join(", "))),
-        }
-    })
 }
 
 fn read_value() -> Result<String, UserError> {

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use loci_app::UserError;
-use loci_app::plugins::{RunPlugin, RunPlugins, managed_refusal, plugins_dir};
+use loci_app::plugins::{RunPlugin, RunPlugins, managed_refusal, one_line, plugins_dir, unused_note};
 use loci_core::plugin::PluginId;
 use loci_storage::config::{PluginState, marketplace_manifest, read_plugin_state};
 use serde_json::{Value, json};
 
-use super::details::one_line;
 use crate::config::{SettingsContext, pretty};
 
 #[derive(Debug, clap::Args)]
@@ -138,9 +137,4 @@ fn line(plugin: &RunPlugin) -> String {
     let place = folder.root.display();
     let unused: String = folder.unused.iter().map(|dir| unused_note(dir)).collect();
     format!("{}  {version}  on{forced}  ({}, {place})\n{unused}", folder.id, folder.scope.as_str())
-}
-
-/// Says that a directory of a plugin is not used.
-pub(super) fn unused_note(dir: &str) -> String {
-    format!("  `{dir}/` is not used: the manifest names other places\n")
 }

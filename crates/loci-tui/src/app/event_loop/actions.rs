@@ -123,7 +123,6 @@ impl EventLoop {
                 self.exit = Some(ExitReason::Asked);
             }
             Effect::Exit(reason) => self.exit = Some(reason),
-            Effect::RunVerb(args) => self.run_verb(args),
             Effect::AskPanel(request) => self.tell(ToSession::AskPanel(request)),
             Effect::ShowInEditor(text) => self.failing(|it| it.show_in_editor(&text)),
             Effect::AskPullRequest { is_pushed } => self.ask_pull_request(is_pushed),
@@ -192,26 +191,6 @@ impl EventLoop {
         let mailbox = self.mailbox.clone();
         let input = move || agent_rows_input(&snapshot, columns).to_string();
         self.agent_rows_script.start(run, input, move |said| mailbox.put(News::AgentRows(said)));
-    }
-
-    /// Runs a verb of ours beside this thread, without a terminal; what it says comes back as news.
-    fn run_verb(&self, args: Vec<String>) {
-        let (mailbox, cwd, program) = (self.mailbox.clone(), self.env.cwd.clone(), self.program.clone());
-        let run = move || {
-            let mut verb = std::process::Command::new(program);
-            verb.args(args).current_dir(cwd).stdin(std::process::Stdio::null());
-            let output = match verb.output() {
-                Ok(output) if output.status.success() => Ok(output.stdout),
-                Ok(output) => Err(output.stderr),
-                Err(error) => Err(error.to_string().into_bytes()),
-            };
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            mailbox.put(News::PanelData(PanelData::VerbEnded { output: output.map(text).map_err(text) }));
-        };
-        if let Err(error) = std::thread::Builder::new().name("verb".to_owned()).spawn(run) {
-            let output = Err(error.to_string());
-            self.mailbox.put(News::PanelData(PanelData::VerbEnded { output }));
-        }
     }
 
     /// Does something with the terminal; without one nothing is left to do.

@@ -12,7 +12,7 @@ use loci_core::plugin::{PluginId, Release, best_release, release_tag_prefix, ver
 use loci_stdx::Env;
 use loci_storage::config::{GitSource, KnownMarketplace, PluginState, repository_root, repository_tags};
 
-use super::source::{Fetch, marketplace_fetch};
+use crate::plugins::source::{Fetch, marketplace_fetch};
 
 /// A range of versions that a plugin can use, and which plugin says so.
 #[derive(Debug, Clone, PartialEq, Eq)]

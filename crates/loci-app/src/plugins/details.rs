@@ -1,29 +1,23 @@
-//! `loci plugin details`: what a plugin brings, what of it runs, and what it costs.
+//! What a plugin brings, what of it runs, and what it costs.
 
 use std::path::PathBuf;
 
-use loci_app::UserError;
-use loci_app::plugins::{RunPlugins, plugins_dir};
 use loci_context::prose_tokens;
 use loci_stdx::visible;
 use loci_storage::config::{PluginFolder, read_plugin_state};
 
-use super::find;
-use super::list::unused_note;
-use crate::config::SettingsContext;
+use super::{RunPlugins, plugins_dir};
+use crate::settings::editor::SettingsContext;
+use crate::user_error::UserError;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct DetailsArgs {
-    /// Its name, or `name@marketplace`.
-    name: String,
-    /// A directory of a plugin that counts, too; may be given several times.
-    #[arg(long, value_name = "DIR")]
-    plugin_dir: Vec<PathBuf>,
-}
-
-pub(super) fn run(ctx: &SettingsContext, args: &DetailsArgs) -> Result<String, UserError> {
-    let plugins = &ctx.plugins_with(&args.plugin_dir);
-    let Some(plugin) = find(plugins, &args.name) else { return describe_unused(ctx, plugins, &args.name) };
+/// Returns what a plugin is, brings and may run, and what its options are set to; `dirs` are plugins that count, too.
+pub(super) fn plugin_details(
+    ctx: &SettingsContext,
+    name: &str,
+    dirs: &[PathBuf],
+) -> Result<String, UserError> {
+    let plugins = &ctx.plugins_with(dirs);
+    let Some(plugin) = plugins.find(name) else { return describe_unused(ctx, plugins, name) };
     let folder = &plugin.folder;
     let mut out = describe(folder);
     for spec in &folder.manifest.options {
@@ -78,7 +72,7 @@ fn problems_of(plugins: &RunPlugins, id: &str) -> String {
 }
 
 /// Returns what a plugin's files say as one line that shows all of itself.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     visible(&text.trim_end().replace('\n', "\\n"))
 }
 
@@ -118,4 +112,9 @@ pub(super) fn describe(folder: &PluginFolder) -> String {
         out += &format!("not supported by this version: {}\n", folder.unsupported.join(", "));
     }
     out
+}
+
+/// Says that a directory of a plugin is not used.
+pub fn unused_note(dir: &str) -> String {
+    format!("  `{dir}/` is not used: the manifest names other places\n")
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use loci_app::UserError;
 use loci_core::plugin::PluginId;
 use loci_storage::config::{PluginState, marketplace_manifest};
 use serde_json::Value;
 
-use super::install::{Fetched, fetch};
 use super::releases::{VersionRange, fits_all, installed_ranges, listed};
-use crate::config::SettingsContext;
+use super::{Fetched, fetch};
+use crate::settings::editor::SettingsContext;
+use crate::user_error::UserError;
 
 /// The field that lets a marketplace's plugins need those of another.
 const CROSS: &str = "allowCrossMarketplaceDependenciesOn";

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use loci_app::compose::child_env::child_env;
-use loci_stdx::{CommandFailure, CommandLimits, run_bounded};
-use loci_stdx::{Env, read_regular_to_string};
+use loci_stdx::{CommandFailure, CommandLimits, Env, read_regular_to_string, run_bounded};
 use serde_json::Value;
+
+use crate::compose::child_env::child_env;
 
 /// How long a package manager has, and how much of its output is read.
 const LIMITS: CommandLimits = CommandLimits { patience: Duration::from_secs(60), output: 64 * 1024 };

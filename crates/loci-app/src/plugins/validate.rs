@@ -1,8 +1,7 @@
-//! `loci plugin validate`: what is wrong with the directory of a plugin, of a marketplace, or of skills, agents and commands.
+//! What is wrong with the directory of a plugin, of a marketplace, or of skills, agents and commands.
 
 use std::path::{Path, PathBuf};
 
-use loci_app::UserError;
 use loci_core::plugin::{
     PluginId, PluginVariables, catalogue_oddities, catalogue_problems, manifest_oddities, plugin_hooks,
     plugin_servers, unread_field_problems,
@@ -13,15 +12,7 @@ use serde_json::{Map, Value};
 
 use super::details::{describe, one_line};
 use super::source::{Fetch, plugin_fetch};
-
-#[derive(Debug, clap::Args)]
-pub(super) struct ValidateArgs {
-    /// The directory; the current one, where none is named.
-    path: Option<PathBuf>,
-    /// Take what is only odd for wrong, too.
-    #[arg(long)]
-    strict: bool,
-}
+use crate::user_error::UserError;
 
 /// What was found out.
 #[derive(Default)]
@@ -34,21 +25,25 @@ struct Report {
 }
 
 impl Report {
-    fn finish(mut self, args: &ValidateArgs) -> (String, u8) {
+    fn finish(mut self, is_strict: bool) -> (String, u8) {
         let line = |mark: char, text: &String| format!("{mark} {}\n", one_line(text));
         self.text += &self.problems.iter().map(|problem| line('!', problem)).collect::<String>();
         self.text += &self.oddities.iter().map(|oddity| line('?', oddity)).collect::<String>();
-        let is_wrong = !self.problems.is_empty() || (args.strict && !self.oddities.is_empty());
+        let is_wrong = !self.problems.is_empty() || (is_strict && !self.oddities.is_empty());
         self.text += if is_wrong { "" } else { "Nothing is wrong with it\n" };
         (self.text, u8::from(is_wrong))
     }
 }
 
-pub(super) fn run(env: &Env, args: &ValidateArgs) -> Result<(String, u8), UserError> {
-    let dir = env.cwd.join(loci_core::path::expand_home(
-        &env.home,
-        &args.path.clone().unwrap_or_default().to_string_lossy(),
-    ));
+/// Checks a directory; returns what to say, and the exit code of whoever asked. What is only odd is wrong, too, when it `is_strict`.
+pub(super) fn validate_plugin(
+    env: &Env,
+    path: Option<&Path>,
+    is_strict: bool,
+) -> Result<(String, u8), UserError> {
+    let dir = env
+        .cwd
+        .join(loci_core::path::expand_home(&env.home, &path.unwrap_or(Path::new("")).to_string_lossy()));
     let is_marketplace = dir.join(".claude-plugin/marketplace.json").exists();
     let has_manifest = dir.join(".claude-plugin/plugin.json").exists();
     if let Some((base, parts)) = definitions(&dir).filter(|_| !is_marketplace && !has_manifest) {
@@ -61,7 +56,7 @@ pub(super) fn run(env: &Env, args: &ValidateArgs) -> Result<(String, u8), UserEr
     if !is_marketplace || has_manifest {
         check_plugin(&dir, has_manifest, &mut report)?;
     }
-    Ok(report.finish(args))
+    Ok(report.finish(is_strict))
 }
 
 /// Checks a catalogue, and the manifests of those of its plugins that lie beside it.

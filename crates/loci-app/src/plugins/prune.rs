@@ -1,38 +1,29 @@
-//! `loci plugin prune`: plugins that came because others needed them, and that nothing needs any more.
+//! Plugins that came because others needed them, and that nothing needs any more.
 
-use loci_app::UserError;
-use loci_app::plugins::plugins_dir;
 use loci_core::plugin::{PluginId, PluginNeeds, orphans};
 use loci_settings::Scope;
 use loci_storage::config::read_plugin_state;
 
-use super::ScopeArgs;
-use super::ask::confirm;
 use super::install::{install_scope, remove_installed};
-use crate::config::SettingsContext;
+use super::plugins_dir;
+use crate::settings::editor::SettingsContext;
+use crate::user_error::UserError;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct PruneArgs {
-    /// Remove them without asking; where nobody can be asked, they are only listed without it.
-    #[arg(long, short)]
-    yes: bool,
-    /// Only list them.
-    #[arg(long)]
-    dry_run: bool,
-    #[command(flatten)]
-    scope: ScopeArgs,
-}
+/// Asks whether something is to go; none where nobody can be asked.
+pub type Confirm<'a> = &'a dyn Fn(&str) -> Option<bool>;
 
-pub(super) fn run(ctx: &SettingsContext, args: &PruneArgs) -> Result<String, UserError> {
-    let scope = args.scope.scope().unwrap_or(Scope::User);
-    match args.dry_run {
-        true => Ok(listed(&orphans_of(ctx, scope))),
-        false => prune_orphans(ctx, scope, args.yes),
-    }
+/// Lists them.
+pub(super) fn list_orphans(ctx: &SettingsContext, scope: Scope) -> String {
+    listed(&orphans_of(ctx, scope))
 }
 
 /// Removes all of them, once that is wanted; returns what to say.
-pub(super) fn prune_orphans(ctx: &SettingsContext, scope: Scope, is_sure: bool) -> Result<String, UserError> {
+pub(super) fn prune_orphans(
+    ctx: &SettingsContext,
+    scope: Scope,
+    is_sure: bool,
+    confirm: Confirm<'_>,
+) -> Result<String, UserError> {
     let orphans = orphans_of(ctx, scope);
     let is_wanted = || {
         let names: Vec<String> = orphans.iter().map(ToString::to_string).collect();
