@@ -6,9 +6,12 @@
 
 pub mod approvals;
 pub(crate) mod bypass_warning;
+mod prepare;
 pub mod renewal;
 pub(crate) mod trace;
 pub mod trust;
+
+pub use prepare::{PreparedSession, StartFailure, StartInputs};
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,32 +19,28 @@ use std::time::{Duration, Instant};
 use loci_core::entry::Entry;
 use loci_core::permission::Mode;
 use loci_core::plugin::PluginTheme;
-use loci_engine::{
-    ClientMessage, ClientRequests, McpConfig, NewSession, RenewSession, Session, SessionConfig,
-};
+use loci_engine::{ClientMessage, ClientRequests, McpConfig, NewSession, RenewSession};
 use loci_llm::Client;
 use loci_stdx::Env;
+use loci_storage::config::SkillsPrefetch;
 use loci_storage::layout::ConfigHome;
 use loci_storage::sessions::ConversationTail;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::compose::{ComposeInputs, Prefetch, compose, needs_credentials};
+use crate::compose::needs_credentials;
 use crate::credentials::login::keep_key;
 use crate::interface::helper_command::HelperSandboxes;
 use crate::mcp::approvals::ServerDecision;
 use crate::options::{RunOptions, SessionSource};
-use crate::permissions::sandbox::sandbox_maker;
 use crate::sessions::resume;
-use crate::sessions::worktree::worktree_of_session;
-use crate::settings::RunSettings;
 use crate::settings::unknown::unknown_settings;
 use crate::start::approvals::{
     API_KEY, UnapprovedKey, UnapprovedServer, answer_key, answer_servers, is_key_rejected, settings_errors,
     unapproved_key, unapproved_servers,
 };
 use crate::start::bypass_warning::{accept_warning, is_warning_due, refuse_flags_of_root};
-use crate::start::trace::{TraceOptions, start_trace};
+use crate::start::trace::TraceOptions;
 use crate::start::trust::{
     TrustQuestion, accept_trust, answer_external_imports, external_imports_question, trust_question,
 };
@@ -184,6 +183,10 @@ pub struct SessionStart {
     is_unattended: bool,
     /// Shows the end of a session that goes on before the rest of it is read.
     show_tail: Option<ShowTail>,
+    /// The user's skills, where they are being read already.
+    skills: Option<SkillsPrefetch>,
+    /// Whether the session takes the place of another of this process, which has looked after what was left behind.
+    is_renewal: bool,
 }
 
 /// Takes the end of a session that goes on.
@@ -210,7 +213,24 @@ impl SessionStart {
             trace: None,
             is_unattended: false,
             show_tail: None,
+            skills: None,
+            is_renewal: false,
         }
+    }
+
+    /// Takes the user's skills from whoever began to read them.
+    pub fn with_skills(self, skills: Option<SkillsPrefetch>) -> Self {
+        Self { skills, ..self }
+    }
+
+    /// Begins a new session in the place of another of this process.
+    pub(crate) fn renewal(self) -> Self {
+        Self { is_renewal: true, ..self }
+    }
+
+    /// Has a session that was in a worktree go on here.
+    pub(crate) fn here(self) -> Self {
+        Self { is_in_worktree: true, ..self }
     }
 
     /// Has the end of a session that goes on shown as soon as it is read: long before the session is there.
@@ -395,75 +415,29 @@ impl SessionStart {
 
     fn start(&mut self) -> Result<StartStep, UserError> {
         self.leave_out_rejected_key();
-        let run = RunSettings::load(&self.inherited, &self.options)?;
-        let prefetch = Prefetch::start(&self.options, &run);
-        let (env, home) = (run.env.clone(), run.home.clone());
+        let inputs = self.read_settings()?;
         if self.is_viewing {
-            let read = resume::read_named(&env, &home, &self.options)?;
+            let read = resume::read_named(&inputs.run.env, &inputs.run.home, &self.options)?;
             return Ok(StartStep::View(read.map(|read| read.history.path).unwrap_or_default()));
         }
-        let mut resume = match resume::find(&env, &home, &self.options) {
-            Ok(resume) => resume,
-            Err(error) => {
-                return match resume::holder(&env, &home, &self.options) {
-                    Some(holder) => Ok(StartStep::Ask(StartQuestion::InUse(holder))),
-                    None => Err(error),
-                };
+        let mut past = match self.find_past(&inputs) {
+            Ok(past) => past,
+            Err(StartFailure::Past { holder: Some(holder), .. }) => {
+                return Ok(StartStep::Ask(StartQuestion::InUse(holder)));
             }
+            Err(failure) => return Err(failure.into()),
         };
-        if self.client.is_none() && needs_credentials(&run, &self.options, resume.model.as_deref())? {
+        if self.client.is_none() && needs_credentials(&inputs.run, &self.options, past.model.as_deref())? {
             let rejected = self.rejected_key.as_deref().map(UnapprovedKey::alone);
             return Ok(StartStep::Ask(StartQuestion::NoCredentials(rejected)));
         }
-        if !self.is_in_worktree
-            && let Some(worktree) = worktree_of_session(&env, &self.options, &mut resume)
-        {
-            self.is_in_worktree = true;
-            // It goes on where it was: with the settings, instructions and files of its own working copy.
-            self.options.session.source = SessionSource::Named(resume.place.id().to_string());
-            drop(resume);
-            self.inherited.cwd = worktree;
+        if self.moves_to_worktree(&inputs, &mut past) {
+            // There may be questions about that place, too.
+            drop(past);
             return Ok(self.proceed());
         }
-        if let Some(trace) = self.trace.take() {
-            let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
-            start_trace(&trace, &env, &file)?;
-        }
-        let cleanup_period_days = run.settings.cleanup_period_days.filter(|_| self.options.is_persistent);
-        let settings = run.in_force.clone();
-        let helper_sandboxes = HelperSandboxes::new(sandbox_maker(&run, resume.place.id().as_str()));
-        let client = self.client.clone();
-        let started = self.started;
-        let composed =
-            compose(ComposeInputs { options: &self.options, run, resume, prefetch, client, started })?;
-        let mcp = composed.config.mcp.clone();
-        let options = RunOptions { mcp_servers: mcp.clone(), ..self.options.clone() };
-        Ok(StartStep::Ready(Box::new(StartedSession {
-            mcp,
-            initial_prompt: initial_prompt(&composed.config),
-            themes: composed.config.plugins.themes.clone(),
-            mode: composed.config.rulebook.mode,
-            idle_notice: composed.config.idle_notice,
-            session: Session::new(composed.config).into(),
-            renew: renewal::fresh_sessions(self.inherited.clone(), options.clone(), self.client.clone()),
-            inherited: self.inherited.clone(),
-            client: self.client.clone(),
-            options,
-            warnings: self.unkept.drain(..).chain(composed.warnings).collect(),
-            models: composed.models,
-            may_bypass: composed.may_bypass,
-            env,
-            home,
-            cleanup_period_days,
-            settings,
-            helper_sandboxes,
-        })))
+        Ok(StartStep::Ready(Box::new(self.compose(inputs, past)?.begin())))
     }
-}
-
-fn initial_prompt(config: &SessionConfig) -> Option<String> {
-    let main = config.agents.main.as_ref().filter(|_| config.history.path.is_empty());
-    main.and_then(|agent| agent.initial_prompt.clone())
 }
 
 #[cfg(test)]

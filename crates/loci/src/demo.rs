@@ -11,12 +11,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use loci_app::UserError;
-use loci_app::compose::{ComposeInputs, Prefetch, compose};
-use loci_app::sessions::resume;
-use loci_app::settings::RunSettings;
 use loci_app::start::SessionStart;
 use loci_app::{ModelOptions, PermissionOptions, RunOptions};
-use loci_engine::{Command, EngineEvent, Prompt, Session};
+use loci_engine::{Command, NewSession, Prompt};
 use loci_llm::Client;
 use loci_stdx::Env;
 
@@ -41,15 +38,11 @@ pub(crate) fn run(env: &Env, demo: &DemoArgs) -> Result<u8, UserError> {
     if std::io::stdin().is_terminal() && print::is_stdout_terminal() {
         return show(&env, pace, started);
     }
-    let options = options();
-    let run = RunSettings::none(&env);
-    let prefetch = Prefetch::start(&options, &run);
-    let resume = resume::find(&env, &run.home, &options)?;
     let client = Client::scripted(script::answer, pace);
-    let composed =
-        compose(ComposeInputs { options: &options, run, resume, prefetch, client: Some(client), started })?;
+    let mut start = SessionStart::new(env.clone(), options(), Some(client), started).demo().unattended();
+    let session = start.prepare().map_err(UserError::from)?.begin().session;
     let runtime = runtime::of_session()?;
-    runtime.block_on(play(&env, Session::new(composed.config)))
+    runtime.block_on(play(&env, session))
 }
 
 /// Plays it in the terminal interface, where the person may go on.
@@ -86,9 +79,8 @@ fn options() -> RunOptions {
     }
 }
 
-type Parts = (Session, loci_engine::SessionHandle, tokio::sync::mpsc::UnboundedReceiver<EngineEvent>);
-
-async fn play(env: &Env, (session, handle, mut events): Parts) -> Result<u8, UserError> {
+async fn play(env: &Env, new: NewSession) -> Result<u8, UserError> {
+    let NewSession { session, handle, mut events } = new;
     let mut view = View::new(env, print::own_stdout());
     let engine = tokio::spawn(session.run());
     handle.send(Command::Prompt(Prompt::text(PROMPT)));

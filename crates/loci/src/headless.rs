@@ -6,24 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use loci_app::UserError;
 use loci_app::commands::SessionCommands;
-use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
-use loci_app::sessions::resume;
 use loci_app::sessions::retention;
-use loci_app::sessions::worktree::{enter_worktree, worktree_of_session};
-use loci_app::settings::RunSettings;
+use loci_app::sessions::worktree::enter_worktree;
 use loci_app::settings::editor::SettingsInputs;
-use loci_app::start::renewal;
+use loci_app::start::{PreparedSession, SessionStart, StartFailure};
 use loci_app::{
-    COMPATIBLE_VERSION, FlagSettings, RunOptions, SessionSource, TraceFilter, TraceLevel, TraceOptions,
-    TraceTarget, start_trace,
+    COMPATIBLE_VERSION, FlagSettings, RunOptions, TraceFilter, TraceLevel, TraceOptions, TraceTarget,
+    UserError,
 };
 use loci_core::permission::Mode;
 use loci_core::user_question::answer_timeout;
-use loci_engine::{
-    ClientMessage, ClientRequests, InitializeRequest, LoadedHistory, Prompt, Session, resume_prompt,
-};
+use loci_engine::{ClientMessage, InitializeRequest, LoadedHistory, Prompt, resume_prompt};
 use loci_stdx::{Env, Timestamp};
 use loci_storage::config::SkillsPrefetch;
 use loci_storage::layout::ConfigHome;
@@ -62,7 +56,6 @@ pub(crate) fn run(
         inherited = enter_worktree(&inherited, &mut options, name, crate::tell_waiting)?;
     }
     args.foreign.tell_notices();
-    let client_requests = connect_client(&inherited, &args, &mut options);
     let mut early = None;
     let mut runtime = None;
     // Whom the conversation runs as may be an agent that the client brings.
@@ -72,52 +65,42 @@ pub(crate) fn run(
         early = Some(first.block_on(first_request(&mut options)));
         runtime = Some(first);
     }
-    let mut run = RunSettings::load_with(&inherited, &options, skills)?;
-    let mut prefetch = Prefetch::start(&options, &run);
+    let mut start = SessionStart::new(inherited, options, None, started).unattended().with_skills(skills);
+    let client_requests = (args.input_format == Input::StreamJson).then(|| start.connect_client());
+    let inputs = start.read_settings()?;
+    let env = inputs.env().clone();
     let prompt = match args.input_format {
         Input::Text if args.init_only => None,
         Input::Text => {
-            let text = read_prompt(&run.env, args.prompt.as_deref(), args.continues())?;
+            let text = read_prompt(&env, args.prompt.as_deref(), args.continues())?;
             text.as_deref().map(Prompt::text)
         }
         Input::StreamJson => args.prompt.as_deref().map(Prompt::text),
     };
-    let mut resume = match resume::find(&run.env, &run.home, &options) {
-        Ok(resume) => resume,
-        Err(user_error) if args.continues() => return report(&run.env, &args, prompt, user_error),
-        Err(user_error) => return Err(user_error),
+    let prepared = start.traced(trace_options(&env, &args)).prepare_from(inputs);
+    let mut prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(StartFailure::Past { error, .. }) if args.continues() => {
+            return report(&env, &args, prompt, error);
+        }
+        Err(failure) => return Err(failure.into()),
     };
-    if let Some(worktree) = worktree_of_session(&run.env, &options, &mut resume) {
-        // It goes on where it was: with the settings, instructions and files of its own working copy.
-        options.session.source = SessionSource::Named(resume.place.id().to_string());
-        drop(resume);
-        inherited.cwd = worktree;
-        run = RunSettings::load(&inherited, &options)?;
-        prefetch = Prefetch::start(&options, &run);
-        resume = resume::find(&run.env, &run.home, &options)?;
-    }
-    let (env, home) = (run.env.clone(), run.home.clone());
-    let keeps_days = run.settings.cleanup_period_days.filter(|_| options.is_persistent);
-    if let Some(trace) = trace_options(&env, &args) {
-        let file = home.root().join("debug").join(format!("{}.txt", resume.place.id()));
-        start_trace(&trace, &env, &file)?;
-    }
-    let mut composed =
-        compose(ComposeInputs { options: &options, run, resume, prefetch, client: None, started })?;
-    let goes_on = prompt.is_none() && !args.init_only && goes_on_by_itself(&env, &composed.config.history);
+    let history = &mut prepared.composed.config.history;
+    let goes_on = prompt.is_none() && !args.init_only && goes_on_by_itself(&prepared.env, history);
     if goes_on {
-        composed.config.history.keep_turn_open();
+        history.keep_turn_open();
     }
     let needs_prompt = args.input_format == Input::Text && !args.init_only && !goes_on;
-    if needs_prompt && prompt.is_none() && composed.config.history.deferred_call().is_none() {
+    if needs_prompt && prompt.is_none() && history.deferred_call().is_none() {
         return Err(no_prompt());
     }
-    let run = Run { env: &env, args: &args, options, inherited, client_requests, early, goes_on };
+    let (env, home, keeps_days) = (prepared.env.clone(), prepared.home.clone(), prepared.cleanup_period_days);
+    let run = Run { env: &env, args: &args, client_requests, early, goes_on };
     let runtime = match runtime {
         Some(runtime) => runtime,
         None => runtime::of_session()?,
     };
-    let exit = runtime.block_on(run.serve(prompt, composed));
+    let exit = runtime.block_on(run.serve(prompt, prepared));
     retention::sweep(&env, &home, keeps_days);
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
@@ -156,29 +139,10 @@ pub(crate) fn trace_options(env: &Env, args: &Args) -> Option<TraceOptions> {
     })
 }
 
-/// Opens the way to the client of a run that has one; returns what comes along it.
-fn connect_client(
-    env: &Env,
-    args: &Args,
-    options: &mut RunOptions,
-) -> Option<UnboundedReceiver<ClientMessage>> {
-    match args.input_format {
-        Input::Text => None,
-        Input::StreamJson => {
-            let (requests, messages) = ClientRequests::channel(Arc::clone(&env.random));
-            options.client_requests = requests;
-            Some(messages)
-        }
-    }
-}
-
 /// What a run needs beside its composition.
 struct Run<'a> {
     env: &'a Env,
     args: &'a Args,
-    options: RunOptions,
-    /// The environment before settings had a say.
-    inherited: Env,
     client_requests: Option<UnboundedReceiver<ClientMessage>>,
     /// What was heard of the client before anything was read, where it asked to be waited for.
     early: Option<EarlyInput>,
@@ -208,8 +172,9 @@ async fn first_request(options: &mut RunOptions) -> EarlyInput {
 }
 
 impl Run<'_> {
-    async fn serve(mut self, prompt: Option<Prompt>, mut composed: Composed) -> Result<u8, UserError> {
+    async fn serve(mut self, prompt: Option<Prompt>, mut prepared: PreparedSession) -> Result<u8, UserError> {
         let mut stderr = print::stderr();
+        let composed = &mut prepared.composed;
         tell(&std::mem::take(&mut composed.warnings));
         let is_early = self.early.is_some();
         let EarlyInput { mut input, initialize } = self.early.take().unwrap_or_else(|| EarlyInput {
@@ -231,9 +196,9 @@ impl Run<'_> {
         warn_of_previews(self.env);
         if let Some(request) = &initialize {
             warn_of_late_parts(request, is_early);
-            self.options.take_initialize(request.clone());
-            composed.take_initialize(&self.options).await?;
-            tell(&composed.warnings);
+            prepared.options.take_initialize(request.clone());
+            composed.take_initialize(&prepared.options).await?;
+            tell(&std::mem::take(&mut composed.warnings));
         }
         let prompt = prompt.or_else(|| self.goes_on.then(|| Prompt::text(resume_prompt(&self.env.vars))));
         let identity = &composed.config.identity;
@@ -250,30 +215,30 @@ impl Run<'_> {
                 self.env.vars.non_empty("CLAUDE_AFK_TIMEOUT_MS"),
             ),
             api_key_source: composed.config.api_key_source.clone(),
-            models: composed.models,
+            models: composed.models.clone(),
             output_style: composed.config.output_style.clone(),
-            output_styles: composed.style_names,
+            output_styles: Arc::clone(&composed.style_names),
             may_bypass: composed.may_bypass,
             mode: composed.config.rulebook.mode,
             initialize,
             has_awaited_initialize: is_early,
             client_requests: self.client_requests,
-            flag_settings: self.options.flag_settings.clone(),
+            flag_settings: prepared.options.flag_settings.clone(),
             session_commands: SessionCommands {
-                settings: SettingsInputs::from_options(self.env, &self.options),
-                plugin_reload: Some(composed.plugin_reload),
+                settings: SettingsInputs::from_options(self.env, &prepared.options),
+                plugin_reload: Some(composed.plugin_reload.clone()),
                 ..session_commands(self.env)
             },
             ..headless(self.env, self.args, prompt, identity.id().clone())
         };
-        self.options.mcp_servers.clone_from(&mcp);
         if let Some(mcp) = &mcp {
             // Those that the client has brought.
             mcp.servers.start();
         }
-        let renew = renewal::fresh_sessions(self.inherited, self.options, None);
-        let session = Session::new(composed.config).into();
-        let exit = Box::pin(front.run(session, input, print::stdout(), &mut stderr, Some(renew))).await;
+        let started = prepared.begin();
+        let exit =
+            Box::pin(front.run(started.session, input, print::stdout(), &mut stderr, Some(started.renew)))
+                .await;
         if let Some(mcp) = mcp {
             mcp.servers.shutdown().await;
         }

@@ -6,14 +6,12 @@ pub use switch::{OpenedSession, SwitchError, SwitchTarget, open_session};
 
 use std::time::Instant;
 
-use loci_engine::{NewSession, RenewSession, Session};
+use loci_engine::{NewSession, RenewSession};
 use loci_llm::Client;
 use loci_stdx::Env;
 
-use crate::compose::{ComposeInputs, Prefetch, compose};
+use super::{SessionStart, StartFailure};
 use crate::options::RunOptions;
-use crate::sessions::resume;
-use crate::settings::RunSettings;
 use crate::user_error::UserError;
 
 /// Returns what makes a session that takes another's place: a fresh one, from settings as they are then.
@@ -22,20 +20,10 @@ pub fn fresh_sessions(inherited: Env, options: RunOptions, client: Option<Client
     let accepts_unknown_settings = options.accepts_unknown_settings || options.is_interactive;
     let options = RunOptions { accepts_unknown_settings, ..options };
     Box::new(move |state| {
-        let renew = || -> Result<NewSession, UserError> {
-            let run = RunSettings::load(&inherited, &options)?;
-            let prefetch = Prefetch::start(&options, &run);
-            let resume = resume::begin_new(&run.env, &run.home, &options)?;
-            let inputs = ComposeInputs {
-                options: &options,
-                run,
-                resume,
-                prefetch,
-                client: client.clone(),
-                started: Instant::now(),
-            };
-            let mut composed = compose(inputs)?;
-            let config = &mut composed.config;
+        let renew = || -> Result<NewSession, StartFailure> {
+            let start = SessionStart::new(inherited.clone(), options.clone(), client.clone(), Instant::now());
+            let mut prepared = start.unattended().renewal().prepare()?;
+            let config = &mut prepared.composed.config;
             config.rulebook.mode = state.mode;
             config.start_source = "clear";
             config.identity.model_override.clone_from(&state.model);
@@ -44,8 +32,8 @@ pub fn fresh_sessions(inherited: Env, options: RunOptions, client: Option<Client
                 config.model.effort.clone_from(&state.effort);
             }
             config.identity.carried.clone_from(&state.totals);
-            Ok(Session::new(composed.config).into())
+            Ok(prepared.begin().session)
         };
-        renew().map_err(|user_error| user_error.message().to_owned())
+        renew().map_err(|failure| UserError::from(failure).message().to_owned())
     })
 }

@@ -8,14 +8,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use loci_app::compose::{ComposeInputs, Composed, Prefetch, compose};
-use loci_app::sessions::resume;
-use loci_app::settings::RunSettings;
+use loci_app::start::SessionStart;
 use loci_app::{McpOptions, PermissionOptions, RunOptions, UserError};
 use loci_core::message::Block;
 use loci_core::permission::Mode;
 use loci_core::tool::{ToolContent, ToolOutcome};
-use loci_engine::{Consent, EngineEvent, Session, ToolProgress, ToolService};
+use loci_engine::{Consent, EngineEvent, NewSession, ToolProgress, ToolService};
 use loci_llm::Client;
 use loci_mcp::tool_server::{ServedCall, ServedProgress, ServedResult, ServedTool, ServedTools, serve};
 use loci_stdx::{Env, Random};
@@ -60,25 +58,22 @@ pub(super) fn run(env: &Env, args: &ServeArgs) -> Result<u8, UserError> {
         accepts_unknown_settings: args.allow_unknown_settings,
         ..RunOptions::default()
     };
-    let run = RunSettings::load(env, &options)?;
-    let prefetch = Prefetch::start(&options, &run);
-    let resume = resume::find(&run.env, &run.home, &options)?;
-    let random = Arc::clone(&run.env.random);
-    let started = Instant::now();
     // No model is asked, so none has to be there.
     let client = Some(Client::scripted(|_| Vec::new(), Duration::ZERO));
-    let composed = compose(ComposeInputs { options: &options, run, resume, prefetch, client, started })?;
-    composed.warnings.iter().for_each(|warning| print_message(warning));
+    let mut start = SessionStart::new(env.clone(), options, client, Instant::now()).unattended();
+    let started = start.prepare().map_err(UserError::from)?.begin();
+    started.warnings.iter().for_each(|warning| print_message(warning));
     let runtime = runtime::of_session()?;
     let consent = if args.permission_mode.is_some() { Consent::Rules } else { Consent::Host };
-    runtime.block_on(serve_session(composed, random, consent));
+    let random = Arc::clone(&started.env.random);
+    runtime.block_on(serve_session(started.session, random, consent));
     // Standard input may still be waited for by a thread that nothing can wake.
     runtime.shutdown_background();
     Ok(0)
 }
 
-async fn serve_session(composed: Composed, random: Arc<dyn Random>, consent: Consent) {
-    let (session, _handle, mut events) = Session::new(composed.config);
+async fn serve_session(new: NewSession, random: Arc<dyn Random>, consent: Consent) {
+    let NewSession { session, handle: _handle, mut events } = new;
     let service = Arc::new(session.into_tool_service(consent));
     let listeners: Listeners = Arc::default();
     let told = Arc::clone(&listeners);

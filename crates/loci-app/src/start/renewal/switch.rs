@@ -4,13 +4,11 @@ use std::time::Instant;
 
 use loci_core::permission::Mode;
 use loci_core::session::Totals;
-use loci_engine::{NewSession, Session};
+use loci_engine::NewSession;
 
-use crate::compose::{ComposeInputs, Prefetch, compose};
 use crate::options::{RunOptions, SessionOptions, SessionSource};
 use crate::sessions::command::{CommandContext, RewindRequest, rewind_conversation};
-use crate::sessions::resume;
-use crate::settings::RunSettings;
+use crate::start::{SessionStart, StartFailure, StartedSession};
 use crate::user_error::UserError;
 
 /// Which session is to take the place of the one at hand.
@@ -81,25 +79,16 @@ pub fn open_session(
         },
         ..ctx.options.clone()
     };
-    let run = RunSettings::load(&ctx.inherited, &options)?;
-    let prefetch = Prefetch::start(&options, &run);
-    let resume = resume::find(&run.env, &run.home, &options).map_err(|error| {
-        resume::holder(&run.env, &run.home, &options).map_or(SwitchError::Failed(error), SwitchError::InUse)
+    let start = SessionStart::new(ctx.inherited.clone(), options, ctx.client.clone(), Instant::now());
+    let mut prepared = start.unattended().here().prepare().map_err(|failure| match failure {
+        StartFailure::Past { holder: Some(holder), .. } => SwitchError::InUse(holder),
+        failure => SwitchError::Failed(failure.into()),
     })?;
-    let (client, started) = (ctx.client.clone(), Instant::now());
-    let mut composed = compose(ComposeInputs { options: &options, run, resume, prefetch, client, started })?;
-    composed.config.identity.carried.clone_from(totals);
-    let mode = composed.config.rulebook.mode;
-    let (mut session, handle, events) = Session::new(composed.config);
+    prepared.composed.config.identity.carried.clone_from(totals);
+    let StartedSession { mut session, models, mode, warnings, .. } = prepared.begin();
     if target.is_fork {
         // Somebody asked for a copy: it is there, and can be gone back in, before anything is said in it.
-        session.keep_fork();
+        session.session.keep_fork();
     }
-    Ok(OpenedSession {
-        mode,
-        model: composed.models.first().cloned().unwrap_or_default(),
-        warnings: composed.warnings,
-        notes,
-        session: (session, handle, events).into(),
-    })
+    Ok(OpenedSession { session, model: models.into_iter().next().unwrap_or_default(), mode, warnings, notes })
 }
