@@ -78,8 +78,8 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         answer: Some(Ok(answer)),
         ..ControlOutcome::default()
     };
-    let refuse =
-        |problem: String| ControlOutcome { answer: Some(Err(problem.into())), ..ControlOutcome::default() };
+    let fail = |error: ControlError| ControlOutcome { answer: Some(Err(error)), ..ControlOutcome::default() };
+    let refuse = |problem: String| fail(problem.into());
     let ask = |command| ControlOutcome { commands: vec![command], ..ControlOutcome::default() };
     let subtype = text("subtype").unwrap_or_default();
     if let Some(query) = SessionQuery::parse(subtype, request) {
@@ -117,12 +117,8 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             None => refuse("stop_task needs task_id".to_owned()),
         },
         "background_tasks" => {
-            let answer = match text("tool_use_id") {
-                Some(call) => json!({"backgrounded": context.foreground_calls.contains(call)}),
-                None => json!({}),
-            };
-            let call = text("tool_use_id").map(ToolUseId::new);
-            say(Some(Command::MoveToBackground { call }), Some(answer))
+            let (command, answer) = move_to_background(text("tool_use_id"), context);
+            say(Some(command), Some(answer))
         }
         "register_repo_root" => match ["directory", "path", "root"].into_iter().find_map(text) {
             Some(directory) => ask(Command::AddDirectory {
@@ -132,19 +128,10 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             }),
             None => refuse("register_repo_root needs directory".to_owned()),
         },
-        "set_max_thinking_tokens" => {
-            // What is left out stays as it is.
-            let most = request.get("max_thinking_tokens");
-            if let Some(odd) = most.filter(|most| !most.is_null() && !most.is_u64()) {
-                return refuse(format!("max_thinking_tokens is a number of tokens or null, not {odd}"));
-            }
-            let most = most.map(|it| Command::SetThinking(it.as_u64()));
-            let display = request.get("thinking_display");
-            let display = display.map(|it| Command::SetThinkingDisplay(it.as_str().map(str::to_owned)));
-            let mut outcome = say(most, None);
-            outcome.commands.extend(display);
-            outcome
-        }
+        "set_max_thinking_tokens" => match set_thinking(request) {
+            Ok(commands) => ControlOutcome { commands, ..say(None, None) },
+            Err(error) => fail(error),
+        },
         "apply_flag_settings" => match request.get("settings").and_then(Value::as_object) {
             Some(settings) => settings::apply_flag_settings(id, settings, context),
             None => refuse("apply_flag_settings needs settings, an object".to_owned()),
@@ -186,12 +173,9 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
             (Some(server), Some(mode)) => set_server_mode(id, server, mode),
             _ => refuse("set_mcp_permission_mode_override needs serverName and mode".to_owned()),
         },
-        "get_task_output" => match text("task_id").and_then(|task| context.task_outputs.get(task)) {
-            Some(file) => match task_output::tail(file) {
-                Ok(output) => say(None, Some(output)),
-                Err(error) => refuse(format!("The output of the task cannot be read: {error}")),
-            },
-            None => refuse("There is no such task".to_owned()),
+        "get_task_output" => match output_of_task(text("task_id"), context) {
+            Ok(output) => say(None, Some(output)),
+            Err(error) => fail(error),
         },
         "side_question" => match text("question").map(str::trim).filter(|question| !question.is_empty()) {
             Some(question) => {
@@ -204,11 +188,37 @@ pub(crate) fn handle_request(id: &str, request: &Value, context: &ControlContext
         "get_session_cost" => say(None, Some(context.cost.text())),
         "get_binary_version" => say(None, Some(json!({"version": context.version, "buildTime": null}))),
         "read_file" => refuse("read_file needs path".to_owned()),
-        other => ControlOutcome {
-            answer: Some(Err(ControlError::unsupported(other))),
-            ..ControlOutcome::default()
-        },
+        other => fail(ControlError::unsupported(other)),
     }
+}
+
+/// Has a call, or all of them, go on in the background; the answer says whether it was there to be moved.
+fn move_to_background(call: Option<&str>, context: &ControlContext) -> (Command, Value) {
+    let answer = match call {
+        Some(call) => json!({"backgrounded": context.foreground_calls.contains(call)}),
+        None => json!({}),
+    };
+    (Command::MoveToBackground { call: call.map(ToolUseId::new) }, answer)
+}
+
+/// Returns what changes how much is thought, and how that is shown; what is left out stays as it is.
+fn set_thinking(request: &Value) -> Result<Vec<Command>, ControlError> {
+    let most = request.get("max_thinking_tokens");
+    if let Some(odd) = most.filter(|most| !most.is_null() && !most.is_u64()) {
+        return Err(format!("max_thinking_tokens is a number of tokens or null, not {odd}").into());
+    }
+    let most = most.map(|it| Command::SetThinking(it.as_u64()));
+    let display = request.get("thinking_display");
+    let display = display.map(|it| Command::SetThinkingDisplay(it.as_str().map(str::to_owned)));
+    Ok(most.into_iter().chain(display).collect())
+}
+
+/// Returns the end of what a task has put out.
+fn output_of_task(task: Option<&str>, context: &ControlContext) -> Result<Value, ControlError> {
+    let file = task.and_then(|task| context.task_outputs.get(task));
+    let file = file.ok_or_else(|| ControlError::from("There is no such task".to_owned()))?;
+    let output = task_output::tail(file);
+    output.map_err(|error| format!("The output of the task cannot be read: {error}").into())
 }
 
 /// Reads plugins anew, unless that would disturb work and the client does not want it to.

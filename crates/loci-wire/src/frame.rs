@@ -38,6 +38,16 @@ pub(crate) struct Frames {
     version: String,
 }
 
+fn verdict_word(verdict: &GoalVerdict) -> &'static str {
+    match verdict {
+        GoalVerdict::Reached => "reached",
+        GoalVerdict::NotYet => "not_yet",
+        GoalVerdict::Impossible => "impossible",
+        GoalVerdict::Stalled => "stalled",
+        GoalVerdict::Unknown => "unknown",
+    }
+}
+
 impl Frames {
     pub(crate) fn new(env: Env, session: SessionId, version: &str) -> Self {
         Self { env, session, version: version.to_owned() }
@@ -110,13 +120,7 @@ impl Frames {
                 "goal_status",
                 json!({
                     "condition": goal.condition,
-                    "status": match verdict {
-                        GoalVerdict::Reached => "reached",
-                        GoalVerdict::NotYet => "not_yet",
-                        GoalVerdict::Impossible => "impossible",
-                        GoalVerdict::Stalled => "stalled",
-                        GoalVerdict::Unknown => "unknown",
-                    },
+                    "status": verdict_word(verdict),
                     "checks": goal.n_checks,
                     "reason": reason,
                 }),

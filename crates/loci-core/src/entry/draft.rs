@@ -206,6 +206,24 @@ impl Draft {
             put("agentId", Value::from(agent.as_str()));
         }
         let identity = [("uuid", Value::from(uuid.as_str())), ("timestamp", Value::from(timestamp))];
+        self.put_body(&mut put, stamp, identity);
+        put("userType", Value::from("external"));
+        put("entrypoint", Value::from(stamp.entrypoint.as_str()));
+        put("cwd", Value::from(stamp.cwd.as_str()));
+        put("sessionId", Value::from(stamp.session_id.as_str()));
+        put("version", Value::from(stamp.version.as_str()));
+        put("gitBranch", Value::from(stamp.git_branch.as_str()));
+        if let Some(slug) = &stamp.slug {
+            put("slug", Value::from(slug.as_str()));
+        }
+        let attachment = if let DraftBody::Attachment(it) = &self.body { Some(it) } else { None };
+        // Nothing in it can fail to be written; no line at all is no entry.
+        let line = serde_json::to_string(&Line { fields: &line, attachment });
+        Entry::parse(line.unwrap_or_default())
+    }
+
+    /// Puts what stands in the line of this kind of entry, in its order; `identity` is its id and its time.
+    fn put_body(&self, put: &mut impl FnMut(&str, Value), stamp: &Stamp, identity: [(&str, Value); 2]) {
         match &self.body {
             DraftBody::Prompt { content, mode, origin, source, .. } => {
                 put("type", Value::from("user"));
@@ -278,8 +296,7 @@ impl Draft {
                 put("subtype", Value::from("compact_boundary"));
                 put("content", Value::from("Conversation compacted"));
                 put("isMeta", Value::Bool(false));
-                put("timestamp", Value::from(timestamp));
-                put("uuid", Value::from(uuid.as_str()));
+                identity.into_iter().rev().for_each(|(key, value)| put(key, value));
                 put("level", Value::from("info"));
                 put("compactMetadata", metadata.clone());
             }
@@ -296,19 +313,6 @@ impl Draft {
                 identity.into_iter().for_each(|(key, value)| put(key, value));
             }
         }
-        put("userType", Value::from("external"));
-        put("entrypoint", Value::from(stamp.entrypoint.as_str()));
-        put("cwd", Value::from(stamp.cwd.as_str()));
-        put("sessionId", Value::from(stamp.session_id.as_str()));
-        put("version", Value::from(stamp.version.as_str()));
-        put("gitBranch", Value::from(stamp.git_branch.as_str()));
-        if let Some(slug) = &stamp.slug {
-            put("slug", Value::from(slug.as_str()));
-        }
-        let attachment = if let DraftBody::Attachment(it) = &self.body { Some(it) } else { None };
-        // Nothing in it can fail to be written; no line at all is no entry.
-        let line = serde_json::to_string(&Line { fields: &line, attachment });
-        Entry::parse(line.unwrap_or_default())
     }
 
     /// Returns the entry a tool result hangs under, whatever was written last.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loci_core::hooks::HookEvent;
 use loci_core::stream::{Delta, StreamEvent};
 use loci_engine::turn::Outcome;
-use loci_engine::{AgentRef, EngineEvent, Goal, LocalCommandOutput, SessionSnapshot, TaskNews};
+use loci_engine::{AgentRef, EngineEvent, Goal, LocalCommandOutput, ModelChoice, SessionSnapshot, TaskNews};
 use serde_json::{Map, Value, json};
 
 use super::PermissionPrompter;
@@ -91,15 +91,7 @@ impl EventLoop<'_> {
                 self.respond(request, control::rewound(outcome));
             }
             EngineEvent::ModelAnswered { request, outcome } => {
-                if let Ok(choice) = outcome
-                    && choice.is_news
-                {
-                    let said = format!("Set model to `{}`", choice.model);
-                    self.output.write_line(&self.frames.command_replay(&said));
-                }
-                if let Some(model) = self.flag_models.remove(request).filter(|_| outcome.is_ok()) {
-                    self.context.flag_settings.apply(&Map::from_iter([("model".to_owned(), model)]));
-                }
+                self.show_model(request, outcome.as_ref().ok());
                 let answer = outcome.clone().map(|choice| Some(json!({"model": choice.model})));
                 self.respond_or(request, answer.map_err(ControlError::from));
             }
@@ -143,13 +135,7 @@ impl EventLoop<'_> {
                 history.lost.iter().for_each(|lost| self.output.write_line(&self.frames.lost_task(lost)));
             }
             EngineEvent::Task(news) => {
-                let mut frames = self.frames.of_task(news, &self.tasks);
-                if std::mem::take(&mut self.has_other_tasks) {
-                    // What comes is there before it is told of, what goes is told of before it is gone.
-                    let at = if matches!(news, TaskNews::Ended(_)) { frames.len() } else { 0 };
-                    frames.insert(at, self.frames.background_tasks_changed(&self.tasks));
-                }
-                frames.iter().for_each(|frame| self.output.write_line(frame));
+                self.show_task(news);
             }
             EngineEvent::Agent { agent, event } => self.show_agent(agent, event),
             EngineEvent::TurnEnded(report) if matches!(report.outcome, Outcome::Blocked(_)) => {
@@ -186,6 +172,29 @@ impl EventLoop<'_> {
                 }
             }
         }
+    }
+
+    /// Shows that another model was chosen, as that of a command, and keeps it where a flag asked for it.
+    fn show_model(&mut self, request: &str, choice: Option<&ModelChoice>) {
+        let asked = self.flag_models.remove(request);
+        let Some(choice) = choice else { return };
+        if choice.is_news {
+            let said = format!("Set model to `{}`", choice.model);
+            self.output.write_line(&self.frames.command_replay(&said));
+        }
+        if let Some(model) = asked {
+            self.context.flag_settings.apply(&Map::from_iter([("model".to_owned(), model)]));
+        }
+    }
+
+    fn show_task(&mut self, news: &TaskNews) {
+        let mut frames = self.frames.of_task(news, &self.tasks);
+        if std::mem::take(&mut self.has_other_tasks) {
+            // What comes is there before it is told of, what goes is told of before it is gone.
+            let at = if matches!(news, TaskNews::Ended(_)) { frames.len() } else { 0 };
+            frames.insert(at, self.frames.background_tasks_changed(&self.tasks));
+        }
+        frames.iter().for_each(|frame| self.output.write_line(frame));
     }
 
     /// Tells what is worked towards, if anything is.
