@@ -38,9 +38,9 @@ pub use ledger::context_tokens;
 pub use memory::{
     ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
-    case_clashes, contradictions, disagreements, extraction_instruction, find_secrets, in_form_of,
-    index_level, index_line, index_lines, mentions, most_related, pull_plan, push_plan, render_index,
-    same_subject, team_index, with_index_line, with_modified_time, without_bom, without_index_lines,
+    case_clashes, contradictions, extraction_instruction, find_secrets, in_form_of, index_level, index_line,
+    index_lines, mentions, most_related, pull_plan, push_plan, render_index, same_subject, team_index,
+    with_index_line, with_modified_time, without_bom, without_index_lines,
 };
 pub use pipeline::{ContextAction, ContextState, next_context_action};
 pub use projection::Projection;

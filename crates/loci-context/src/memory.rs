@@ -19,7 +19,6 @@ mod form;
 mod index;
 mod mentions;
 mod related;
-mod sentences;
 mod team;
 
 pub use claims::contradictions;
@@ -32,7 +31,6 @@ pub use index::{
 };
 pub use mentions::{Mention, mentions};
 pub use related::most_related;
-pub use sentences::disagreements;
 pub use team::{
     ContentHash, EntryName, EntryNameError, Hashes, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES,
     TEAM_ENTRY_BYTES, case_clashes, find_secrets, pull_plan, push_plan, team_index,

@@ -2,7 +2,7 @@
 //!
 //! A claim is a line `key: value` or `key = value`. Two memories of one type contradict each other where their names share
 //! half of their words, both have a claim with the same key, and neither value holds all words of the other. What is said
-//! under different keys is not found; whole sentences are `sentences`'.
+//! under different keys, or in whole sentences, is not found.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};

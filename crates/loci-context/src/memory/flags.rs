@@ -24,15 +24,6 @@ pub enum Flag {
         /// What the other says.
         theirs: String,
     },
-    /// A sentence of another one says otherwise.
-    Disagrees {
-        /// The other.
-        other: String,
-        /// What this one says.
-        ours: String,
-        /// What the other says.
-        theirs: String,
-    },
     /// It names a file, a program or a symbol that is not there.
     Stale(String),
     /// The index does not lead to it.
@@ -47,9 +38,6 @@ impl std::fmt::Display for Flag {
             Self::Superseded(other) => write!(f, "`{other}` is newer and about the same"),
             Self::Contradicted { other, key, ours, theirs } => {
                 write!(f, "it says `{ours}` for `{key}`, `{other}` says `{theirs}`")
-            }
-            Self::Disagrees { other, ours, theirs } => {
-                write!(f, "it says \"{ours}\", `{other}` says \"{theirs}\"")
             }
             Self::Stale(what) => write!(f, "it names `{what}`, which is not there"),
             Self::NotInIndex => f.write_str("MEMORY.md has no line for it"),

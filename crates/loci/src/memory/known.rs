@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use loci_app::UserError;
-use loci_context::{
-    Flag, MemoryFile, contradictions, disagreements, index_lines, most_related, same_subject,
-};
+use loci_context::{Flag, MemoryFile, contradictions, index_lines, most_related, same_subject};
 use loci_storage::memory::{
     Change, MEMORY_INDEX, MemoryArea, MemoryText, memory_files, memory_names, memory_texts,
 };
@@ -87,8 +85,7 @@ pub(super) fn memories(ctx: &MemoryContext) -> Result<Vec<Known>, UserError> {
         ctx.index().ok().map(|index| index_lines(&index).into_iter().map(|line| line.file).collect());
     let mut subjects: HashMap<String, Vec<Flag>> = HashMap::new();
     let read = || all.iter().map(|it| (it.file.as_str(), &it.memory));
-    let said = contradictions(read()).into_iter().chain(disagreements(read()));
-    for (file, flag) in same_subject(read()).into_iter().chain(said) {
+    for (file, flag) in same_subject(read()).into_iter().chain(contradictions(read())) {
         subjects.entry(file).or_default().push(flag);
     }
     let world = stale::World::of(ctx);
@@ -141,7 +138,7 @@ fn conflicting_memories(ctx: &MemoryContext, pending: &[MemoryText]) -> HashMap<
     let all: Vec<(String, MemoryFile)> = pending.iter().chain(&others).map(parsed).collect();
     let read = || all.iter().map(|(file, memory)| (file.as_str(), memory));
     let mut flags: HashMap<String, Vec<Flag>> = HashMap::new();
-    for (file, flag) in contradictions(read()).into_iter().chain(disagreements(read())) {
+    for (file, flag) in contradictions(read()) {
         flags.entry(file).or_default().push(flag);
     }
     flags
