@@ -22,6 +22,7 @@ mod purity;
 mod regressions;
 mod rust_source;
 mod setting_keys;
+mod shape;
 mod sizes;
 mod tool_texts;
 mod trace_categories;
@@ -51,6 +52,7 @@ const CHECKS: &[Check] = &[
     purity::check,
     regressions::check,
     setting_keys::check,
+    shape::check,
     sizes::check,
     tool_texts::check,
     trace_categories::check,
@@ -61,7 +63,7 @@ const CHECKS: &[Check] = &[
 /// Prints problems and warnings; fails when there are problems.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
-    for warning in sizes::warnings(&tree) {
+    for warning in sizes::warnings(&tree).into_iter().chain(shape::warnings(&tree)) {
         println!("warning: {warning}");
     }
     let problems = problems(root, &tree)?;

@@ -218,6 +218,8 @@ fn item_end(code: &str, mut at: usize) -> usize {
         match code.as_bytes()[at] {
             b'{' => return closing(code, at),
             b';' => return at + 1,
+            // A field or an argument, the last of its kind.
+            b'}' | b')' | b']' => return at,
             b'(' | b'[' => at = closing(code, at),
             _ => at += 1,
         }
@@ -226,7 +228,7 @@ fn item_end(code: &str, mut at: usize) -> usize {
 }
 
 /// Returns the offset behind the bracket that closes the one at `open`.
-fn closing(code: &str, open: usize) -> usize {
+pub(crate) fn closing(code: &str, open: usize) -> usize {
     let mut depth = 0;
     for (at, byte) in code.bytes().enumerate().skip(open) {
         match byte {
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(product("a\n#[cfg(test)]\nmod tests { fn f() { } }\nb"), "a b");
         assert_eq!(product("#[cfg(test)]\nuse x::y; b"), "b");
         assert_eq!(product("#[cfg(all(test, unix))]\n#[derive(A)]\nfn f(a: [u8; 2]) -> B { } b"), "b");
+        assert_eq!(product("fn f() { A { a, #[cfg(test)] b: 0 } } c"), "fn f() { A { a, } } c");
         assert_eq!(product("#[cfg(unix)]\nmod a { } b"), "#[cfg(unix)] mod a { } b");
         assert_eq!(product("#[cfg(test)]\nmod tests { let s = \"}\"; c } b"), "b");
     }
