@@ -32,7 +32,7 @@ pub(crate) use carryover::{is_fold, prompt};
 pub(crate) use clip::{clip_tokens, head_chars};
 pub use guard::CompactionGuard;
 pub use notes::{Notes, plan_from_notes};
-pub(crate) use restored::{KIND as RESTORED, restored_text};
+pub(crate) use restored::restored_text;
 pub use restored::{Restorable, RestoreBudget, restored};
 pub use room::{ContextRoom, RoomShares};
 pub(crate) use rounds::rounds;

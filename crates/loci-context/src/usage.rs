@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, Entry, EntryKind};
 use loci_core::ids::ToolUseId;
 
 use crate::replaced::Replaced;
@@ -294,13 +294,13 @@ pub fn conversation_items(path: &[Arc<Entry>], replaced: &Replaced) -> Vec<Conte
 
 /// Says what an attachment counts as.
 fn attachment_item(entry: &Entry) -> (ContextCategory, String) {
-    let attachment = entry.attachment().unwrap_or_default();
-    match attachment["type"].as_str().unwrap_or_default() {
-        "skill_listing" => (ContextCategory::Skills, "list of skills".to_owned()),
-        "agent_listing_delta" => (ContextCategory::Agents, "list of agents".to_owned()),
-        "nested_memory" => {
-            let path = attachment["displayPath"].as_str().or(attachment["path"].as_str());
-            (ContextCategory::MemoryFiles, path.unwrap_or("instructions met on the way").to_owned())
+    match entry.attachment() {
+        Some(Attachment::SkillListing { .. }) => (ContextCategory::Skills, "list of skills".to_owned()),
+        Some(Attachment::AgentListingDelta { .. }) => (ContextCategory::Agents, "list of agents".to_owned()),
+        Some(Attachment::NestedMemory { path, display_path, .. }) => {
+            let unnamed = || "instructions met on the way".to_owned();
+            let path = display_path.or_else(|| Some(path).filter(|path| !path.is_empty()));
+            (ContextCategory::MemoryFiles, path.unwrap_or_else(unnamed))
         }
         _ => (ContextCategory::Messages, "Attachments".to_owned()),
     }

@@ -4,6 +4,7 @@
 //! The text is never re-serialised, so whatever another program wrote, known to us or not, survives.
 //! Entries of our own begin as a draft ([`draft`]) and become a line once, when they are appended.
 
+mod attachment;
 pub mod draft;
 mod weight;
 mod wire;
@@ -19,6 +20,7 @@ use crate::message::{Block, Content};
 use crate::raw::RawObject;
 use wire::WireHead;
 
+pub use attachment::{Attachment, AttachmentKind, BlockingError, NestedMemoryContent, OtherAttachment};
 pub use weight::{CalledTool, ResultWeight, Weight};
 
 /// The kinds of entry we tell apart.
@@ -216,19 +218,28 @@ impl Entry {
         self.content().map(Content::into_blocks).unwrap_or_default()
     }
 
-    /// Returns the attachment object of an attachment entry.
-    pub fn attachment(&self) -> Option<Value> {
+    /// Returns the attachment of an attachment entry.
+    pub fn attachment(&self) -> Option<Attachment> {
+        self.read_attachment(Attachment::parse)
+    }
+
+    /// Returns the attachment of an attachment entry as it was recorded, to be written again.
+    pub fn recorded_attachment(&self) -> Option<Attachment> {
+        self.read_attachment(Attachment::recorded)
+    }
+
+    fn read_attachment(&self, read: impl FnOnce(&str) -> Attachment) -> Option<Attachment> {
         // Most entries are none, and reading all fields of each is what a long session would wait for.
         if self.head.kind != EntryKind::Attachment {
             return None;
         }
-        self.fields().read("attachment")
+        Some(read(self.fields().get("attachment")?.get()))
     }
 
-    /// Returns the attachment object of an attachment of this kind. Others are passed over without being read.
-    pub fn attachment_of_kind(&self, kind: &str) -> Option<Value> {
-        let could_be = self.head.kind == EntryKind::Attachment && self.line().contains(kind);
-        could_be.then(|| self.attachment()).flatten().filter(|it| it["type"] == kind)
+    /// Returns the attachment of an attachment entry if it is of this kind. Others are passed over without being read.
+    pub fn attachment_of_kind(&self, kind: AttachmentKind) -> Option<Attachment> {
+        let could_be = self.head.kind == EntryKind::Attachment && self.line().contains(kind.name());
+        could_be.then(|| self.attachment()).flatten().filter(|it| it.kind() == Some(kind))
     }
 
     /// Returns true when the entry ends what came before: a compaction boundary.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::entry::{Entry, EntryKind};
+use crate::entry::{Attachment, Entry, EntryKind};
 use crate::lenient::LenientValue;
 use crate::message::BlockKind;
 
@@ -142,8 +142,8 @@ fn voice_of_text(entry: &Entry) -> Voice {
 }
 
 fn queued(entry: &Entry) -> Option<Passage> {
-    let attachment = entry.attachment().filter(|value| value["type"] == "queued_command")?;
-    let text = text_of(&attachment["prompt"]);
+    let Some(Attachment::QueuedCommand { prompt, .. }) = entry.attachment() else { return None };
+    let text = text_of(&prompt);
     (!text.trim().is_empty()).then(|| Passage::from_text(Voice::Person, text))
 }
 

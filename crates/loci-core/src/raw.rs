@@ -116,6 +116,14 @@ impl RawJson {
         Self(value.to_string().into())
     }
 
+    /// Keeps a text that is JSON already; one that is not is kept as a JSON string.
+    pub(crate) fn from_text(text: &str) -> Self {
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) => Self::from_raw(raw),
+            Err(_) => Self(json_string(text).into()),
+        }
+    }
+
     /// Keeps a raw value's text.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self(raw.get().into())

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::entry::Attachment;
 use crate::message::Block;
 
 pub use asked_change::{AskedChange, AskedText};
@@ -290,8 +291,8 @@ impl ToolContent {
 /// An attachment a tool wants to add to the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAttachment {
-    /// The attachment object of the transcript (`{"type": …}`).
-    pub attachment: Value,
+    /// What it is.
+    pub attachment: Attachment,
 }
 
 impl ToolOutcome {

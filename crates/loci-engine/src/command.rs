@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::ModelSwitchFields;
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::Content;
@@ -416,7 +417,7 @@ pub struct Prompt {
     /// The id its transcript entry gets; a fresh one when absent.
     pub id: Option<EntryId>,
     /// Context that is recorded behind it, as the transcript has it (`{"type": …}`).
-    pub attachments: Vec<Value>,
+    pub attachments: Vec<Attachment>,
     /// What was typed, where that stands for what is asked.
     pub typed: Option<String>,
     /// Whether a schedule said it.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget, Trigger};
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, Entry};
 use loci_core::hooks::{EventInput, HookEvent, ToolBatchCall};
 use loci_core::ids::ToolUseId;
 use loci_core::permission::{Classified, HookVerdict, Update};
@@ -66,7 +66,7 @@ pub enum PromptGate {
     /// Yes; these attachments (`{"type": …}`) are recorded behind it.
     Go {
         /// What is added.
-        attachments: Vec<Value>,
+        attachments: Vec<Attachment>,
         /// What to call the session.
         title: Option<String>,
     },
@@ -101,7 +101,7 @@ pub struct CallGate {
     /// Other arguments: they are checked and judged as a new call.
     pub input: Option<Value>,
     /// What is recorded behind the call's result.
-    pub attachments: Vec<Value>,
+    pub attachments: Vec<Attachment>,
     /// Why the turn ends here, if it does; the call does not run.
     pub halt: Option<String>,
     /// Whether the call is put off to another run of the session.
@@ -132,7 +132,7 @@ pub struct BatchResults {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BatchGate {
     /// What is recorded behind them.
-    pub attachments: Vec<Value>,
+    pub attachments: Vec<Attachment>,
     /// Why the turn ends here, if it does.
     pub halt: Option<String>,
 }
@@ -163,7 +163,7 @@ pub struct SessionBegin {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionAdditions {
     /// What is recorded before the next prompt.
-    pub attachments: Vec<Value>,
+    pub attachments: Vec<Attachment>,
     /// What to call the session.
     pub title: Option<String>,
     /// A prompt that comes before all others.
@@ -198,7 +198,7 @@ pub trait TurnHooks: Send + Sync {
     fn session_begins(&self, begin: SessionBegin) -> HookFuture<SessionAdditions>;
 
     /// Asked to make the project ready; returns what is recorded before the next prompt.
-    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Value>>;
+    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Attachment>>;
 
     /// Told when a session ends, and waited for no longer than it may take.
     fn session_ends(&self, reason: &'static str, moment: HookMoment) -> HookFuture<()>;
@@ -213,7 +213,7 @@ pub trait TurnHooks: Send + Sync {
     fn permission_question(&self, question: PermissionQuestion) -> HookFuture<Option<Answer>>;
 
     /// Told that the classifier refused a call; returns what is recorded behind its result.
-    fn permission_denied(&self, _call: HookCall, _reason: String) -> HookFuture<Vec<Value>> {
+    fn permission_denied(&self, _call: HookCall, _reason: String) -> HookFuture<Vec<Attachment>> {
         Box::pin(async { Vec::new() })
     }
 

@@ -62,6 +62,8 @@ impl Tool for EnterPlanMode {
 
 #[cfg(test)]
 mod tests {
+    use loci_core::entry::AttachmentKind;
+
     use super::*;
     use crate::testing::TestHost;
 
@@ -70,7 +72,7 @@ mod tests {
         let (tool, host) = (EnterPlanMode::default(), TestHost::new());
         let outcome = host.call(&tool, json!({})).await;
         assert!(!outcome.is_failure());
-        assert_eq!(outcome.attachments[0].attachment["type"], "plan_mode");
+        assert_eq!(outcome.attachments[0].attachment.kind(), Some(AttachmentKind::PlanMode));
         assert!(host.call(&tool, json!({})).await.is_failure());
     }
 }

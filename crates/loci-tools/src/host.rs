@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use loci_core::entry::Attachment;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::task_list::Todo;
 use loci_sandbox::Sandbox;
 use loci_stdx::Env;
-use serde_json::Value;
 
 use crate::tool_search::SearchableTool;
 use crate::{
@@ -96,12 +96,12 @@ pub trait Host: Send + Sync {
     }
 
     /// Begins to plan; returns what the model is told, as an attachment. The error says why that cannot be.
-    fn begin_plan(&self) -> Result<Value, String> {
+    fn begin_plan(&self) -> Result<Attachment, String> {
         Err("there is no plan mode here".to_owned())
     }
 
     /// Ends planning, since this plan was approved; returns what the model is told, as an attachment.
-    fn end_plan(&self, _plan: &str) -> Option<Value> {
+    fn end_plan(&self, _plan: &str) -> Option<Attachment> {
         None
     }
 

@@ -3,6 +3,7 @@
 //! Its input schema is the one of whoever asked, so a call that fits is the answer: the engine ends the turn with it.
 //! `format` is an annotation and checks nothing, as the reference has it.
 
+use loci_core::entry::Attachment;
 use loci_core::tool::{CallEffects, ToolAttachment, ToolDescriptor, ToolFacts, ToolOutcome};
 use serde_json::{Map, Value, json};
 
@@ -66,7 +67,7 @@ impl Tool for StructuredOutput {
     }
 
     fn run<'a>(&'a self, call: ToolCall, _host: &'a dyn Host) -> ToolFuture<'a> {
-        let attachment = json!({"type": "structured_output", "data": call.input});
+        let attachment = Attachment::StructuredOutput { data: call.input.clone() };
         let mut outcome = ToolOutcome::text("The answer was taken.", call.input);
         outcome.attachments.push(ToolAttachment { attachment });
         Box::pin(std::future::ready(outcome))

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use loci_core::entry::Attachment;
 use loci_core::ids::ToolUseId;
 use loci_core::recall::{RecallQuery, RecallResult};
 use loci_core::task_list::Todo;
@@ -198,12 +199,12 @@ impl Host for TestHost {
         PlanView { is_active, file: Some(self.env.home.join("plan.md")), is_agents: false }
     }
 
-    fn begin_plan(&self) -> Result<Value, String> {
+    fn begin_plan(&self) -> Result<Attachment, String> {
         *self.is_planning.lock().unwrap() = true;
-        Ok(serde_json::json!({"type": "plan_mode"}))
+        Ok(Attachment::parse(r#"{"type":"plan_mode"}"#))
     }
 
-    fn end_plan(&self, _plan: &str) -> Option<Value> {
+    fn end_plan(&self, _plan: &str) -> Option<Attachment> {
         *self.is_planning.lock().unwrap() = false;
         None
     }

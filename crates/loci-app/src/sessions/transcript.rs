@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry, EntryKind};
 use loci_core::message::{Block, BlockKind};
 use serde_json::Value;
 
@@ -204,10 +204,9 @@ impl PartBuilder {
     }
 
     fn take_attachment(&mut self, entry: &Entry) {
-        let Some(attachment) = entry.attachment().filter(|value| value["type"] == "queued_command") else {
-            return;
-        };
-        let text = result_text(&attachment["prompt"]);
+        let queued = entry.attachment_of_kind(AttachmentKind::QueuedCommand);
+        let Some(Attachment::QueuedCommand { prompt, .. }) = queued else { return };
+        let text = result_text(&prompt);
         let kind = if is_news(&text) { note(&text) } else { PartKind::Prompt(text) };
         self.push(entry, kind);
     }

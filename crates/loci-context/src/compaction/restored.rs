@@ -7,12 +7,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use loci_core::entry::Attachment;
 
 use crate::tokens::prose_tokens;
 
-/// How an attachment of this kind is called in the transcript.
-pub(crate) const KIND: &str = "restored";
 /// What stands where a text was cut.
 const CUT: &str = "\n[cut here to make room]";
 
@@ -52,8 +50,8 @@ pub struct Restorable {
 
 impl Restorable {
     /// Returns it as an attachment of the transcript.
-    pub fn attachment(&self) -> Value {
-        json!({"type": KIND, "name": self.name, "content": self.text})
+    pub fn attachment(&self) -> Attachment {
+        Attachment::Restored { name: self.name.clone(), content: self.text.clone() }
     }
 
     /// Returns how many tokens it takes.

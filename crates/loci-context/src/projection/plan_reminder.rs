@@ -1,26 +1,35 @@
 //! What the model is told about plan mode: when it begins, while it lasts, and when it is over.
 
-use serde_json::Value;
+/// A `plan_mode` attachment.
+pub(super) struct PlanMode<'a> {
+    /// `full` or `sparse`.
+    pub(super) kind: &'a str,
+    /// Whether an agent makes the plan.
+    pub(super) is_agents: bool,
+    /// Where the plan stands.
+    pub(super) file: &'a str,
+    /// Whether something stands there.
+    pub(super) exists: bool,
+    /// Whether somebody can be asked for leave.
+    pub(super) can_exit: bool,
+    /// How to plan, in the words of a client.
+    pub(super) instructions: Option<&'a str>,
+}
 
 /// Returns the text of a `plan_mode` attachment.
-pub(super) fn plan_mode(attachment: &Value) -> String {
-    let file = attachment["planFilePath"].as_str().unwrap_or_default();
-    let can_exit = attachment["canExit"].as_bool().unwrap_or(true);
-    if attachment["isSubAgent"] == true {
-        return for_agent(attachment, file, can_exit);
-    }
-    match attachment["reminderType"].as_str() {
-        Some("sparse") => still_on(file, can_exit),
-        _ => full(attachment, file, can_exit),
+pub(super) fn plan_mode(plan: &PlanMode<'_>) -> String {
+    match plan.kind {
+        _ if plan.is_agents => for_agent(plan),
+        "sparse" => still_on(plan.file, plan.can_exit),
+        _ => full(plan),
     }
 }
 
 /// Returns the text of a `plan_mode_exit` attachment.
-pub(super) fn plan_mode_exit(attachment: &Value) -> String {
-    let file = attachment["planFilePath"].as_str().unwrap_or_default();
-    let place = match attachment["planExists"].as_bool() {
-        Some(true) => format!(" The plan is in {file}, should you need it."),
-        _ => String::new(),
+pub(super) fn plan_mode_exit(file: &str, exists: bool) -> String {
+    let place = match exists {
+        true => format!(" The plan is in {file}, should you need it."),
+        false => String::new(),
     };
     format!("Plan mode is off: you may change things again.{place}")
 }
@@ -31,14 +40,15 @@ fn still_on(file: &str, can_exit: bool) -> String {
 }
 
 /// What an agent is told that makes a plan: it hands the plan on.
-fn for_agent(attachment: &Value, file: &str, can_exit: bool) -> String {
-    let end = match can_exit {
+fn for_agent(plan: &PlanMode<'_>) -> String {
+    let file = plan.file;
+    let end = match plan.can_exit {
         true => {
             "When the plan is complete, call ExitPlanMode, which shows it to the user; then answer with it."
         }
         false => "When the plan is complete, answer with it.",
     };
-    if attachment["reminderType"] == "sparse" {
+    if plan.kind == "sparse" {
         return format!("Plan mode is still on: change nothing but the plan file {file}. {end}");
     }
     format!(
@@ -47,24 +57,24 @@ fn for_agent(attachment: &Value, file: &str, can_exit: bool) -> String {
          above every other instruction to make changes.\n\nThe plan file is {file}. {} It is the only file that you may \
          write.\n\nSay in it what it is for, what changes in which files, what is reused, and how one will see that it \
          works. Nothing in it may rest on a guess.\n\n{end}",
-        file_state(attachment)
+        file_state(plan.exists)
     )
 }
 
-fn file_state(attachment: &Value) -> &'static str {
-    match attachment["planExists"].as_bool() {
-        Some(true) => {
+fn file_state(exists: bool) -> &'static str {
+    match exists {
+        true => {
             "There is a plan in it already. Read it first; go on with it or write a new one, whichever fits."
         }
-        _ => "It is not there yet: make it with Write.",
+        false => "It is not there yet: make it with Write.",
     }
 }
 
-fn full(attachment: &Value, file: &str, can_exit: bool) -> String {
-    let state = file_state(attachment);
-    let own = attachment["instructions"].as_str().map(str::trim).filter(|text| !text.is_empty());
+fn full(plan: &PlanMode<'_>) -> String {
+    let (file, state) = (plan.file, file_state(plan.exists));
+    let own = plan.instructions.map(str::trim).filter(|text| !text.is_empty());
     let workflow = own.unwrap_or(WORKFLOW);
-    let end = if can_exit { WITH_EXIT } else { WITHOUT_EXIT };
+    let end = if plan.can_exit { WITH_EXIT } else { WITHOUT_EXIT };
     format!(
         "Plan mode is on: the user wants to agree on a plan before anything is done. Edit no file but the plan file, run \
          no command that changes anything, and commit, install or configure nothing. This stands above every other \
@@ -91,15 +101,14 @@ const WITHOUT_EXIT: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+
+    fn plan<'a>(kind: &'a str, can_exit: bool, instructions: Option<&'a str>) -> PlanMode<'a> {
+        PlanMode { kind, is_agents: false, file: "/c/plans/a.md", exists: false, can_exit, instructions }
+    }
 
     #[test]
     fn reminders_name_the_plan_file_and_only_tools_that_are_there() {
-        let told = |kind: &str, can_exit: bool| {
-            plan_mode(
-                &json!({"reminderType": kind, "planFilePath": "/c/plans/a.md", "planExists": false, "canExit": can_exit}),
-            )
-        };
+        let told = |kind: &str, can_exit: bool| plan_mode(&plan(kind, can_exit, None));
         for kind in ["full", "sparse"] {
             assert!(told(kind, true).contains("/c/plans/a.md"), "{kind}");
             assert!(told(kind, true).contains("ExitPlanMode") && !told(kind, false).contains("ExitPlanMode"));
@@ -109,9 +118,7 @@ mod tests {
 
     #[test]
     fn instructions_of_a_client_take_the_place_of_the_workflow_alone() {
-        let told = plan_mode(
-            &json!({"reminderType": "full", "planFilePath": "/p", "instructions": "Think in threes."}),
-        );
+        let told = plan_mode(&plan("full", true, Some("Think in threes.")));
         assert!(told.contains("Think in threes.") && !told.contains("How to go about it"), "{told}");
         assert!(told.contains("Edit no file but the plan file") && told.contains("ExitPlanMode"), "{told}");
     }

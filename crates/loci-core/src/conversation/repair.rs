@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::entry::draft::Draft;
-use crate::entry::{Entry, EntryKind};
+use crate::entry::{AttachmentKind, Entry, EntryKind};
 use crate::ids::{EntryId, PromptId, ToolUseId};
 use crate::message::Block;
 
@@ -185,8 +185,7 @@ fn ending(path: &[Arc<Entry>]) -> Option<(&Arc<Entry>, Ending)> {
 
 /// Returns true when an attachment marks an answer of a given shape, which ends a turn like any other.
 fn is_structured_output(entry: &Entry) -> bool {
-    let attachment = entry.fields().read::<Value>("attachment");
-    attachment.is_some_and(|attachment| attachment["type"] == "structured_output")
+    entry.attachment_of_kind(AttachmentKind::StructuredOutput).is_some()
 }
 
 /// Returns true when no entry of the response that `last` ends says anything or calls a tool.

@@ -3,10 +3,11 @@
 //! Key order follows the files other programs write. Listing tools look for raw text such as
 //! `{"type":"tag"` or `"customTitle":"…"`, so metadata begins with `type` and nothing has spaces.
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{BadEntry, Entry};
+use super::{Attachment, BadEntry, Entry};
 use crate::cost_state::COST_STATE;
 use crate::ids::{AgentId, EntryId, PromptId, RequestId, SessionId, ToolUseId};
 
@@ -70,7 +71,7 @@ enum DraftBody {
         message: Value,
         error: Option<ApiErrorFields>,
     },
-    Attachment(Value),
+    Attachment(Attachment),
     System(Map<String, Value>),
     Boundary {
         after: Option<EntryId>,
@@ -163,7 +164,7 @@ impl Draft {
     }
 
     /// Context behind a prompt or a tool result.
-    pub fn attachment(attachment: Value) -> Self {
+    pub fn attachment(attachment: Attachment) -> Self {
         Self { body: DraftBody::Attachment(attachment) }
     }
 
@@ -337,15 +338,19 @@ const ATTACHMENT: &str = "attachment";
 /// The fields of a line, one of which may lie elsewhere.
 struct Line<'a> {
     fields: &'a Map<String, Value>,
-    attachment: Option<&'a Value>,
+    attachment: Option<&'a Attachment>,
 }
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.fields.iter().map(|(key, value)| match self.attachment {
-            Some(attachment) if key == ATTACHMENT => (key, attachment),
-            _ => (key, value),
-        }))
+        let mut line = serializer.serialize_map(Some(self.fields.len()))?;
+        for (key, value) in self.fields {
+            match self.attachment {
+                Some(attachment) if key == ATTACHMENT => line.serialize_entry(key, attachment)?,
+                _ => line.serialize_entry(key, value)?,
+            }
+        }
+        line.end()
     }
 }
 

@@ -62,7 +62,10 @@ fn drafts_have_the_keys_of_the_format_in_its_order() {
             Draft::assistant(json!({"id": "msg_1"}), Some("req_1".into())),
             "parentUuid isSidechain message requestId type uuid timestamp",
         ),
-        (Draft::attachment(json!({"type": "file"})), "parentUuid isSidechain attachment type uuid timestamp"),
+        (
+            Draft::attachment(Attachment::Ultrathink {}),
+            "parentUuid isSidechain attachment type uuid timestamp",
+        ),
     ] {
         assert_eq!(keys(seal(&draft, None).line()), format!("{expected} {TAIL}"));
     }
@@ -83,7 +86,7 @@ fn entries_of_an_agent_are_sealed_as_a_sidechain_with_its_id() {
             "parentUuid isSidechain promptId agentId type message",
         ),
         (Draft::assistant(json!({"id": "msg_1"}), None), "parentUuid isSidechain agentId message type"),
-        (Draft::attachment(json!({"type": "file"})), "parentUuid isSidechain agentId attachment type"),
+        (Draft::attachment(Attachment::Ultrathink {}), "parentUuid isSidechain agentId attachment type"),
     ] {
         let entry = seal(&draft);
         assert!(keys(entry.line()).starts_with(expected), "{}", entry.line());

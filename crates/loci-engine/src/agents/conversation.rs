@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loci_context::{AgentPrompt, EnvironmentContext, PromptParts, Replaced};
 use loci_core::agent::{AgentPlace, AskedMode, FORK, ToolAccess, agent_mode, preloaded_skills};
+use loci_core::entry::Attachment;
 use loci_core::entry::draft::Stamp;
 use loci_core::ids::AgentId;
 use loci_core::message::{Block, Message};
@@ -14,7 +15,7 @@ use loci_storage::config::LazyInstructions;
 use loci_storage::memory::Author;
 use loci_storage::sessions::{SessionLog, agent_log, write_agent_meta};
 use loci_tools::{BackgroundTasks, MAIN, Tool, Toolbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::memory::{agent_memory, memory_dir};
 use super::plan::{AgentPlan, Beginning};
@@ -154,7 +155,7 @@ impl AgentService {
     }
 
     /// Returns what an agent is told of those it can speak to by name; nothing where no other agent has one.
-    fn roster(&self, own: &AgentId) -> Option<Value> {
+    fn roster(&self, own: &AgentId) -> Option<Attachment> {
         let live = lock(&self.live);
         let named = live.iter().filter(|agent| agent.id != *own).filter_map(|agent| agent.name.clone());
         let mut names: Vec<String> = named.collect();
@@ -162,7 +163,7 @@ impl AgentService {
         names.dedup();
         (!names.is_empty()).then(|| {
             names.insert(0, MAIN.to_owned());
-            json!({"type": "agent_roster", "names": names})
+            Attachment::AgentRoster { names }
         })
     }
 

@@ -1,9 +1,10 @@
 //! The agents that a model can send out, as it is told of them.
 
 use loci_core::agent::{AgentDefinition, AgentRegistry, FORK};
+use loci_core::entry::Attachment;
 use loci_core::permission::{Call, RuleList, Rulebook, Verdict, decide};
 use loci_core::tool::CallEffects;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The tool that sends agents out.
 const AGENT: &str = "Agent";
@@ -46,27 +47,21 @@ pub(crate) fn is_offered(name: &str, spawnable: Option<&[String]>, book: &Rulebo
 }
 
 /// Returns the attachment that says how the agents have changed; none when they have not.
-pub(crate) fn agent_changes(before: &AgentRegistry, after: &AgentRegistry) -> Option<Value> {
+pub(crate) fn agent_changes(before: &AgentRegistry, after: &AgentRegistry) -> Option<Attachment> {
     let is_same = |agent: &AgentDefinition, other: &AgentRegistry| {
         other
             .find(&agent.name)
             .is_some_and(|it| it.description == agent.description && it.tools == agent.tools)
     };
     let added: Vec<_> = after.iter().filter(|agent| !is_same(agent, before)).collect();
-    let removed: Vec<&str> = before
-        .iter()
-        .filter(|agent| after.find(&agent.name).is_none())
-        .map(|agent| agent.name.as_str())
-        .collect();
-    (!added.is_empty() || !removed.is_empty()).then(|| {
-        json!({
-            "type": "agent_listing_delta",
-            "addedTypes": added.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>(),
-            "addedLines": added.iter().map(|agent| agent_summary(agent)).collect::<Vec<_>>(),
-            "removedTypes": removed,
-            "isInitial": false,
-            "showConcurrencyNote": false,
-        })
+    let gone = before.iter().filter(|agent| after.find(&agent.name).is_none());
+    let removed: Vec<String> = gone.map(|agent| agent.name.clone()).collect();
+    (!added.is_empty() || !removed.is_empty()).then(|| Attachment::AgentListingDelta {
+        added_types: added.iter().map(|agent| agent.name.clone()).collect(),
+        added_lines: added.iter().map(|agent| agent_summary(agent)).collect(),
+        removed_types: removed,
+        is_initial: false,
+        show_concurrency_note: false,
     })
 }
 

@@ -10,7 +10,7 @@ use loci_context::{
     ResultBudget, Trigger, Window, context_tokens, estimate_path, next_context_action, prose_tokens,
     restored,
 };
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, Entry};
 use loci_core::ids::ToolUseId;
 use loci_core::message::Block;
 use loci_core::stream::{Ended, Failure, FailureKind};
@@ -428,12 +428,8 @@ impl Conversation {
             let name = path.display().to_string();
             let shown = path.strip_prefix(&self.env.cwd).unwrap_or(&path).display().to_string();
             let file = json!({"filePath": name, "content": content, "numLines": n_lines, "startLine": 1, "totalLines": n_lines});
-            self.recorder.attachment(json!({
-                "type": "file",
-                "filename": name,
-                "content": {"type": "text", "file": file},
-                "displayPath": shown,
-            }));
+            let content = json!({"type": "text", "file": file});
+            self.recorder.attachment(Attachment::File { filename: name, content, display_path: Some(shown) });
         }
     }
 

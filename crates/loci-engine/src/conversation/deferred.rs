@@ -3,13 +3,13 @@
 //! The mark is an attachment (`hook_deferred_tool`) behind the response that holds the call. A session that is resumed and
 //! ends with it begins with the call: hooks are asked again, and it is judged as if it had just been made.
 
+use loci_core::entry::Attachment;
+use loci_core::hooks::HookEvent;
 use loci_core::message::ToolUse;
-use serde_json::json;
 
 use super::Conversation;
 use super::turn_start::NoTurn;
 use crate::event::EngineEvent;
-use crate::session::config::DEFERRED_CALL;
 use crate::tools::prepared_call::PreparedCall;
 use crate::turn::{Event, Outcome, TurnEnd};
 
@@ -30,13 +30,12 @@ impl Conversation {
 
     /// Marks a call as put off.
     pub(super) fn record_deferred(&mut self, call: &ToolUse) {
-        self.recorder.attachment(json!({
-            "type": DEFERRED_CALL,
-            "toolUseID": call.id,
-            "toolName": call.name,
-            "toolInput": call.input,
-            "hookEvent": "PreToolUse",
-        }));
+        self.recorder.attachment(Attachment::HookDeferredTool {
+            tool_use_id: call.id.to_string(),
+            tool_name: call.name.clone(),
+            tool_input: call.input.clone(),
+            hook_event: HookEvent::PreToolUse.name().to_owned(),
+        });
     }
 
     /// Takes up the call that the session ended with.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_core::agent::FORK;
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, Entry};
 use loci_core::hooks::{HookEvent, ToolBatchCall};
 use loci_core::ids::{PromptId, ToolUseId};
 use loci_core::message::{Block, BlockKind, ToolUse};
@@ -107,7 +107,7 @@ impl Conversation {
                 self.tell_style();
                 self.tell_plan();
                 if !prompt.is_verbatim && asks_for_deep_thought(&prompt.content.text()) {
-                    self.recorder.attachment(json!({"type": "ultrathink"}));
+                    self.recorder.attachment(Attachment::Ultrathink {});
                 }
                 let attachments = prompt.attachments.into_iter().chain(attachments);
                 attachments.for_each(|attachment| self.recorder.attachment(attachment));
@@ -279,9 +279,8 @@ impl Conversation {
                 self.tell_user(entry.as_deref(), None);
             }
             Record::MaxTurns { limit } => {
-                let attachment =
-                    json!({"type": "max_turns_reached", "maxTurns": limit, "turnCount": limit + 1});
-                self.recorder.attachment(attachment);
+                let (max_turns, turn_count) = (u64::from(limit), u64::from(limit) + 1);
+                self.recorder.attachment(Attachment::MaxTurnsReached { max_turns, turn_count });
             }
         }
         self.tell_warnings();

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::HookEvent;
 use loci_core::message::{Block, Content};
 use loci_core::permission::{Call, Verdict, decide};
 use loci_core::skill::{SkillDefinition, SkillScope, Variables};
 use loci_core::tool::{CallEffects, ToolAttachment};
 use loci_tools::{Host as _, SKILL_TOOL, SkillCatalog, SkillTool, skill_name};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::forked_skill::ForkedSkill;
 use super::{Conversation, InboxMessage, Prelude};
@@ -36,7 +37,7 @@ const MOST_STACKED: usize = 6;
 pub(crate) struct ExpandedPrompt {
     content: Content,
     /// What is recorded behind the prompt.
-    attachments: Vec<Value>,
+    attachments: Vec<Attachment>,
     grants: TurnGrants,
     /// The names of what was used.
     used: Vec<String>,
@@ -221,9 +222,8 @@ impl Conversation {
         prompt.expand(expanded.content);
         prompt.attachments.extend(expanded.attachments);
         if !expanded.grants.allow.is_empty() {
-            prompt
-                .attachments
-                .push(json!({"type": "command_permissions", "allowedTools": expanded.grants.allow}));
+            let allowed_tools = expanded.grants.allow.clone();
+            prompt.attachments.push(Attachment::CommandPermissions { allowed_tools });
         }
         self.grants.join(expanded.grants);
         for name in &expanded.used {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loci_context::{RestoreBudget, prose_tokens};
 use loci_core::app_state::AppState;
+use loci_core::entry::Attachment;
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Isolation;
 use loci_core::recall::{RecallQuery, RecallResult};
@@ -23,7 +24,6 @@ use loci_tools::{
     HostFuture, LeftWorktree, PlanView, ScheduleHost, SearchableTool, TaskKind, TaskStore, ToolProgress,
     WebHost, Workspace, WorktreeRequest,
 };
-use serde_json::Value;
 
 use crate::agents::{AgentAtWork, AgentService, SpawnContext, agent_changes};
 use crate::event::{AgentLimit, AgentRef, EngineEvent, EventSink};
@@ -268,7 +268,7 @@ impl ConversationHost {
     }
 
     /// Takes up definitions of agents that changed; returns what the model is told of it.
-    pub(crate) fn reload_agents(&self) -> Option<serde_json::Value> {
+    pub(crate) fn reload_agents(&self) -> Option<Attachment> {
         let service = self.agents.as_ref()?;
         let after = lock(&self.poll_agents).as_mut().and_then(|poll| poll())?;
         let before = service.registry.get();
@@ -545,12 +545,12 @@ impl Host for ConversationHost {
         }
     }
 
-    fn begin_plan(&self) -> Result<Value, String> {
+    fn begin_plan(&self) -> Result<Attachment, String> {
         let plans = self.plans.as_ref().ok_or("an agent has no plan of its own")?;
         plans.begin().map_err(|error| error.to_string())
     }
 
-    fn end_plan(&self, plan: &str) -> Option<Value> {
+    fn end_plan(&self, plan: &str) -> Option<Attachment> {
         self.plans.as_ref().map(|plans| plans.end(plan))
     }
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use loci_context::{ServerInstructions, join_messages, user_context};
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, Entry};
 use loci_core::message::{Block, Message, Role};
 use loci_core::tool::ToolAttachment;
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::{FileState, Host};
-use serde_json::json;
 
 use super::Conversation;
 use super::host::lock;
@@ -105,14 +104,11 @@ impl Conversation {
         let new: Vec<&ServerInstructions> =
             servers.iter().filter(|it| !self.instructions.servers.contains(it)).collect();
         if is_open && !new.is_empty() {
-            let names: Vec<&str> = new.iter().map(|it| it.server.as_str()).collect();
-            let blocks: Vec<String> = new.iter().map(|it| format!("## {}\n{}", it.server, it.text)).collect();
-            self.recorder.add_before_prompt(vec![json!({
-                "type": "mcp_instructions_delta",
-                "addedNames": names,
-                "addedBlocks": blocks,
-                "removedNames": [],
-            })]);
+            self.recorder.add_before_prompt(vec![Attachment::McpInstructionsDelta {
+                added_names: new.iter().map(|it| it.server.clone()).collect(),
+                added_blocks: new.iter().map(|it| format!("## {}\n{}", it.server, it.text)).collect(),
+                removed_names: Vec::new(),
+            }]);
         }
         self.instructions.servers = servers;
     }
@@ -121,7 +117,7 @@ impl Conversation {
     pub(super) fn tell_date(&mut self) {
         let date = self.env.clock.local_date().to_string();
         if date != self.instructions.told_date {
-            self.recorder.attachment(json!({"type": "date_change", "newDate": date}));
+            self.recorder.attachment(Attachment::DateChange { new_date: date.clone() });
             self.instructions.told_date = date;
         }
     }

@@ -12,6 +12,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use loci_core::entry::{Attachment, AttachmentKind};
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Rulebook;
 use loci_core::tool::{CallEffects, PathEffect, ToolOutcome};
@@ -32,7 +33,7 @@ const MOST_NAMES: usize = 1_000;
 
 /// What the mentions of a prompt brought.
 pub(crate) struct Mentioned {
-    attachments: Vec<Value>,
+    attachments: Vec<Attachment>,
     /// What could not be attached, a sentence each.
     problems: Vec<String>,
 }
@@ -88,7 +89,7 @@ impl Conversation {
         }
     }
 
-    fn tell_problems(&self, mentioned: Mentioned) -> Vec<Value> {
+    fn tell_problems(&self, mentioned: Mentioned) -> Vec<Attachment> {
         for problem in mentioned.problems {
             self.tell(EngineEvent::Warning(problem));
         }
@@ -115,7 +116,7 @@ impl Conversation {
             let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };
             for (mention, is_own) in found {
                 if let Some(name) = mention.agent(&agents) {
-                    mentioned.attachments.push(json!({"type": "agent_mention", "agentType": name}));
+                    mentioned.attachments.push(Attachment::AgentMention { agent_type: name.to_owned() });
                     continue;
                 }
                 if !has_files {
@@ -164,35 +165,36 @@ pub(super) fn asks_for_deep_thought(text: &str) -> bool {
 }
 
 /// Tells whether what a prompt mentions is among its attachments already.
-fn has_mentions(attachments: &[Value]) -> bool {
-    let kinds = ["file", "directory", "agent_mention", "session_mention"];
-    attachments.iter().any(|attachment| kinds.iter().any(|kind| attachment["type"] == *kind))
+fn has_mentions(attachments: &[Attachment]) -> bool {
+    use AttachmentKind::{AgentMention, Directory, File, SessionMention};
+    let is_mention = |kind| matches!(kind, File | Directory | AgentMention | SessionMention);
+    attachments.iter().any(|attachment| attachment.typed().kind().is_some_and(is_mention))
 }
 
 /// Says what goes with a prompt, for people: what they mistyped is not among it.
-pub(super) fn attached_names(attachments: &[Value]) -> Vec<String> {
-    let name = |attachment: &Value| {
-        let text = |key: &str| attachment[key].as_str().map(str::to_owned);
-        Some(match attachment["type"].as_str()? {
-            "file" => {
-                let name = text("displayPath").or_else(|| text("filename"))?;
-                match attachment["content"]["file"]["numLines"].as_u64() {
-                    Some(1) => format!("{name}, 1 line"),
-                    Some(n) => format!("{name}, {n} lines"),
-                    None => name,
-                }
-            }
-            "directory" => {
-                let name = text("displayPath").or_else(|| text("path"))?;
-                format!("{}/, its names", name.trim_end_matches('/'))
-            }
-            "agent_mention" => format!("agent {}", text("agentType")?),
-            "session_mention" => format!("session {}", text("sessionId")?),
-            "mcp_resource" => format!("{}:{}", text("server")?, text("uri")?),
-            _ => return None,
-        })
-    };
-    attachments.iter().filter_map(name).collect()
+pub(super) fn attached_names(attachments: &[Attachment]) -> Vec<String> {
+    attachments.iter().filter_map(|attachment| attached_name(&attachment.typed())).collect()
+}
+
+fn attached_name(attachment: &Attachment) -> Option<String> {
+    match attachment {
+        Attachment::File { filename, content, display_path } => {
+            let name = display_path.as_ref().unwrap_or(filename);
+            Some(match content["file"]["numLines"].as_u64() {
+                Some(1) => format!("{name}, 1 line"),
+                Some(n) => format!("{name}, {n} lines"),
+                None => name.clone(),
+            })
+        }
+        Attachment::Directory { path, display_path, .. } => {
+            Some(format!("{}/, its names", display_path.as_ref().unwrap_or(path).trim_end_matches('/')))
+        }
+        Attachment::AgentMention { agent_type } => Some(format!("agent {agent_type}")),
+        Attachment::SessionMention { session_id, .. } => Some(format!("session {session_id}")),
+        Attachment::McpResource { server, uri, .. } => Some(format!("{server}:{uri}")),
+        // The others are no mentions.
+        _ => None,
+    }
 }
 
 /// Reads a session that is mentioned, unless a rule denies reading its transcript.
@@ -200,14 +202,14 @@ async fn attach_session(
     name: &str,
     sessions: &Arc<dyn LocalCommands>,
     book: &Rulebook,
-) -> Result<Value, String> {
+) -> Result<Attachment, String> {
     let (sessions, name) = (Arc::clone(sessions), name.to_owned());
     let reading = tokio::task::spawn_blocking(move || sessions.read_session(&name));
     let session = reading.await.map_err(|_| "reading it was given up".to_owned())??;
     if book.is_read_denied(&session.file) {
         return Err("a rule denies reading it".to_owned());
     }
-    Ok(json!({"type": "session_mention", "sessionId": session.id, "text": session.text}))
+    Ok(Attachment::SessionMention { session_id: session.id, text: session.text })
 }
 
 /// Reads what is mentioned; none where the conversation holds it already.
@@ -218,14 +220,13 @@ async fn attach(
     host: &dyn Host,
     place: &Workspace,
     cancel: CancellationToken,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Attachment>, String> {
     let shown = display_path(&path.requested, &place.cwd);
     let filename = path.requested.display().to_string();
     if path.real.is_dir() {
         let listing = list_directory(&path.real, host).map_err(|error| error.to_string())?;
-        return Ok(Some(
-            json!({"type": "directory", "path": filename, "content": listing, "displayPath": shown}),
-        ));
+        let directory = Attachment::Directory { path: filename, content: listing, display_path: Some(shown) };
+        return Ok(Some(directory));
     }
     let Some(read) = read else { return Err("the Read tool is not there".to_owned()) };
     let mut input = json!({"file_path": filename});
@@ -245,9 +246,10 @@ async fn attach(
         return Err(outcome_text(&outcome));
     }
     match outcome.structured["type"].as_str() {
-        Some("text" | "image" | "notebook") => Ok(Some(
-            json!({"type": "file", "filename": filename, "content": escape_value_tags(outcome.structured), "displayPath": shown}),
-        )),
+        Some("text" | "image" | "notebook") => {
+            let content = escape_value_tags(outcome.structured);
+            Ok(Some(Attachment::File { filename, content, display_path: Some(shown) }))
+        }
         Some("file_unchanged") => Ok(None),
         _ => Err("files of its kind are read by a call; ask for that".to_owned()),
     }
@@ -423,7 +425,7 @@ mod tests {
         let named = |path: &str, is_own| (path.to_owned(), is_own);
         let typed = Prompt::text("/s @a @b");
         assert_eq!(shown(&typed), [named("a", true), named("b", true)]);
-        let mut expanded = typed.clone();
+        let mut expanded = typed;
         expanded.expand(loci_core::message::Content::Text("see @b and @c".to_owned()));
         assert_eq!(shown(&expanded), [named("a", true), named("b", true), named("c", false)]);
         let attached = Prompt { mentions_from: Some("@a".to_owned()), ..Prompt::text("@a @b") };
@@ -434,15 +436,17 @@ mod tests {
 
     #[test]
     fn attachments_have_names_for_people() {
-        let named = attached_names(&[
-            json!({"type": "file", "filename": "/p/a.rs", "displayPath": "a.rs", "content": {"file": {"numLines": 1}}}),
-            json!({"type": "file", "filename": "/p/a.gif", "content": {"type": "image"}}),
-            json!({"type": "directory", "path": "/p/src", "displayPath": "src/"}),
-            json!({"type": "agent_mention", "agentType": "scout"}),
-            json!({"type": "session_mention", "sessionId": "s1"}),
-            json!({"type": "mcp_resource", "server": "calc", "uri": "calc://pi"}),
-            json!({"type": "ultrathink"}),
-        ]);
+        let lines = [
+            r#"{"type":"file","filename":"/p/a.rs","displayPath":"a.rs","content":{"file":{"numLines":1}}}"#,
+            r#"{"type":"file","filename":"/p/a.gif","content":{"type":"image"}}"#,
+            r#"{"type":"directory","path":"/p/src","displayPath":"src/"}"#,
+            r#"{"type":"agent_mention","agentType":"scout"}"#,
+            r#"{"type":"session_mention","sessionId":"s1"}"#,
+            r#"{"type":"mcp_resource","server":"calc","uri":"calc://pi"}"#,
+            r#"{"type":"ultrathink"}"#,
+        ];
+        let named = attached_names(&lines.map(Attachment::parse));
+        assert_eq!(attached_names(&lines.map(Attachment::recorded)), named, "whoever recorded them");
         let expected =
             ["a.rs, 1 line", "/p/a.gif", "src/, its names", "agent scout", "session s1", "calc:calc://pi"];
         assert_eq!(named, expected);

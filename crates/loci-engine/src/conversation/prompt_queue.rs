@@ -1,8 +1,8 @@
 //! Prompts that were sent while a turn is under way: heard with the next results of calls, or in a turn of their own.
 
-use loci_core::entry::EntryKind;
+use loci_core::entry::{Attachment, EntryKind};
 use loci_core::hooks::HookEvent;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Conversation;
 use super::mentions::attached_names;
@@ -37,7 +37,7 @@ impl Conversation {
             let text = prompt.content.text();
             let content =
                 serde_json::to_value(&prompt.content).unwrap_or_else(|_| Value::from(text.as_str()));
-            self.recorder.attachment(json!({"type": "queued_command", "prompt": content}));
+            self.recorder.attachment(Attachment::QueuedCommand { prompt: content, command_mode: None });
             let attached = attached_names(&prompt.attachments);
             prompt.attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
             self.tell(EngineEvent::Dequeued { id, text, is_injected: true, attached });

@@ -14,8 +14,8 @@ use crate::session::config::{DeferredCall, LoadedHistory, resume_prompt};
 use loci_context::{Clearing, Fold, Projection, Replaced};
 use loci_core::conversation::Repair;
 use loci_core::cost_state::CostState;
-use loci_core::entry::Entry;
 use loci_core::entry::draft::{ApiErrorFields, Draft, Metadata, Stamp};
+use loci_core::entry::{Attachment, Entry};
 use loci_core::file_history::SnapshotEntry;
 use loci_core::ids::{EntryId, PromptId, ToolUseId};
 use loci_core::message::{Block, Message};
@@ -54,7 +54,7 @@ pub(crate) struct Recorder {
     /// The id of the prompt that is about to be recorded.
     next_prompt: Option<PromptId>,
     /// Context that stands before the next prompt.
-    before_prompt: Vec<Value>,
+    before_prompt: Vec<Attachment>,
     last_prompt: Option<String>,
     inherited: Vec<Arc<Entry>>,
     title: Option<String>,
@@ -187,12 +187,12 @@ impl Recorder {
     }
 
     /// Takes the context that was to stand before the next prompt.
-    pub(crate) fn take_before_prompt(&mut self) -> Vec<Value> {
+    pub(crate) fn take_before_prompt(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.before_prompt)
     }
 
     /// Adds context that is recorded before the next prompt.
-    pub(crate) fn add_before_prompt(&mut self, attachments: Vec<Value>) {
+    pub(crate) fn add_before_prompt(&mut self, attachments: Vec<Attachment>) {
         self.before_prompt.extend(attachments);
     }
 
@@ -291,7 +291,7 @@ impl Recorder {
     }
 
     /// Records context behind what was said last.
-    pub(crate) fn attachment(&mut self, attachment: Value) {
+    pub(crate) fn attachment(&mut self, attachment: Attachment) {
         self.append(&Draft::attachment(attachment));
     }
 

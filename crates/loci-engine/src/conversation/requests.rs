@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use loci_context::estimate_path;
+use loci_core::entry::Attachment;
 use loci_core::message::{Block, BlockKind};
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::usage::Usage;
 use loci_llm::overflow;
 use loci_tools::{Host, Toolbox};
-use serde_json::json;
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
@@ -94,21 +95,13 @@ impl Conversation {
     /// to an agent.
     fn record_news(&mut self) {
         if let Some(text) = take_news(self.host.tasks()) {
-            let news = json!({
-                "type": "queued_command",
-                "prompt": text,
-                "commandMode": "task-notification",
-            });
-            self.recorder.attachment(news);
+            let command_mode = Some("task-notification".to_owned());
+            self.recorder.attachment(Attachment::QueuedCommand { prompt: Value::String(text), command_mode });
         }
         let messages = self.work.as_ref().map(|work| work.live.take()).unwrap_or_default();
         for message in messages {
-            let attachment = json!({
-                "type": "queued_command",
-                "prompt": message.as_str(),
-                "commandMode": "agent-message",
-            });
-            self.recorder.attachment(attachment);
+            let (prompt, command_mode) = (Value::from(message.as_str()), Some("agent-message".to_owned()));
+            self.recorder.attachment(Attachment::QueuedCommand { prompt, command_mode });
             // It was in no queue that somebody could take it back from.
             let (id, attached) = (String::new(), Vec::new());
             self.tell(EngineEvent::Dequeued { id, text: message, is_injected: true, attached });

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::ToolBatchCall;
 use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::permission::Classified;
@@ -11,7 +12,6 @@ use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::{CallEffects, ToolOutcome};
 use loci_llm::RetryPolicy;
 use loci_tools::AgentReply;
-use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +72,7 @@ pub(super) struct RunningTurn {
     /// How many calls the response at hand makes.
     pub(super) n_calls: usize,
     /// What hooks want recorded behind the results of calls.
-    pub(super) call_notes: HashMap<ToolUseId, Vec<Value>>,
+    pub(super) call_notes: HashMap<ToolUseId, Vec<Attachment>>,
     /// The calls of the response at hand, for hooks that want to see them together.
     pub(super) batch: Vec<ToolBatchCall>,
     pub(super) tally: Tally,
@@ -104,7 +104,7 @@ pub(crate) enum InboxMessage {
     Gate(CompactionRequest, CompactionGate),
     Collapsed(CompactionRequest),
     CompactionOver(CompactionOutcome),
-    CompactionHooksDone(CompactionOutcome, Vec<Value>),
+    CompactionHooksDone(CompactionOutcome, Vec<Attachment>),
     Expanded(Result<Box<ExpandedPrompt>, String>),
     Mentioned(Mentioned),
     /// What a prompt mentions that waits: its id, and that.
@@ -124,7 +124,7 @@ pub(crate) enum InboxMessage {
     /// Hooks have decided which changed settings count; the call that waits for it, or the prompt.
     SettingsDecided(Option<ToolUseId>),
     /// Hooks were told that the classifier refused a call; what they add stands behind its result.
-    DenialTold(ToolUseId, Classified, Vec<Value>),
+    DenialTold(ToolUseId, Classified, Vec<Attachment>),
     Classified(ToolUseId, Option<Classified>),
     Answered(String, Answer),
     Machine(Event),

@@ -1,6 +1,6 @@
 //! The reminder of an output style: its words stand at the beginning of the prompt, far above what is being said by then.
 
-use serde_json::json;
+use loci_core::entry::Attachment;
 
 use super::Conversation;
 
@@ -22,8 +22,7 @@ impl Conversation {
         let text = format!(
             "<system-reminder>\nThe output style {style} is in force. Keep to what the system prompt says of it.\n</system-reminder>"
         );
-        let reminder =
-            json!({"type": "output_style", "style": style, "rendered": text, "renderedRole": "user"});
-        self.recorder.attachment(reminder);
+        let (rendered, rendered_role) = (Some(text), Some("user".to_owned()));
+        self.recorder.attachment(Attachment::OutputStyle { style, rendered, rendered_role });
     }
 }

@@ -7,17 +7,15 @@
 use std::sync::Arc;
 
 use loci_context::prose_tokens;
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry, EntryKind};
 use loci_core::message::BlockKind;
 use loci_core::tool::{ToolContent, ToolDescriptor, ToolOutcome};
 use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Conversation;
 use crate::extensions::mcp::McpConfig;
 use crate::session::config::ToolSearchMode;
-
-const DELTA: &str = "deferred_tools_delta";
 
 /// How tools are looked for in a conversation.
 #[derive(Debug, Default)]
@@ -170,11 +168,13 @@ impl Conversation {
             text.push(format!("Tools that are gone and cannot be called any more:\n{}", listed(&removed)));
         }
         let text = format!("<system-reminder>\n{}\n</system-reminder>", text.join("\n\n"));
-        let attachment = json!({
-            "type": DELTA, "addedNames": added, "removedNames": removed, "loadedNames": self.search.settled,
-            "rendered": text, "renderedRole": "user",
+        self.recorder.attachment(Attachment::DeferredToolsDelta {
+            added_names: added.into_iter().cloned().collect(),
+            removed_names: removed.into_iter().cloned().collect(),
+            loaded_names: self.search.settled.clone(),
+            rendered: Some(text),
+            rendered_role: Some("user".to_owned()),
         });
-        self.recorder.attachment(attachment);
     }
 }
 
@@ -192,38 +192,44 @@ fn referenced(block: &Value) -> Option<String> {
     (block["type"] == "tool_reference").then(|| block["tool_name"].as_str().map(str::to_owned)).flatten()
 }
 
-fn names(value: &Value) -> Vec<String> {
-    let names = value.as_array().into_iter().flatten();
-    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+/// What the model was told of tools at one time.
+struct Delta {
+    added: Vec<String>,
+    removed: Vec<String>,
+    loaded: Vec<String>,
 }
 
 /// Returns what the model was told, oldest first. This is asked before every request, so most entries are passed over
 /// without being read.
-fn deltas(path: &[Arc<Entry>]) -> impl Iterator<Item = Value> + '_ {
-    path.iter().filter_map(|entry| entry.attachment_of_kind(DELTA))
+fn deltas(path: &[Arc<Entry>]) -> impl Iterator<Item = Delta> + '_ {
+    path.iter().filter_map(|entry| match entry.attachment_of_kind(AttachmentKind::DeferredToolsDelta)? {
+        Attachment::DeferredToolsDelta { added_names, removed_names, loaded_names, .. } => {
+            Some(Delta { added: added_names, removed: removed_names, loaded: loaded_names })
+        }
+        _ => None,
+    })
 }
 
 /// Returns the names that the model knows and that were not said to be gone since.
 fn announced_in(path: &[Arc<Entry>]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for delta in deltas(path) {
-        let removed = names(&delta["removedNames"]);
-        told.retain(|name| !removed.contains(name));
-        told.extend(names(&delta["addedNames"]));
+        told.retain(|name| !delta.removed.contains(name));
+        told.extend(delta.added);
     }
     told
 }
 
 /// Returns the names of all tools that were ever deferred; none where nothing was.
 fn deferred_in(path: &[Arc<Entry>]) -> Option<Vec<String>> {
-    let named = |delta: Value| [names(&delta["addedNames"]), names(&delta["loadedNames"])].concat();
+    let named = |delta: Delta| [delta.added, delta.loaded].concat();
     deltas(path).map(named).reduce(|all, more| [all, more].concat())
 }
 
 /// Returns what was found before the last compaction, in order.
 fn settled_in(path: &[Arc<Entry>]) -> Vec<String> {
     let mut settled: Vec<String> = Vec::new();
-    for name in deltas(path).flat_map(|delta| names(&delta["loadedNames"])) {
+    for name in deltas(path).flat_map(|delta| delta.loaded) {
         if !settled.contains(&name) {
             settled.push(name);
         }
@@ -251,6 +257,8 @@ fn found_in(path: &[Arc<Entry>]) -> (Vec<String>, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn entry(value: Value) -> Arc<Entry> {
@@ -261,7 +269,7 @@ mod tests {
     fn told_and_found_tools_are_read_from_the_transcript() {
         let delta = |added: &[&str], removed: &[&str], loaded: &[&str]| {
             entry(json!({"type": "attachment", "uuid": "u", "attachment": {
-                "type": DELTA, "addedNames": added, "removedNames": removed, "loadedNames": loaded}}))
+                "type": AttachmentKind::DeferredToolsDelta.name(), "addedNames": added, "removedNames": removed, "loadedNames": loaded}}))
         };
         let found = |names: &[&str]| {
             let parts: Vec<Value> =

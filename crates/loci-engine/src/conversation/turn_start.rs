@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::HookEvent;
 use loci_core::ids::PromptId;
 use loci_core::message::Block;
 use loci_core::stream::{Failure, FailureKind};
-use serde_json::json;
 
 use super::Conversation;
 use super::running_turn::RunningTurn;
@@ -214,13 +214,12 @@ impl Conversation {
         }
         let (registry, said) = (self.ctx.slash_commands.get(), prompt.content.text());
         let Some(name) = registry.unknown_name(&said) else { return };
-        let known: Vec<&str> = registry.iter().map(|command| command.name.as_str()).collect();
-        self.recorder.add_before_prompt(vec![json!({
-            "type": "unknown_command_fallback",
-            "commandName": name,
-            "availableCommandNames": known.iter().take(NAMED_COMMANDS).collect::<Vec<_>>(),
-            "availableCommandCount": known.len(),
-        })]);
+        let known = registry.iter().map(|command| command.name.clone());
+        self.recorder.add_before_prompt(vec![Attachment::UnknownCommand {
+            command_name: name.to_owned(),
+            available_command_names: known.take(NAMED_COMMANDS).collect(),
+            available_command_count: registry.iter().count() as u64,
+        }]);
     }
 
     /// Tells whether a turn would begin with a slash command that does this.

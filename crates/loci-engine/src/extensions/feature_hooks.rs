@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::{HookConfig, TaskFields};
 use loci_core::ids::AgentId;
 use serde_json::Value;
@@ -42,7 +43,7 @@ pub enum ExpansionGate {
     /// Yes; these attachments are recorded behind the prompt.
     Go {
         /// What is added.
-        attachments: Vec<Value>,
+        attachments: Vec<Attachment>,
     },
     /// No; nothing is sent.
     Block {
@@ -129,7 +130,7 @@ impl Drop for ScopedHooksGuard {
 pub trait FeatureHooks: Send + Sync {
     /// `SubagentStart`: told before an agent's first prompt is recorded; returns what is recorded before that. The
     /// moment names the agent. Its end needs no call: a conversation that works for a call asks `SubagentStop` itself.
-    fn subagent_begins(&self, moment: HookMoment) -> HookFuture<Vec<Value>>;
+    fn subagent_begins(&self, moment: HookMoment) -> HookFuture<Vec<Attachment>>;
 
     /// `TaskCreated`, `TaskCompleted`: the error says why not, and is what the model is told.
     fn before_task(

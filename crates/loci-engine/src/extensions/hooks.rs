@@ -28,6 +28,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_core::app_state::AppState;
+use loci_core::entry::Attachment;
 use loci_core::hooks::{CommonInput, EffortLevel, EventInput, HookConfig, HookEntry, HookEvent, HookInput};
 use loci_core::model::ModelCatalog;
 use loci_core::session::SessionIdentity;
@@ -90,7 +91,7 @@ struct HookState {
     /// How many files for variables were given out.
     n_env_files: AtomicUsize,
     /// What they said, until the next prompt takes it; held to add or to take.
-    late: Mutex<Vec<serde_json::Value>>,
+    late: Mutex<Vec<Attachment>>,
     /// Ends them.
     shutdown: CancellationToken,
     /// Ends every command should the session be killed.

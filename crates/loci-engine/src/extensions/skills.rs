@@ -16,13 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loci_context::{Restorable, RestoreBudget};
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, AttachmentKind, Entry};
 use loci_core::skill::{
     ListingBudget, SkillDefinition, SkillRegistry, SkillScope, SkillUsageTable, list_skills,
 };
 use loci_storage::config::PathPatterns;
 use loci_tools::SkillCatalog;
-use serde_json::{Value, json};
 
 use crate::conversation::host::lock;
 use crate::extensions::RestoreSource;
@@ -32,8 +31,6 @@ use crate::extensions::slash_command::{
 
 /// How long what was read at the start counts as what is on disk.
 const FRESH: Duration = Duration::from_secs(1);
-/// The kind of attachment that lists skills.
-const LISTING: &str = "skill_listing";
 
 /// Follows the files of skills.
 pub trait SkillFollower: Send {
@@ -245,7 +242,7 @@ impl SessionSkills {
     }
 
     /// Returns what the model is to be told, given what it was told so far: everything, what is new, or nothing.
-    pub(crate) fn listing(&self, told: Option<&[String]>) -> Option<Value> {
+    pub(crate) fn listing(&self, told: Option<&[String]>) -> Option<Attachment> {
         let state = lock(&self.state);
         let registry = Arc::clone(&state.registry);
         let waiting: HashSet<&str> = state.waiting.iter().map(|skill| skill.name.as_str()).collect();
@@ -271,15 +268,14 @@ impl SessionSkills {
             false => "Further skills that the Skill tool can use from now on:",
         };
         let text = format!("<system-reminder>\n{head}\n{}\n</system-reminder>", listing.text);
-        let mut attachment = json!({
-            "type": LISTING, "content": null, "skillCount": listing.names.len(), "isInitial": is_initial,
-            "names": null, "rendered": null, "renderedRole": "user",
-        });
-        // What is long is moved there, not copied.
-        attachment["content"] = Value::String(listing.text);
-        attachment["names"] = listing.names.into_iter().map(Value::String).collect();
-        attachment["rendered"] = Value::String(text);
-        Some(attachment)
+        Some(Attachment::SkillListing {
+            content: listing.text,
+            skill_count: listing.names.len() as u64,
+            is_initial,
+            names: listing.names,
+            rendered: Some(text),
+            rendered_role: Some("user".to_owned()),
+        })
     }
 
     /// Tells, once, that a skill's hooks have to count from now on.
@@ -313,15 +309,15 @@ impl RestoreSource for SessionSkills {
 
 /// Returns the names of skills that a conversation was told of; none where it was told of no skills.
 pub(crate) fn announced_skills(path: &[Arc<Entry>]) -> Option<Vec<String>> {
-    let listings = path.iter().filter_map(|entry| entry.attachment_of_kind(LISTING));
-    let names = |listing: Value| {
-        let names = listing["names"].as_array().cloned().unwrap_or_default();
-        names.into_iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect::<Vec<_>>()
-    };
-    listings.map(names).reduce(|mut all, more| {
+    let listings = path.iter().filter_map(|entry| entry.attachment_of_kind(AttachmentKind::SkillListing));
+    listings.filter_map(listed_names).reduce(|mut all, more| {
         all.extend(more);
         all
     })
+}
+
+fn listed_names(attachment: Attachment) -> Option<Vec<String>> {
+    if let Attachment::SkillListing { names, .. } = attachment { Some(names) } else { None }
 }
 
 fn slash_command(skill: &SkillDefinition) -> SlashCommand {
@@ -392,7 +388,7 @@ mod tests {
         }
         assert!(skills.meet(Path::new("/project/src/deep/a.rs"), cwd));
         assert!(!skills.meet(Path::new("/project/src/b.rs"), cwd), "once");
-        assert_eq!(skills.listing(None).unwrap()["names"], json!(["rust"]));
+        assert_eq!(skills.listing(None).and_then(listed_names), Some(vec!["rust".to_owned()]));
     }
 
     #[test]
@@ -400,13 +396,17 @@ mod tests {
         let follower = Box::new(Given(Some(registry(&["one", "two"]))));
         let skills = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
         let first = skills.listing(None).unwrap();
-        assert_eq!((&first["names"], &first["isInitial"]), (&json!(["one"]), &json!(true)));
+        let listed = |listing: &Attachment| match listing {
+            Attachment::SkillListing { names, is_initial, .. } => (names.join(" "), *is_initial),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(listed(&first), ("one".to_owned(), true));
         let told = ["one".to_owned()];
         assert_eq!(skills.listing(Some(&told)), None);
         let long_ago = Duration::from_secs(9);
         assert!(skills.poll(long_ago));
         let second = skills.listing(Some(&told)).unwrap();
-        assert_eq!((&second["names"], &second["isInitial"]), (&json!(["two"]), &json!(false)));
+        assert_eq!(listed(&second), ("two".to_owned(), false));
         assert!(!skills.poll(long_ago));
         let follower = Box::new(Given(Some(registry(&["two"]))));
         let fresh = SessionSkills::new(registry(&["one"]), Some(follower), BUDGET, true);
@@ -418,7 +418,7 @@ mod tests {
     fn skills_that_the_client_did_not_choose_are_neither_listed_nor_found() {
         let skills = SessionSkills::new(registry(&["one", "two"]), None, BUDGET, true);
         skills.choose(vec!["two".to_owned()]);
-        assert_eq!(skills.listing(None).unwrap()["names"], json!(["two"]));
+        assert_eq!(skills.listing(None).and_then(listed_names), Some(vec!["two".to_owned()]));
         assert!(skills.find("one").is_none() && skills.find("two").is_some());
         skills.choose(Vec::new());
         assert!(!skills.has_any_for_model() && skills.listing(None).is_none());
@@ -428,7 +428,7 @@ mod tests {
     fn resumed_conversation_knows_what_it_was_told() {
         let skills = SessionSkills::new(registry(&["one"]), None, BUDGET, true);
         let listing = skills.listing(None).unwrap();
-        let line = json!({"type": "attachment", "attachment": listing}).to_string();
+        let line = serde_json::json!({"type": "attachment", "attachment": listing}).to_string();
         let path = vec![Arc::new(Entry::parse(line).unwrap())];
         assert_eq!(announced_skills(&path), Some(vec!["one".to_owned()]));
         assert_eq!(skills.listing(announced_skills(&path).as_deref()), None);

@@ -214,7 +214,7 @@ fn results(path: &[Arc<Entry>], parts: &[Part], calls: &HashSet<ToolUseId>) -> (
                 Some(last) => {
                     last.outcome
                         .attachments
-                        .extend(entry.attachment().map(|attachment| ToolAttachment { attachment }));
+                        .extend(entry.recorded_attachment().map(|attachment| ToolAttachment { attachment }));
                 }
                 None => return (results, at),
             },
@@ -286,7 +286,7 @@ impl Opening {
         if content.is_blank() || content.text().trim().starts_with("/compact") {
             return Self::TakeOver;
         }
-        let attachments = path.iter().filter_map(|entry| entry.attachment()).collect();
+        let attachments = path.iter().filter_map(|entry| entry.recorded_attachment()).collect();
         Self::Prompt(Prompt { attachments, ..Prompt::new(content, None) })
     }
 }

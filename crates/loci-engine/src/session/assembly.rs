@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_context::{PromptParts, excluded_sections, system_prompt};
 use loci_core::app_state::{AppState, ModelChoice, PermissionState, SessionView};
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry};
 use loci_core::session::SessionIdentity;
 use loci_stdx::{Env, Store};
 use loci_storage::memory::Author;
 use loci_storage::sessions::LineMirror;
 use loci_tools::{BackgroundTasks, DeathWatch, Host as _, Workspace};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::side_question::SideQuestions;
@@ -45,8 +45,6 @@ use crate::tools::task_list::task_store;
 use crate::tools::web::{WebService, WebWorld};
 use crate::tools::worktrees::WorktreeService;
 
-/// The attachment that has the system prompt.
-const PROMPT_SNAPSHOT: &str = "prompt_snapshot";
 /// The variable that turns schedules off.
 const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
 
@@ -336,15 +334,14 @@ impl Conversation {
 
 /// Takes the prompt that a session has recorded, so that it is sent as it was; without one, returns what is to be recorded.
 /// A compaction leaves it behind: then there is nothing cached that another prompt would lose.
-fn kept_prompt(prompt: &mut PromptParts, path: &[Arc<Entry>]) -> Option<Value> {
-    let recorded =
-        path.iter().rev().filter(|entry| entry.head().kind == EntryKind::Attachment).find_map(|entry| {
-            let attachment: Value = entry.fields().read("attachment")?;
-            let texts =
-                attachment["systemPrompt"].as_array()?.iter().map(|it| it.as_str().map(str::to_owned));
-            let texts: Option<Vec<String>> = texts.collect();
-            texts.filter(|texts| attachment["type"] == PROMPT_SNAPSHOT && !texts.is_empty())
-        });
+fn kept_prompt(prompt: &mut PromptParts, path: &[Arc<Entry>]) -> Option<Attachment> {
+    let recorded = path.iter().rev().find_map(|entry| {
+        let snapshot = entry.attachment_of_kind(AttachmentKind::PromptSnapshot)?;
+        let Attachment::PromptSnapshot { system_prompt } = snapshot else { return None };
+        let texts = system_prompt.as_array()?.iter().map(|it| it.as_str().map(str::to_owned));
+        let texts: Option<Vec<String>> = texts.collect();
+        texts.filter(|texts| !texts.is_empty())
+    });
     match recorded {
         Some(texts) => {
             prompt.snapshot = texts;
@@ -352,7 +349,7 @@ fn kept_prompt(prompt: &mut PromptParts, path: &[Arc<Entry>]) -> Option<Value> {
         }
         None => {
             let texts: Vec<String> = system_prompt(prompt).into_iter().map(|it| it.text).collect();
-            Some(json!({"type": PROMPT_SNAPSHOT, "systemPrompt": texts}))
+            Some(Attachment::PromptSnapshot { system_prompt: json!(texts) })
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use loci_context::{NotesPace, PromptParts, Replaced, Window};
 use loci_core::agent::{AgentDefinition, AgentRegistry};
 use loci_core::conversation::{RESUME_PROMPT, Repair};
-use loci_core::entry::Entry;
 use loci_core::entry::draft::Stamp;
+use loci_core::entry::{Attachment, AttachmentKind, Entry};
 use loci_core::hooks::HookConfig;
 use loci_core::ids::{EntryId, PromptId};
 use loci_core::message::ToolUse;
@@ -275,9 +275,6 @@ pub struct LoadedHistory {
     pub earlier: EarlierTotals,
 }
 
-/// The attachment that marks a call which a hook put off.
-pub(crate) const DEFERRED_CALL: &str = "hook_deferred_tool";
-
 /// A call that an earlier run put off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeferredCall {
@@ -308,12 +305,15 @@ impl LoadedHistory {
     /// Returns the call that the session ended with, where a hook put it off.
     pub fn deferred_call(&self) -> Option<DeferredCall> {
         let Some(Repair::CloseCall { call: id, source, prompt }) = self.repairs.first() else { return None };
-        let mark = self.path.last()?.fields().read::<Value>("attachment")?;
-        if mark["type"] != DEFERRED_CALL || mark["toolUseID"] != id.as_str() {
+        let mark = self.path.last()?.attachment_of_kind(AttachmentKind::HookDeferredTool)?;
+        let Attachment::HookDeferredTool { tool_use_id, tool_name: name, tool_input: input, .. } = mark
+        else {
+            return None;
+        };
+        if tool_use_id != id.as_str() || name.is_empty() {
             return None;
         }
-        let name = mark["toolName"].as_str()?.to_owned();
-        let call = ToolUse { id: id.clone(), name, input: mark["toolInput"].clone() };
+        let call = ToolUse { id: id.clone(), name, input };
         Some(DeferredCall { call, source: source.clone(), prompt: prompt.clone() })
     }
 }

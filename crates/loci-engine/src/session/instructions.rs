@@ -3,17 +3,13 @@
 use std::path::PathBuf;
 
 use loci_context::{Instruction, prose_tokens};
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry, NestedMemoryContent};
 use loci_core::message::Block;
 use loci_core::tool::ToolAttachment;
 use loci_storage::config::{
     InstructionFile, InstructionScope, Instructions, LazyInstructions, TriggeredInstructions,
 };
 use loci_tools::{FileState, FileStates};
-use serde_json::{Value, json};
-
-/// The type of attachment that holds instructions met on the way.
-const ATTACHMENT: &str = "nested_memory";
 
 // Instruction files may be long, and how full the context is gets asked several times for every request. So the words
 // are counted where they are made, and whoever asks gets the figure.
@@ -81,41 +77,30 @@ pub(crate) fn remember<'a>(states: &mut FileStates, files: impl IntoIterator<Ite
 /// Returns instructions that were met as the transcript holds them; `cwd` is where paths are shown from.
 pub(crate) fn note(met: &TriggeredInstructions, cwd: &std::path::Path) -> ToolAttachment {
     let file = &met.file;
-    let mut content = json!({
-        "path": file.path,
-        "type": match file.scope {
-            InstructionScope::Managed => "Managed",
-            InstructionScope::User => "User",
-            InstructionScope::Project => "Project",
-            InstructionScope::Local => "Local",
-        },
-        "content": file.content,
-        "contentDiffersFromDisk": file.is_partial,
-    });
-    if !met.patterns.is_empty() {
-        content["globs"] = json!(met.patterns);
-    }
-    if let Some(parent) = &file.imported_by {
-        content["parent"] = json!(parent);
-    }
-    let shown = file.path.strip_prefix(cwd).unwrap_or(&file.path);
-    ToolAttachment {
-        attachment: json!({
-            "type": ATTACHMENT,
-            "path": file.path,
-            "content": content,
-            "displayPath": shown,
-        }),
-    }
+    let scope = match file.scope {
+        InstructionScope::Managed => "Managed",
+        InstructionScope::User => "User",
+        InstructionScope::Project => "Project",
+        InstructionScope::Local => "Local",
+    };
+    let path = file.path.display().to_string();
+    let content = NestedMemoryContent {
+        path: path.clone(),
+        scope: scope.to_owned(),
+        content: file.content.clone(),
+        content_differs_from_disk: file.is_partial,
+        globs: met.patterns.clone(),
+        parent: file.imported_by.as_ref().map(|parent| parent.display().to_string()),
+    };
+    let shown = file.path.strip_prefix(cwd).unwrap_or(&file.path).display().to_string();
+    ToolAttachment { attachment: Attachment::NestedMemory { path, content, display_path: Some(shown) } }
 }
 
 /// Tells instructions that wait what the conversation has already.
 pub(crate) fn resume<'a>(lazy: &mut LazyInstructions, path: impl IntoIterator<Item = &'a Entry>) {
-    let attachments = path.into_iter().filter(|entry| entry.head().kind == EntryKind::Attachment);
-    for attachment in attachments.filter_map(Entry::attachment) {
-        if attachment["type"] == ATTACHMENT
-            && let Some(path) = attachment.get("path").and_then(Value::as_str)
-        {
+    for entry in path {
+        let met = entry.attachment_of_kind(AttachmentKind::NestedMemory);
+        if let Some(Attachment::NestedMemory { path, .. }) = met {
             lazy.mark_loaded(path.as_ref());
         }
     }

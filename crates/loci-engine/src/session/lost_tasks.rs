@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use loci_context::CompactionCarryover;
 use loci_core::agent::{FORK, enclose, sanitize_result};
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry, EntryKind};
 use loci_core::message::ToolUse;
 use loci_core::tool::ToolKind;
 use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent};
@@ -225,10 +225,9 @@ fn tells_end_of(text: &str, id: &str) -> bool {
 
 /// Tells whether an attachment told the model in the middle of a turn.
 fn is_news_of(entry: &Entry, id: &str) -> bool {
-    entry.attachment().is_some_and(|news| {
-        news["commandMode"] == "task-notification"
-            && news["prompt"].as_str().is_some_and(|text| tells_end_of(text, id))
-    })
+    let news = entry.attachment_of_kind(AttachmentKind::QueuedCommand);
+    let Some(Attachment::QueuedCommand { prompt, command_mode: Some(mode) }) = news else { return false };
+    mode == "task-notification" && prompt.as_str().is_some_and(|text| tells_end_of(text, id))
 }
 
 /// Returns the command behind a result: what the call it answers was asked to run, on one line.

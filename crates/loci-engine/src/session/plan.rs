@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loci_core::app_state::AppState;
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, AttachmentKind, Entry};
 use loci_core::ids::AgentId;
 use loci_core::permission::Mode;
 use loci_core::slug_words::{is_slug, slug_words};
 use loci_core::tool::PathEffect;
 use loci_stdx::{Env, Store};
 use loci_tools::real_path;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::conversation::host::lock;
 use crate::session::state::{change, set_mode};
@@ -111,7 +111,7 @@ impl PlanService {
     }
 
     /// Begins to plan; returns what the model is told.
-    pub(crate) fn begin(&self) -> io::Result<Value> {
+    pub(crate) fn begin(&self) -> io::Result<Attachment> {
         let reminder = self.reminder("full")?;
         set_mode(&self.state, Mode::Plan);
         *lock(&self.told) = PlanModeNews::On;
@@ -119,7 +119,7 @@ impl PlanService {
     }
 
     /// Ends planning, since the plan was approved. Unless the approval chose a mode, the one before counts again.
-    pub(crate) fn end(&self, plan: &str) -> Value {
+    pub(crate) fn end(&self, plan: &str) -> Attachment {
         *lock(&self.title) = plan_title(plan);
         let back = self.state.get().permission.before_plan.unwrap_or_default();
         if self.is_active() {
@@ -130,7 +130,7 @@ impl PlanService {
     }
 
     /// Returns what the model is to be told of the mode beside a prompt, if anything.
-    pub(crate) fn news(&self) -> io::Result<Option<Value>> {
+    pub(crate) fn news(&self) -> io::Result<Option<Attachment>> {
         let mut told = lock(&self.told);
         let was_on = *told == PlanModeNews::On;
         match (self.is_active(), was_on) {
@@ -157,30 +157,24 @@ impl PlanService {
         *lock(&self.told) = PlanModeNews::Off;
     }
 
-    fn reminder(&self, kind: &str) -> io::Result<Value> {
+    fn reminder(&self, kind: &str) -> io::Result<Attachment> {
         let file = self.make_file()?;
-        let mut reminder = json!({
-            "type": "plan_mode",
-            "reminderType": kind,
-            "isSubAgent": false,
-            "planFilePath": file.display().to_string(),
-            "planExists": file.exists(),
-        });
-        // What is usual is not said, so that entries look like those of other programs.
-        if !self.can_exit {
-            reminder["canExit"] = Value::from(false);
-        }
-        if let Some(instructions) = self.config.instructions.as_ref().filter(|_| kind == "full") {
-            reminder["instructions"] = Value::from(instructions.as_str());
-        }
-        Ok(reminder)
+        Ok(Attachment::PlanMode {
+            reminder_type: kind.to_owned(),
+            is_sub_agent: false,
+            plan_exists: file.exists(),
+            plan_file_path: file.display().to_string(),
+            // What is usual is not said, so that entries look like those of other programs.
+            can_exit: (!self.can_exit).then_some(false),
+            instructions: self.config.instructions.clone().filter(|_| kind == "full"),
+        })
     }
 
-    fn exit_notice(&self) -> Value {
+    fn exit_notice(&self) -> Attachment {
         let file = self.file();
         let exists = file.as_ref().is_some_and(|file| file.exists());
         let path = file.map(|file| file.display().to_string()).unwrap_or_default();
-        json!({"type": "plan_mode_exit", "planFilePath": path, "planExists": exists})
+        Attachment::PlanModeExit { plan_file_path: path, plan_exists: exists }
     }
 
     /// Returns the plan file; its directory is there.
@@ -201,28 +195,24 @@ impl PlanService {
 }
 
 /// Returns what an agent that makes a plan is told of it.
-pub(crate) fn agent_reminder(file: &Path, can_exit: bool, is_known: bool) -> Value {
-    let mut reminder = json!({
-        "type": "plan_mode",
-        "reminderType": if is_known { "sparse" } else { "full" },
-        "isSubAgent": true,
-        "planFilePath": file.display().to_string(),
-        "planExists": file.exists(),
-    });
-    if !can_exit {
-        reminder["canExit"] = Value::from(false);
+pub(crate) fn agent_reminder(file: &Path, can_exit: bool, is_known: bool) -> Attachment {
+    Attachment::PlanMode {
+        reminder_type: if is_known { "sparse" } else { "full" }.to_owned(),
+        is_sub_agent: true,
+        plan_file_path: file.display().to_string(),
+        plan_exists: file.exists(),
+        can_exit: (!can_exit).then_some(false),
+        instructions: None,
     }
-    reminder
 }
 
 /// Returns the plan for those who lost sight of it.
-pub(crate) fn plan_attachment(file: &Path) -> Option<Value> {
+pub(crate) fn plan_attachment(file: &Path) -> Option<Attachment> {
     let content = loci_stdx::read_regular_to_string(file).ok().filter(|text| !text.trim().is_empty())?;
     let (name, n_lines) = (file.display().to_string(), content.lines().count());
     let file = json!({"filePath": name, "content": content, "numLines": n_lines, "startLine": 1, "totalLines": n_lines});
-    Some(
-        json!({"type": "file", "filename": name, "content": {"type": "text", "file": file}, "displayPath": name}),
-    )
+    let content = json!({"type": "text", "file": file});
+    Some(Attachment::File { filename: name.clone(), content, display_path: Some(name) })
 }
 
 /// Returns what a plan is called: its first heading, or its first line.
@@ -236,7 +226,9 @@ fn plan_title(plan: &str) -> Option<String> {
 
 /// Tells whether the model was last told that plan mode is on.
 fn was_told_on(past: &[Arc<Entry>]) -> bool {
-    let kinds = past.iter().rev().filter_map(|entry| entry.attachment());
-    let mut kinds = kinds.filter_map(|it| it["type"].as_str().map(str::to_owned));
-    kinds.find(|kind| kind.starts_with("plan_mode")).is_some_and(|kind| kind == "plan_mode")
+    let told = past.iter().rev().filter(|entry| entry.line().contains(AttachmentKind::PlanMode.name()));
+    let mut kinds = told.filter_map(|entry| entry.attachment()?.kind());
+    let is_plans =
+        |kind: &AttachmentKind| matches!(kind, AttachmentKind::PlanMode | AttachmentKind::PlanModeExit);
+    kinds.find(is_plans) == Some(AttachmentKind::PlanMode)
 }

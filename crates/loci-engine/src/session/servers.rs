@@ -1,8 +1,8 @@
 //! MCP servers and the turns of a session: what is there before a turn begins, and what a prompt wants of them.
 
+use loci_core::entry::Attachment;
 use loci_core::message::Content;
 use loci_mcp::ContentPart;
-use serde_json::json;
 
 use super::Session;
 use crate::command::{Command, Prompt};
@@ -115,9 +115,12 @@ impl Session {
                 Ok(parts) => {
                     let text = joined(parts.into_iter());
                     let text = loci_stdx::truncate_chars(&text, MENTION_CHARS);
-                    prompt.attachments.push(
-                        json!({"type": "mcp_resource", "server": server, "uri": uri, "name": uri, "text": text}),
-                    );
+                    prompt.attachments.push(Attachment::McpResource {
+                        server,
+                        name: uri.clone(),
+                        uri,
+                        text: text.to_owned(),
+                    });
                 }
                 Err(error) => self.conversation.tell(EngineEvent::Warning(format!(
                     "The resource `{uri}` of the MCP server `{server}` cannot be read: {error}"

@@ -1,5 +1,6 @@
 //! What the turn machine hears.
 
+use loci_core::entry::Attachment;
 use loci_core::ids::ToolUseId;
 use loci_core::message::ToolUse;
 use loci_core::stream::{Ended, Failure, StreamEvent};
@@ -98,7 +99,7 @@ pub struct Objection {
     /// What the model is told, in their words; may be empty.
     pub text: String,
     /// Context that is recorded behind it (`{"type": …}`).
-    pub attachments: Vec<serde_json::Value>,
+    pub attachments: Vec<Attachment>,
 }
 
 /// What came of a compaction.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::{EventInput, HookEvent};
 use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, Role};
@@ -98,7 +99,7 @@ impl TurnHooks for Hooks {
         self.answer("begin", begin.source.to_owned(), SessionAdditions::default())
     }
 
-    fn set_up(&self, trigger: &'static str, _moment: HookMoment) -> HookFuture<Vec<Value>> {
+    fn set_up(&self, trigger: &'static str, _moment: HookMoment) -> HookFuture<Vec<Attachment>> {
         self.answer("setup", trigger.to_owned(), Vec::new())
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use loci_context::Projection;
 use loci_core::conversation::Conversation;
+use loci_core::entry::Attachment;
 use loci_core::entry::Entry;
 use loci_core::entry::draft::{Draft, Stamp};
 use loci_core::ids::{EntryId, PromptId};
@@ -102,7 +103,7 @@ impl Running {
     fn turn(&mut self, name: &str) {
         self.prompt(&format!("Please do {name}."));
         let file = json!({"type": "file", "filename": "/p/a", "content": {"file": {"content": "one\ntwo"}}});
-        self.add(&Draft::attachment(file));
+        self.add(&Draft::attachment(Attachment::parse(&file.to_string())));
         let message = format!("msg_{name}");
         self.block(&message, json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}));
         self.block(&message, json!({"type": "text", "text": "I look \u{1f600} and \"see\"."}));
@@ -114,9 +115,11 @@ impl Running {
             self.block(&message, json!({"type": "tool_use", "id": second, "name": "Bash", "input": {}}));
         self.result(&second, &json!([{"type": "text", "text": "out"}]), &two);
         let memory = json!({"path": "/p/sub/CLAUDE.md", "type": "Project", "content": "Be brief."});
-        self.add(&Draft::attachment(json!({"type": "nested_memory", "content": memory})));
+        let memory = json!({"type": "nested_memory", "content": memory});
+        self.add(&Draft::attachment(Attachment::parse(&memory.to_string())));
         self.result(&first, &json!("in"), &one);
-        self.add(&Draft::attachment(json!({"type": "queued_command", "prompt": "And be quick."})));
+        let queued = Attachment::QueuedCommand { prompt: json!("And be quick."), command_mode: None };
+        self.add(&Draft::attachment(queued));
         self.block(&format!("{message}_end"), json!({"type": "text", "text": format!("{name} is done.")}));
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loci_app::sessions::transcript::is_note;
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{Attachment, AttachmentKind, Entry, EntryKind};
 use loci_core::message::{Block, BlockKind};
 use serde_json::{Value, json};
 
@@ -69,8 +69,9 @@ fn of_assistant_block(block: &Block, id: Option<&str>, updates: &mut Updates) ->
 
 /// Returns a prompt that was said while a turn was under way.
 fn queued_prompt(entry: &Entry, id: Option<&str>) -> Option<Value> {
-    let attachment = entry.attachment().filter(|value| value["type"] == "queued_command")?;
-    let text = attachment["prompt"].as_str()?;
+    let queued = entry.attachment_of_kind(AttachmentKind::QueuedCommand)?;
+    let Attachment::QueuedCommand { prompt, .. } = queued else { return None };
+    let text = prompt.as_str()?;
     Some(user_chunk(json!({"type": "text", "text": text}), id))
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use loci_core::entry::{Entry, EntryKind};
+use loci_core::entry::{AttachmentKind, Entry, EntryKind};
 use loci_core::ids::EntryId;
 use loci_storage::layout::SessionPlace;
 use loci_storage::sessions::load_live;
@@ -68,8 +68,7 @@ fn is_prompt(entry: &Entry) -> bool {
 
 /// Tells whether an entry is a message or a notification that came while a turn was under way.
 fn is_queued(entry: &Entry) -> bool {
-    let attachment = entry.attachment().filter(|_| entry.head().kind == EntryKind::Attachment);
-    attachment.is_some_and(|attachment| attachment["type"] == "queued_command")
+    entry.attachment_of_kind(AttachmentKind::QueuedCommand).is_some()
 }
 
 #[cfg(test)]

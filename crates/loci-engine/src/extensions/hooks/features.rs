@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::{EventInput, HookEvent, TaskFields};
-use serde_json::Value;
 
 use super::HookService;
 use super::attachments::context;
@@ -17,7 +17,7 @@ use crate::extensions::{
 use crate::session::config::ConfigFileChange;
 
 impl FeatureHooks for HookService {
-    fn subagent_begins(&self, moment: HookMoment) -> HookFuture<Vec<Value>> {
+    fn subagent_begins(&self, moment: HookMoment) -> HookFuture<Vec<Attachment>> {
         self.ask(EventInput::SubagentStart {}, moment, |service, fired| {
             service.tell_user(fired.decision.messages);
             fired.attachments

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use loci_core::entry::Attachment;
 use loci_core::hooks::{
     Handler, HandlerEnd, HookAnswer, HookDecision, HookEntry, HookEvent, HookInput, RunMode,
 };
@@ -48,7 +49,7 @@ impl Drop for EnvironmentRun {
 pub(super) struct Fired {
     pub(super) decision: HookDecision,
     /// What the transcript keeps of it.
-    pub(super) attachments: Vec<Value>,
+    pub(super) attachments: Vec<Attachment>,
     /// What went wrong with handlers, for events whose messages do not count.
     pub(super) errors: Vec<String>,
 }
@@ -224,7 +225,7 @@ impl HookService {
     }
 
     /// Takes what handlers in the background said since the last time.
-    pub(crate) fn take_late(&self) -> Vec<Value> {
+    pub(crate) fn take_late(&self) -> Vec<Attachment> {
         std::mem::take(&mut *lock(&self.inner.late))
     }
 

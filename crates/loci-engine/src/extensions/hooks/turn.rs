@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use loci_core::entry::Attachment;
 use loci_core::hooks::{EventInput, HookEvent, HookMcpServer, HookPermission, ToolFields};
 use loci_core::permission::{HookVerdict, Update, Verdict};
 use loci_core::tool::{CallEffects, ToolAttachment, ToolContent, ToolOutcome};
@@ -51,7 +52,7 @@ impl TurnHooks for HookService {
         })
     }
 
-    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Value>> {
+    fn set_up(&self, trigger: &'static str, moment: HookMoment) -> HookFuture<Vec<Attachment>> {
         let event = EventInput::Setup { trigger: trigger.to_owned() };
         let (service, input) = (self.clone(), self.input(event, moment));
         Box::pin(async move {
@@ -144,7 +145,7 @@ impl TurnHooks for HookService {
         Box::pin(async move { answered.await.ok().flatten() })
     }
 
-    fn permission_denied(&self, call: HookCall, reason: String) -> HookFuture<Vec<Value>> {
+    fn permission_denied(&self, call: HookCall, reason: String) -> HookFuture<Vec<Attachment>> {
         let HookCall { id, tool, input, effects, moment } = call;
         let tool = ToolFields { tool_name: tool, tool_input: input };
         let event = EventInput::PermissionDenied { tool, tool_use_id: id.to_string(), reason };

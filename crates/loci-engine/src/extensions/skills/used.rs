@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use loci_context::Restorable;
-use loci_core::entry::Entry;
+use loci_core::entry::{Attachment, AttachmentKind, Entry};
 use loci_core::message::{Block, BlockKind};
 use loci_tools::{SKILL_TOOL, skill_name};
 
@@ -76,9 +76,9 @@ fn tagged_name(tags: &str) -> Option<String> {
 }
 
 fn restored_text(entry: &Entry) -> Option<(String, String)> {
-    let attachment = entry.attachment().filter(|it| it["type"] == "restored")?;
-    let name = attachment["name"].as_str()?.strip_prefix(RESTORED)?;
-    Some((name.to_owned(), attachment["content"].as_str()?.to_owned()))
+    let restored = entry.attachment_of_kind(AttachmentKind::Restored)?;
+    let Attachment::Restored { name, content } = restored else { return None };
+    Some((name.strip_prefix(RESTORED)?.to_owned(), content))
 }
 
 #[cfg(test)]

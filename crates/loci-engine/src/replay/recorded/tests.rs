@@ -1,5 +1,6 @@
 //! Reading recordings: small ones, each with one thing to notice.
 
+use loci_core::entry::Attachment;
 use serde_json::json;
 
 use super::*;
@@ -124,7 +125,7 @@ fn a_turn_begins_with_what_gives_the_same_message() {
         panic!("no prompt");
     };
     assert_eq!(prompt.content, Content::Blocks(vec![Block::new_text("one"), Block::new_text("two")]));
-    assert_eq!(prompt.attachments, [json!({"type": "a"}), json!({"type": "b"})]);
+    assert_eq!(prompt.attachments, [r#"{"type":"a"}"#, r#"{"type":"b"}"#].map(Attachment::recorded));
     let synthetic = entry(json!({"type": "assistant", "message": {"model": "<synthetic>", "content": []}}));
     for path in [
         vec![note("alone")],

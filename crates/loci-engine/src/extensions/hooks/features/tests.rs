@@ -72,7 +72,8 @@ async fn subagent_hook_is_told_its_agent_and_adds_context() {
     ]});
     let service = service(settings(&config), dir.path(), None);
     let added = service.subagent_begins(agent_moment(dir.path(), "a1")).await;
-    assert_eq!((added.len(), &added[0]["content"]), (1, &json!(["mind"])));
+    let [Attachment::HookAdditionalContext { content, .. }] = added.as_slice() else { panic!("{added:?}") };
+    assert_eq!(content, &["mind"]);
     let told: Value = serde_json::from_slice(&std::fs::read(dir.path().join("told")).unwrap()).unwrap();
     assert_eq!((&told["agent_id"], &told["agent_type"]), (&json!("a1"), &json!("Explore")));
     assert!(!dir.path().join("wrong").exists());
