@@ -314,7 +314,7 @@ impl EventLoop<'_> {
         if *delay < LONGEST_SILENCE && *attempt < ATTEMPTS_IN_SILENCE {
             return;
         }
-        let (why, seconds) = (printable(&failure.message), delay.as_secs_f64().ceil());
+        let (why, seconds) = (escape_for_terminal(&failure.message), delay.as_secs_f64().ceil());
         self.warn(&format!("{why}; trying again in {seconds} s (attempt {attempt} of {max_retries})"));
     }
 
