@@ -210,7 +210,7 @@ async fn files_outside_the_directory_of_a_session_need_a_word_of_their_own() {
         "{refused:?}"
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), "the user's own\n");
-    assert_fine(&world.run(&sessions(overwrite).args(["--outside"])));
+    json_of(&world.run(&sessions(overwrite).args(["--outside", "--json"])));
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
 }
 
