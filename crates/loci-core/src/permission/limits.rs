@@ -94,7 +94,7 @@ fn read_outside(effects: &CallEffects, book: &Rulebook) -> Option<String> {
     known.or_else(|| {
         effects.unclear.iter().find_map(|unclear| match unclear {
             Unclear::Read(text) => Some(text.clone()),
-            Unclear::Write(_) => None,
+            Unclear::Write(_) | Unclear::Redirect(_) => None,
         })
     })
 }
@@ -108,7 +108,7 @@ fn written_outside(effects: &CallEffects, book: &Rulebook) -> Option<String> {
     let known = effects.writes.iter().find(|path| !book.is_inside(path) && !has_own_place(path)).map(shown);
     known.or_else(|| {
         effects.unclear.iter().find_map(|unclear| match unclear {
-            Unclear::Write(text) => Some(text.clone()),
+            Unclear::Write(text) | Unclear::Redirect(text) => Some(text.clone()),
             Unclear::Read(_) => None,
         })
     })
