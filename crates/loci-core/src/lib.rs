@@ -16,6 +16,7 @@ pub mod git_index;
 pub mod hex;
 pub mod hooks;
 pub mod ids;
+pub mod inbox;
 mod lenient;
 pub mod message;
 pub mod model;

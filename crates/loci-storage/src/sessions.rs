@@ -6,7 +6,8 @@
 //! - `fork` begins a session with a copy of another; `labels` writes titles, names and tags.
 //! - `remove` and `archive` take sessions out of the way and bring them back; `relocate` moves one to another directory.
 //! - `agent_files` are the transcripts of a session's agents.
-//! - `session_notes` and `task_list` are files that belong to one session.
+//! - `session_notes`, `task_list` and `inbox_file` (what a session is to hear from others) are files that belong to one
+//!   session.
 //!
 //! `docs/design/session-log.md` has the bytes and the invariants.
 
@@ -14,6 +15,7 @@ mod agent_files;
 pub(crate) mod archive;
 pub(crate) mod find;
 mod fork;
+mod inbox_file;
 mod labels;
 pub(crate) mod lease;
 pub(crate) mod listing;
@@ -36,6 +38,7 @@ pub use archive::{
 };
 pub use find::{Candidate, FindError, newest_session, resolve_session, session_by_id};
 pub use fork::{ForkError, ForkOrigin, fork_entries, link_backups, write_fork};
+pub use inbox_file::{InboxError, InboxFile, LoadedInbox};
 pub use labels::{LabelError, LabelWatch, rename_session, session_agent, tag_session, untag_session};
 pub use lease::{Lease, LeaseError, LeaseOwner};
 pub use listing::{

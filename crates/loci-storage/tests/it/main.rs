@@ -8,6 +8,7 @@ mod file_history;
 mod find;
 mod fork;
 mod git;
+mod inbox;
 mod index;
 mod input_history;
 mod instructions;
