@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loci_core::permission::Rulebook;
-use loci_engine::{InitializeRequest, ModelConfig, SessionConfig, SettingsReload};
+use loci_engine::{InitializeRequest, ModelConfig, SessionConfig, SettingsSource};
 use loci_llm::Client;
 use loci_sandbox::Sandbox;
 use loci_storage::layout::SessionTmp;
@@ -45,7 +45,7 @@ use crate::permissions::sandbox::{SandboxWorld, SessionSandbox};
 use crate::sessions::resume::{self, Resume};
 use crate::settings::RunSettings;
 use crate::settings::ineffective_vars::ineffective_vars;
-use crate::settings::reload::{ReloadBaseline, watch_settings};
+use crate::settings::reload::{ReloadBaseline, SettingsFollower};
 use crate::settings::sideload::check_client_agents;
 use crate::settings::unknown::check_unknown;
 use crate::user_error::UserError;
@@ -169,7 +169,7 @@ struct Bounds {
     tmp: SessionTmp,
     access: Access,
     sandbox: Option<Arc<Sandbox>>,
-    settings_reload: Option<SettingsReload>,
+    settings_source: Option<Box<dyn SettingsSource>>,
 }
 
 /// Finds out what the session may do.
@@ -182,8 +182,8 @@ fn session_bounds(
     let tmp = run.home.session_tmp(&run.env.cwd, resume.place.id());
     let mut access = access(options, run, resume, &tmp, provider.is_scripted)?;
     let sandbox = sandbox(run, &tmp, &mut access)?;
-    let settings_reload = reload(options, run, &access, provider, sandbox.clone());
-    Ok(Bounds { tmp, access, sandbox, settings_reload })
+    let settings_source = follow_settings(options, run, &access, provider, sandbox.clone());
+    Ok(Bounds { tmp, access, sandbox, settings_source })
 }
 
 /// Returns what a person should know of what the session is made from.
@@ -331,13 +331,13 @@ fn memory_of(run: &RunSettings) -> (Option<Memory>, Option<String>) {
 }
 
 /// Has the session follow its settings files, where there are any.
-fn reload(
+fn follow_settings(
     options: &RunOptions,
     run: &mut RunSettings,
     access: &Access,
     provider: &Provider,
     sandbox: Option<Arc<Sandbox>>,
-) -> Option<SettingsReload> {
+) -> Option<Box<dyn SettingsSource>> {
     let watch = run.watch.take()?;
     let baseline = ReloadBaseline {
         inherited: run.inherited.clone(),
@@ -352,7 +352,7 @@ fn reload(
         flag_settings: options.flag_settings.clone(),
         sandbox,
     };
-    Some(watch_settings(watch, baseline))
+    Some(Box::new(SettingsFollower::new(watch, baseline)))
 }
 
 /// Refuses a budget that nothing could be held against.

@@ -81,8 +81,6 @@ pub enum Change {
     SessionModel(Option<String>),
     /// Tell the headless stream and the transcript.
     PermissionMode(Mode),
-    /// Clear credential caches and apply the environment again.
-    Settings,
 }
 
 /// Names what must be carried across a boundary between two states, in a fixed order.
@@ -93,9 +91,6 @@ pub fn changes(new: &AppState, old: &AppState) -> Vec<Change> {
     }
     if new.permission.rulebook.mode != old.permission.rulebook.mode {
         out.push(Change::PermissionMode(new.permission.rulebook.mode));
-    }
-    if new.settings != old.settings {
-        out.push(Change::Settings);
     }
     out
 }
@@ -119,7 +114,6 @@ mod tests {
                 Change::SessionModel(Some("haiku".to_owned())),
             ),
             (|state| state.permission.rulebook.mode = Mode::Plan, Change::PermissionMode(Mode::Plan)),
-            (|state| state.settings = Value::from("x"), Change::Settings),
         ] {
             let mut new = old.clone();
             change(&mut new);

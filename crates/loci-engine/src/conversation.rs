@@ -13,6 +13,7 @@ mod collapse;
 mod compaction;
 mod compaction_gate;
 pub(crate) mod context;
+mod context_sources;
 mod context_usage;
 mod deferred;
 mod directories;
@@ -28,13 +29,15 @@ mod local_command;
 mod mentions;
 mod model_switch;
 mod permission;
-mod plan;
+mod permits;
+pub(crate) mod plan;
 mod prompt_queue;
 mod questions;
 pub(crate) mod recorder;
 pub(crate) mod request_base;
 mod requests;
 mod running_turn;
+mod scope;
 mod served_call;
 mod settings_gate;
 mod shell_command;
@@ -44,10 +47,12 @@ mod summary_request;
 mod tally;
 mod tool_changes;
 mod tool_search;
+mod tool_set;
 mod trace;
 mod turn_start;
 
-use std::collections::VecDeque;
+use context_sources::ContextSources;
+use scope::ConversationScope;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,25 +62,27 @@ use loci_core::entry::Entry;
 use loci_core::message::Message;
 use loci_core::permission::{Isolation, Mode};
 use loci_core::tool::PathEffect;
-use loci_stdx::Env;
 use loci_storage::memory::Author;
 use loci_tools::Toolbox;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentWork;
 use crate::agents::background::Policy;
-use crate::command::{QueuedPrompt, ToolChanges};
 use crate::conversation::recorder::Recorder;
 use crate::conversation::request_base::RequestBase;
 use crate::event::{AgentRef, EngineEvent, EventSink, TurnReport};
 use crate::extensions::hooks::classifier_notes_in;
 use crate::extensions::skills::use_skill::TurnGrants;
-use crate::extensions::{AfterCall, BatchGate, ClassifierNote};
+use crate::extensions::{AfterCall, BatchGate};
 use crate::session::config::{CompactionConfig, ModelConfig, TurnLimits};
 use crate::session::file_history::Checkpoints;
-use crate::tools::calls::{CallLayer, layers};
+use crate::tools::calls::layers;
 use crate::turn::{Event, Outcome, TurnEnd};
 use compaction::Compactor;
+use permits::Permits;
+use prompt_queue::PromptQueue;
+use tool_set::ToolSet;
+
 pub(crate) use context::SessionContext;
 pub(crate) use context_usage::tool_category;
 pub(crate) use fork::{AgentSetup, ForkPoint};
@@ -86,7 +93,7 @@ pub(crate) use running_turn::{InboxMessage, RequestEvent};
 use running_turn::{RunningCall, RunningTurn};
 pub use served_call::Consent;
 pub(crate) use served_call::{ServedCheck, ServedGate};
-use tool_search::{ToolSearchState, searchable};
+use tool_search::searchable;
 use trace::{EffectText, EventText};
 pub(crate) use turn_start::TurnInput;
 
@@ -95,58 +102,17 @@ const SAVE_AGAIN: Duration = Duration::from_millis(500);
 
 /// A conversation, its transcript and whatever a turn of it has under way.
 pub(crate) struct Conversation {
-    /// What all conversations of a session share.
-    pub(crate) ctx: Arc<SessionContext>,
-    env: Env,
-    /// Whose it is; nobody's but the person's, for the main line.
-    agent: Option<AgentRef>,
-    events: EventSink,
+    pub(crate) scope: ConversationScope,
     pub(crate) recorder: Recorder,
-    pub(crate) host: Arc<ConversationHost>,
-    toolbox: Toolbox,
-    /// Tools that came or went since the last request.
-    tool_changes: Vec<ToolChanges>,
-    /// Which tools the model looks for, and which it has found.
-    search: ToolSearchState,
-    base: Arc<RequestBase>,
-    model: ModelConfig,
-    /// The model that plans where somebody chose two for the session by one name.
-    chosen_planner: Option<String>,
-    limits: TurnLimits,
-    /// Whether people are asked what the rules leave open.
-    asks: bool,
-    /// What its calls may do at most, before the rules have their say.
-    policy: Option<Policy>,
-    compaction: CompactionConfig,
-    compactor: Compactor,
-    instructions: InstructionState,
-    /// What stands before its own entries in every request.
-    prelude: Prelude,
-    /// What came before this process, until the first call needs to know what was read.
-    past: Option<Vec<Arc<Entry>>>,
-    /// What wraps every call, outermost first.
-    layers: Arc<[Arc<dyn CallLayer>]>,
-    checkpoints: Checkpoints,
+    pub(crate) sources: ContextSources,
+    pub(crate) tools: ToolSet,
+    pub(crate) permits: Permits,
+    compaction: Compactor,
+    pub(crate) checkpoints: Checkpoints,
     /// Agents that work for this conversation, beside it.
     pub(crate) helpers: Helpers,
-    /// What makes it an agent's that was sent out.
-    agent_limits: AgentLimits,
-    /// What the agent has done so far.
-    work: Option<AgentWork>,
     /// Prompts that wait while a turn is under way.
-    pub(crate) queued: VecDeque<QueuedPrompt>,
-    /// Where the shell stood when hooks were last told.
-    told_cwd: Option<PathBuf>,
-    /// What hooks said of results, for the classifier of later calls.
-    classifier_notes: Vec<ClassifierNote>,
-    /// Whether hooks were told that an agent begins.
-    has_told_begin: bool,
-    /// Prompts since the model last read what its output style is.
-    n_prompts_in_style: u32,
-    /// Whether somebody was told that the server cuts prompts.
-    has_warned_of_cuts: bool,
-    /// What skills change about the turn at hand.
-    grants: TurnGrants,
+    pub(crate) queue: PromptQueue,
     run: RunningTurn,
 }
 
@@ -189,54 +155,39 @@ pub(crate) struct AgentLimits {
 impl Conversation {
     /// Makes a conversation; nothing happens until a turn begins.
     pub(crate) fn new(parts: ConversationParts) -> Self {
-        let env = parts.ctx.env.clone();
+        let env = parts.ctx.services.env.clone();
         parts.host.set_searchable(searchable(&parts.toolbox));
+        let notes = classifier_notes_in(parts.past.as_deref().unwrap_or_default());
         Self {
-            search: ToolSearchState::of(&parts.toolbox),
-            layers: layers(&parts.ctx, parts.author),
             run: RunningTurn::idle(env.clock.monotonic()),
-            env,
-            ctx: parts.ctx,
-            agent: parts.agent,
-            events: parts.events,
+            tools: ToolSet::new(parts.toolbox, layers(&parts.ctx, parts.author)),
+            sources: ContextSources::new(parts.base, parts.instructions, parts.prelude, parts.past),
+            permits: Permits::new(notes),
+            compaction: Compactor::new(parts.compaction),
             recorder: parts.recorder,
-            host: parts.host,
-            toolbox: parts.toolbox,
-            tool_changes: Vec::new(),
-            base: parts.base,
-            model: parts.model,
-            chosen_planner: None,
-            limits: parts.limits,
-            asks: parts.asks,
-            policy: parts.policy,
-            compaction: parts.compaction,
-            compactor: Compactor::default(),
-            instructions: parts.instructions,
-            prelude: parts.prelude,
-            classifier_notes: classifier_notes_in(parts.past.as_deref().unwrap_or_default()),
-            past: parts.past,
             checkpoints: parts.checkpoints,
             helpers: parts.helpers,
-            agent_limits: AgentLimits::default(),
-            work: None,
-            queued: VecDeque::new(),
-            told_cwd: None,
-            has_told_begin: false,
-            n_prompts_in_style: 0,
-            has_warned_of_cuts: false,
-            grants: TurnGrants::default(),
+            queue: PromptQueue::default(),
+            scope: ConversationScope {
+                ctx: parts.ctx,
+                host: parts.host,
+                env,
+                agent: parts.agent,
+                events: parts.events,
+                asks: parts.asks,
+                policy: parts.policy,
+                agent_limits: AgentLimits::default(),
+                work: None,
+                model: parts.model,
+                chosen_planner: None,
+                limits: parts.limits,
+            },
         }
     }
 
-    /// Makes it the conversation of an agent that was sent out.
-    pub(crate) fn set_agent_limits(&mut self, limits: AgentLimits, work: AgentWork) {
-        self.agent_limits = limits;
-        self.work = Some(work);
-    }
-
-    /// Returns what the agent has done so far.
-    pub(crate) fn agent_work(&self) -> Option<&AgentWork> {
-        self.work.as_ref()
+    /// Returns the files that calls of this turn have changed.
+    pub(crate) fn written(&self) -> &[PathEffect] {
+        &self.run.tally.written
     }
 
     /// Waits for the next thing that concerns the turn and sees to it; the report, when that ended the turn. May be
@@ -245,11 +196,11 @@ impl Conversation {
         tokio::select! {
             message = self.run.messages.recv() => message.and_then(|message| self.receive(message)),
             update = self.checkpoints.next() => {
-                self.record_checkpoint(update);
+                self.recorder.record_checkpoint(&self.scope, update);
                 None
             }
             () = pause_before_saving(self.recorder.has_unsaved()) => {
-                self.save_again();
+                self.recorder.retry_save(&self.scope);
                 None
             }
         }
@@ -258,7 +209,7 @@ impl Conversation {
     /// Runs a turn to its end; `cancel` interrupts it.
     pub(crate) async fn run_turn(&mut self, input: TurnInput, cancel: &CancellationToken) -> TurnReport {
         tokio::select! {
-            () = self.begin_agent_hooks() => {}
+            () = self.sources.begin_agent_hooks(&self.scope, &mut self.recorder) => {}
             () = cancel.cancelled() => {}
         }
         let mut report = self.begin(input);
@@ -282,7 +233,7 @@ impl Conversation {
     /// Waits, between turns, for something of the conversation's own to do; for ever, when nothing is left.
     pub(crate) async fn idle(&mut self) {
         pause_before_saving(self.recorder.has_unsaved()).await;
-        self.save_again();
+        self.recorder.retry_save(&self.scope);
     }
 
     /// Stops the turn; said twice, what runs is not waited for.
@@ -291,11 +242,161 @@ impl Conversation {
             return self.handle(Event::Abandon);
         }
         // What it printed is recorded, and then the turn is over.
-        if self.stop_shell() || self.stop_forked_skill() {
+        if self.run.opening.stop_shell() || self.run.opening.stop_forked_skill() {
             return None;
         }
-        self.withdraw_questions();
+        self.permits.withdraw_questions(&self.scope);
         self.handle(Event::Interrupt)
+    }
+
+    /// Sees to one message of the inbox.
+    fn receive(&mut self, message: InboxMessage) -> Option<TurnReport> {
+        match message {
+            InboxMessage::Request(generation, _) | InboxMessage::Summary(generation, _)
+                if generation != self.run.tasks.generation => {}
+            InboxMessage::Request(_, event) => {
+                let event = self.run.answer.account(
+                    &mut self.scope,
+                    &self.recorder,
+                    &self.sources,
+                    &mut self.compaction,
+                    &mut self.run.tally,
+                    event,
+                );
+                return self
+                    .run
+                    .answer
+                    .filter_before_display(&self.scope, &self.recorder, &mut self.run.tasks, event)
+                    .and_then(|event| self.handle(event));
+            }
+            InboxMessage::Shown(event, text) => {
+                self.run.answer.release_stream(&self.scope, text.as_deref());
+                self.run.tally.shown_text = text;
+                return self.handle(event);
+            }
+            InboxMessage::Summary(_, said) => self.summarised(said),
+            InboxMessage::Gate(request, gate) => self.gate_passed(request, gate),
+            InboxMessage::Collapsed(request) => self.collapsed(request),
+            InboxMessage::CompactionHooksDone(end, attachments) => {
+                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+                self.run.tasks.post(InboxMessage::CompactionOver(end));
+            }
+            InboxMessage::CompactionOver(end) => {
+                let spent_usd = self.scope.ctx.spent_usd();
+                return self.handle(Event::Compacted { end, spent_usd });
+            }
+            InboxMessage::Expanded(expanded) => self.expanded(expanded),
+            InboxMessage::Mentioned(mentioned) => self.mentioned(mentioned),
+            InboxMessage::QueueMentioned(id, mentioned) => {
+                self.queue.queue_mentioned(&self.scope, &id, mentioned);
+            }
+            InboxMessage::ShellDone(outcome) => self.shell_done(&outcome),
+            InboxMessage::SkillUsed(used) => {
+                self.permits.skill_called(&self.scope, &self.recorder, &mut self.run.calls, *used);
+            }
+            InboxMessage::SkillForked(reply) => self.forked_skill_done(*reply),
+            InboxMessage::PromptGate(gate) => {
+                tracing::debug!(target: "loci::hooks", "prompt hooks answered");
+                let event = self.prompt_gate_passed(gate)?;
+                return self.handle(event);
+            }
+            InboxMessage::CallGate(call, gate) => {
+                tracing::debug!(target: "loci::hooks", %call, verdict = gate.verdict.is_some(), "call hooks answered");
+                self.call_gate_passed(&call, gate);
+            }
+            InboxMessage::CallDone(call, AfterCall { outcome, halt, classifier_note }) => {
+                self.permits.note_for_classifier(&self.scope, &self.run.calls, &call, classifier_note);
+                let halted = halt.and_then(|reason| self.handle(Event::Halt { reason }));
+                return self.handle(Event::Finished { call, outcome }).or(halted);
+            }
+            InboxMessage::BatchGate(BatchGate { attachments, halt }) => {
+                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
+                return self.handle(Event::BatchSeen { halt });
+            }
+            InboxMessage::HookReply(question, reply) => self.hook_replied(&question, reply),
+            InboxMessage::Classified(call, said) => self.classified(&call, said),
+            InboxMessage::SettingsDecided(call) => self.settings_decided(call.as_ref()),
+            InboxMessage::DenialTold(call, said, notes) => {
+                self.run.calls.notes.entry(call.clone()).or_default().extend(notes);
+                self.follow_classifier(&call, Some(said));
+            }
+            InboxMessage::Answered(question, answer) => self.answered(&question, answer),
+            InboxMessage::Machine(event) => return self.handle(event),
+        }
+        None
+    }
+
+    /// Lets the machine hear of an event and performs what it wants done.
+    fn handle(&mut self, event: Event) -> Option<TurnReport> {
+        tracing::debug!(target: "loci::engine", agent = self.scope.agent_id(), "event {}", EventText(&event));
+        let effects = self.run.turn.handle(event);
+        let mut end = None;
+        for effect in effects {
+            tracing::debug!(target: "loci::engine", agent = self.scope.agent_id(), "effect {}", EffectText(&effect));
+            end = self.perform(effect).or(end);
+        }
+        end.map(|end| self.finish(end))
+    }
+
+    /// Makes a turn's work safe on disk and tells how it went.
+    fn finish(&mut self, end: TurnEnd) -> TurnReport {
+        self.checkpoints.record_background(&self.scope);
+        match &end.outcome {
+            Outcome::ApiError(failure) => {
+                self.scope.tell_hooks_of_failure(&self.recorder, &self.run.tally, failure);
+            }
+            Outcome::Halted(reason) => {
+                self.run.tally.text.clear();
+                self.scope.tell(EngineEvent::Warning(format!("A hook ended the turn: {reason}")));
+            }
+            _ => {}
+        }
+        let is_answer = matches!(end.outcome, Outcome::Completed | Outcome::Structured(_));
+        let has_answered = is_answer && end.round_trips > 0;
+        self.recorder.settle_turn(&self.scope);
+        self.recorder.tell_warnings(&self.scope);
+        let denials = self.scope.ctx.state.get().permission.denials.clone();
+        let identity = self.scope.ctx.identity.get();
+        let now = self.scope.env.clock.monotonic();
+        let totals = self.scope.ctx.totals();
+        let report = TurnReport {
+            is_saved: !self.recorder.has_unsaved(),
+            ..self.run.tally.report(
+                end,
+                denials,
+                &identity,
+                totals,
+                self.compaction.fullness(&self.scope, &self.recorder, &self.sources),
+                now,
+            )
+        };
+        self.scope.tell(EngineEvent::TurnEnded(Box::new(report.clone())));
+        self.helpers.consider_notes(&self.scope, &self.recorder, &self.sources, &self.tools, None);
+        self.helpers.consider_summary(
+            &self.scope,
+            &self.recorder,
+            &self.sources,
+            &self.tools,
+            &self.compaction,
+            None,
+        );
+        if has_answered {
+            self.helpers.consider_memories(&self.scope, &self.recorder, &self.sources, &self.tools);
+        }
+        report
+    }
+}
+
+impl ConversationScope {
+    /// Makes it the conversation of an agent that was sent out.
+    pub(crate) fn set_agent_limits(&mut self, limits: AgentLimits, work: AgentWork) {
+        self.agent_limits = limits;
+        self.work = Some(work);
+    }
+
+    /// Returns what the agent has done so far.
+    pub(crate) fn agent_work(&self) -> Option<&AgentWork> {
+        self.work.as_ref()
     }
 
     /// Returns the model to ask: in plan mode the one that plans, where there is one.
@@ -320,151 +421,44 @@ impl Conversation {
         self.limits.max_budget_usd.is_none() || self.model.catalog.facts(model).price.is_some()
     }
 
-    /// Sees to one message of the inbox.
-    fn receive(&mut self, message: InboxMessage) -> Option<TurnReport> {
-        match message {
-            InboxMessage::Request(generation, _) | InboxMessage::Summary(generation, _)
-                if generation != self.run.generation => {}
-            InboxMessage::Request(_, event) => {
-                let event = self.account(event);
-                return self.filter_before_display(event).and_then(|event| self.handle(event));
-            }
-            InboxMessage::Shown(event, text) => {
-                self.release_stream(text.as_deref());
-                self.run.tally.shown_text = text;
-                return self.handle(event);
-            }
-            InboxMessage::Summary(_, said) => self.summarised(said),
-            InboxMessage::Gate(request, gate) => self.gate_passed(request, gate),
-            InboxMessage::Collapsed(request) => self.collapsed(request),
-            InboxMessage::CompactionHooksDone(end, attachments) => {
-                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
-                self.run.post(InboxMessage::CompactionOver(end));
-            }
-            InboxMessage::CompactionOver(end) => {
-                let spent_usd = self.ctx.spent_usd();
-                return self.handle(Event::Compacted { end, spent_usd });
-            }
-            InboxMessage::Expanded(expanded) => self.expanded(expanded),
-            InboxMessage::Mentioned(mentioned) => self.mentioned(mentioned),
-            InboxMessage::QueueMentioned(id, mentioned) => self.queue_mentioned(&id, mentioned),
-            InboxMessage::ShellDone(outcome) => self.shell_done(&outcome),
-            InboxMessage::SkillUsed(used) => self.skill_called(*used),
-            InboxMessage::SkillForked(reply) => self.forked_skill_done(*reply),
-            InboxMessage::PromptGate(gate) => {
-                tracing::debug!(target: "loci::hooks", "prompt hooks answered");
-                let event = self.prompt_gate_passed(gate)?;
-                return self.handle(event);
-            }
-            InboxMessage::CallGate(call, gate) => {
-                tracing::debug!(target: "loci::hooks", %call, verdict = gate.verdict.is_some(), "call hooks answered");
-                self.call_gate_passed(&call, gate);
-            }
-            InboxMessage::CallDone(call, AfterCall { outcome, halt, classifier_note }) => {
-                self.note_for_classifier(&call, classifier_note);
-                let halted = halt.and_then(|reason| self.handle(Event::Halt { reason }));
-                return self.handle(Event::Finished { call, outcome }).or(halted);
-            }
-            InboxMessage::BatchGate(BatchGate { attachments, halt }) => {
-                attachments.into_iter().for_each(|attachment| self.recorder.attachment(attachment));
-                return self.handle(Event::BatchSeen { halt });
-            }
-            InboxMessage::HookReply(question, reply) => self.hook_replied(&question, reply),
-            InboxMessage::Classified(call, said) => self.classified(&call, said),
-            InboxMessage::SettingsDecided(call) => self.settings_decided(call.as_ref()),
-            InboxMessage::DenialTold(call, said, notes) => {
-                self.run.call_notes.entry(call.clone()).or_default().extend(notes);
-                self.follow_classifier(&call, Some(said));
-            }
-            InboxMessage::Answered(question, answer) => self.answered(&question, answer),
-            InboxMessage::Machine(event) => return self.handle(event),
-        }
-        None
-    }
-
     /// Whose conversation this is, for the trace.
     fn agent_id(&self) -> &str {
         self.agent.as_ref().map_or("main", |agent| agent.id.as_str())
     }
 
-    /// Lets the machine hear of an event and performs what it wants done.
-    fn handle(&mut self, event: Event) -> Option<TurnReport> {
-        tracing::debug!(target: "loci::engine", agent = self.agent_id(), "event {}", EventText(&event));
-        let effects = self.run.turn.handle(event);
-        let mut end = None;
-        for effect in effects {
-            tracing::debug!(target: "loci::engine", agent = self.agent_id(), "effect {}", EffectText(&effect));
-            end = self.perform(effect).or(end);
-        }
-        end.map(|end| self.finish(end))
-    }
-
-    /// Makes a turn's work safe on disk and tells how it went.
-    fn finish(&mut self, end: TurnEnd) -> TurnReport {
-        self.record_background();
-        match &end.outcome {
-            Outcome::ApiError(failure) => self.tell_hooks_of_failure(failure),
-            Outcome::Halted(reason) => {
-                self.run.tally.text.clear();
-                self.tell(EngineEvent::Warning(format!("A hook ended the turn: {reason}")));
-            }
-            _ => {}
-        }
-        let is_answer = matches!(end.outcome, Outcome::Completed | Outcome::Structured(_));
-        let has_answered = is_answer && end.round_trips > 0;
-        self.settle();
-        self.tell_warnings();
-        let denials = self.ctx.state.get().permission.denials.clone();
-        let identity = self.ctx.identity.get();
-        let now = self.env.clock.monotonic();
-        let totals = self.ctx.totals();
-        let report = TurnReport {
-            is_saved: !self.recorder.has_unsaved(),
-            ..self.run.tally.report(end, denials, &identity, totals, self.fullness(), now)
-        };
-        self.tell(EngineEvent::TurnEnded(Box::new(report.clone())));
-        self.consider_notes(None);
-        self.consider_summary(None);
-        if has_answered {
-            self.consider_memories();
-        }
-        report
-    }
-
-    /// Marks where the conversation stands and what the session used, and makes all of it safe on disk.
-    pub(crate) fn settle(&mut self) {
-        let cost = self.ctx.cost_state().filter(|_| self.agent.is_none());
-        self.recorder.settle(cost.as_ref());
-    }
-
-    /// Returns the conversation as the next request would send it.
-    pub(crate) fn messages(&self) -> Vec<Message> {
-        match &self.prelude {
-            Prelude::Opening(opening) => self.recorder.messages(opening.as_ref().map(|it| it.block())),
-            Prelude::Fork { .. } => self.prelude.before(self.recorder.messages(None)),
-        }
-    }
-
-    /// Returns the files that calls of this turn have changed.
-    pub(crate) fn written(&self) -> &[PathEffect] {
-        &self.run.tally.written
-    }
-
-    pub(crate) fn save_again(&mut self) {
-        self.recorder.save_again();
-        self.tell_warnings();
-    }
-
     pub(crate) fn tell(&self, event: EngineEvent) {
         if self.is_main() {
-            self.ctx.timeline.take(&event, self.env.clock.monotonic());
+            self.ctx.usage.timeline.take(&event, self.env.clock.monotonic());
         }
         self.events.send(event);
     }
+}
 
-    pub(crate) fn tell_warnings(&mut self) {
-        for warning in self.recorder.take_warnings() {
-            self.tell(EngineEvent::Warning(warning));
+impl Recorder {
+    /// Marks where the conversation stands and what the session used, and makes all of it safe on disk.
+    pub(crate) fn settle_turn(&mut self, scope: &ConversationScope) {
+        let cost = scope.ctx.cost_state().filter(|_| scope.agent.is_none());
+        self.settle(cost.as_ref());
+    }
+
+    pub(crate) fn retry_save(&mut self, scope: &ConversationScope) {
+        self.save_again();
+        self.tell_warnings(scope);
+    }
+
+    pub(crate) fn tell_warnings(&mut self, scope: &ConversationScope) {
+        for warning in self.take_warnings() {
+            scope.tell(EngineEvent::Warning(warning));
+        }
+    }
+}
+
+impl ContextSources {
+    /// Returns the conversation as the next request would send it.
+    pub(crate) fn messages(&self, recorder: &Recorder) -> Vec<Message> {
+        match &self.prelude {
+            Prelude::Opening(opening) => recorder.messages(opening.as_ref().map(|it| it.block())),
+            Prelude::Fork { .. } => self.prelude.before(recorder.messages(None)),
         }
     }
 }

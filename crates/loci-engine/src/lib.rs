@@ -68,9 +68,8 @@ pub use session::client_request::{
 };
 pub use session::config::{
     AgentPoller, AgentsConfig, Ambient, BackgroundConfig, CompactionConfig, ConfigFileChange, DeferredCall,
-    ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, ReloadedSettings,
-    SaveUpdate, SessionConfig, SessionMemory, SettingsApplier, SettingsGate, SettingsPoller, SettingsReload,
-    ToolSearchMode, TurnLimits, resume_prompt,
+    ExtractionConfig, Grants, LoadedHistory, ModelConfig, ReadInstructions, ReloadPoint, Reloaded,
+    SaveUpdate, SessionConfig, SessionMemory, SettingsSource, ToolSearchMode, TurnLimits, resume_prompt,
 };
 pub use session::earlier_totals::EarlierTotals;
 pub use session::file_history::FileHistoryStores;

@@ -209,7 +209,7 @@ impl Player {
             settings: Value::Null,
             mirrors_transcript: false,
             keeps_prompt: false,
-            settings_reload: None,
+            settings_source: None,
             grants: Grants::default(),
             classifier: None,
             can_ask: false,

@@ -47,6 +47,7 @@ pub use memory_watch::MemoryWatch;
 use memory_watch::memory_short;
 
 use crate::command::{Command, Prompt};
+use crate::conversation::plan::{follow_goal, tell_tasks};
 use crate::conversation::{Conversation, TurnInput};
 use crate::event::{EngineEvent, TurnReport};
 use crate::extensions::mcp::{McpLink, servers_changed};
@@ -135,29 +136,29 @@ pub enum SessionEnd {
 impl Session {
     /// The slash commands, to list and to add to.
     pub fn slash_commands(&self) -> Arc<Store<CommandRegistry>> {
-        Arc::clone(&self.conversation.ctx.slash_commands)
+        Arc::clone(&self.conversation.scope.ctx.slash_commands)
     }
 
     /// The user's hooks, for features that this crate does not hold.
     pub fn feature_hooks(&self) -> Arc<dyn FeatureHooks> {
-        Arc::new(self.conversation.ctx.hooks.clone())
+        Arc::new(self.conversation.scope.ctx.hooks.clone())
     }
 
     /// The definitions of agents, as they are now.
     pub fn agents(&self) -> Arc<Store<AgentRegistry>> {
-        let service = self.conversation.host.agent_service();
+        let service = self.conversation.scope.host.agent_service();
         let registry = service.map(|service| Arc::clone(&service.registry));
         registry.unwrap_or_else(|| Arc::new(Store::new(AgentRegistry::default())))
     }
 
     /// What earlier runs of the session used.
     pub fn earlier_totals(&self) -> EarlierTotals {
-        self.conversation.ctx.earlier.clone()
+        self.conversation.scope.ctx.usage.earlier.clone()
     }
 
     /// The name that it has when it begins, of a resumed one the name that it was given.
     pub fn title(&self) -> Option<String> {
-        self.conversation.ctx.state.get().session.title.clone()
+        self.conversation.scope.ctx.state.get().session.title.clone()
     }
 
     /// Has a fork be on disk before anything is said in it.
@@ -167,21 +168,25 @@ impl Session {
 
     /// The session's identity, to watch.
     pub fn identity(&self) -> Arc<Store<SessionIdentity>> {
-        Arc::clone(&self.conversation.ctx.identity)
+        Arc::clone(&self.conversation.scope.ctx.identity)
     }
 
     /// Runs until it is closed (or every handle is gone) and the last turn is over; returns what became of its
     /// transcript.
     pub async fn run(mut self) -> SessionEnd {
-        if self.conversation.ctx.identity.get().is_interactive() {
+        if self.conversation.scope.ctx.identity.get().is_interactive() {
             self.conversation.recorder.point_at_chosen_branch();
         }
         self.setup_hooks().await;
         self.begin_hooks().await;
-        self.conversation.tell_hooks_of_instructions("session_start");
-        self.conversation.tell_tasks();
-        self.conversation.tell_goal();
-        self.conversation.watch_files();
+        self.conversation.sources.tell_hooks_of_instructions(
+            &self.conversation.scope,
+            &self.conversation.recorder,
+            "session_start",
+        );
+        tell_tasks(&self.conversation.recorder, &self.conversation.scope);
+        self.conversation.scope.tell_goal();
+        self.conversation.scope.watch_files();
         if self.conversation.recorder.has_deferred() {
             self.queue.push_front(TurnInput::Deferred);
         }
@@ -193,50 +198,51 @@ impl Session {
         if is_replaced {
             self.end_hooks().await;
         }
-        let mode = self.conversation.ctx.mode();
-        self.conversation.tell(EngineEvent::TurnsOver { mode });
+        let mode = self.conversation.scope.ctx.mode();
+        self.conversation.scope.tell(EngineEvent::TurnsOver { mode });
         let is_done = self.conversation.helpers.drain(self.drain).await;
         if !is_done && self.is_side_work_asked_for {
-            self.conversation.tell(EngineEvent::Warning(SIDE_WORK_GIVEN_UP.to_owned()));
+            self.conversation.scope.tell(EngineEvent::Warning(SIDE_WORK_GIVEN_UP.to_owned()));
         }
         if !is_replaced {
             self.end_hooks().await;
         }
-        self.conversation.record_background();
+        self.conversation.checkpoints.record_background(&self.conversation.scope);
         // Agents beside the conversation may have gone on after its last turn.
-        if let Some(cost) = self.conversation.ctx.cost_state() {
+        if let Some(cost) = self.conversation.scope.ctx.cost_state() {
             self.conversation.recorder.cost(&cost);
         }
         let is_kept = self.conversation.recorder.close();
-        self.conversation.ctx.skills.flush_usage().await;
-        self.conversation.tell_warnings();
+        self.conversation.scope.ctx.skills.flush_usage().await;
+        self.conversation.recorder.tell_warnings(&self.conversation.scope);
         if is_kept { SessionEnd::Kept } else { SessionEnd::LinesLost }
     }
 
     /// Ends what runs in the background, and lets hooks know that the session ends.
     async fn end_hooks(&mut self) {
-        self.conversation.host.tasks().shutdown().await;
-        let moment = self.conversation.hook_moment();
-        self.conversation.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
+        self.conversation.scope.host.tasks().shutdown().await;
+        let moment = self.conversation.scope.hook_moment(&self.conversation.recorder);
+        self.conversation.scope.ctx.turn_hooks.session_ends(self.end_reason, moment).await;
     }
 
     /// Lets hooks make the project ready, where that was asked for.
     async fn setup_hooks(&mut self) {
         let Some(trigger) = self.setup else { return };
-        let Some(hooks) = self.conversation.ctx.listeners(HookEvent::Setup) else { return };
-        let added = hooks.set_up(trigger, self.conversation.hook_moment()).await;
+        let Some(hooks) = self.conversation.scope.ctx.listeners(HookEvent::Setup) else { return };
+        let added =
+            hooks.set_up(trigger, self.conversation.scope.hook_moment(&self.conversation.recorder)).await;
         self.conversation.recorder.add_before_prompt(added);
     }
 
     /// Lets hooks know that the session begins; what they add stands before the first prompt. Commands that come
     /// meanwhile are heard, so that an interrupt ends the wait.
     async fn begin_hooks(&mut self) {
-        let Some(hooks) = self.conversation.ctx.listeners(HookEvent::SessionStart) else { return };
+        let Some(hooks) = self.conversation.scope.ctx.listeners(HookEvent::SessionStart) else { return };
         let begin = SessionBegin {
             source: self.start_source,
             model: None,
-            title: self.conversation.ctx.state.get().session.title.clone(),
-            moment: self.conversation.hook_moment(),
+            title: self.conversation.scope.ctx.state.get().session.title.clone(),
+            moment: self.conversation.scope.hook_moment(&self.conversation.recorder),
         };
         let mut added = hooks.session_begins(begin);
         let added = loop {
@@ -263,8 +269,8 @@ impl Session {
     }
 
     async fn next_input(&mut self) -> Option<TurnInput> {
-        let mut finished = self.conversation.host.tasks().finished();
-        let schedule = self.conversation.ctx.schedule.clone();
+        let mut finished = self.conversation.scope.host.tasks().finished();
+        let schedule = self.conversation.scope.ctx.schedule.clone();
         let since = Instant::now();
         loop {
             // What was asked behind another model is for that model. Without a way to hear of it nothing more is decided.
@@ -278,7 +284,7 @@ impl Session {
                 false => None,
             };
             // A front end with a screen knows better when people are away.
-            let has_screen = self.conversation.ctx.identity.get().is_interactive();
+            let has_screen = self.conversation.scope.ctx.identity.get().is_interactive();
             let is_idle = self.has_answered && !self.is_told_idle && !has_screen;
             let memory_watch = self.watch_on_memory();
             tokio::select! {
@@ -304,7 +310,7 @@ impl Session {
                 () = tokio::time::sleep(self.idle_notice), if is_idle => {
                     self.is_told_idle = true;
                     let message = "loci is waiting for your input".to_owned();
-                    self.conversation.notify_user("idle_prompt".to_owned(), message, None);
+                    self.conversation.scope.notify_user(&self.conversation.recorder, "idle_prompt".to_owned(), message, None);
                 }
             }
         }
@@ -315,20 +321,20 @@ impl Session {
         if let Some(input) = self.queue.pop_front() {
             return Some(input);
         }
-        if let Some(prompt) = self.conversation.next_queued() {
+        if let Some(prompt) = self.conversation.queue.next_queued(&self.conversation.scope) {
             return Some(TurnInput::Prompt(prompt));
         }
-        let has_news = self.conversation.host.tasks().has_news() && self.task_wait.is_on;
+        let has_news = self.conversation.scope.host.tasks().has_news() && self.task_wait.is_on;
         has_news.then_some(TurnInput::TaskNews)
     }
 
     /// Takes the scheduled prompt that is due. A skill that only people may use is not used by a schedule.
     fn scheduled_prompt(&self, schedule: &ScheduleService) -> Option<TurnInput> {
         let task = schedule.take_due()?;
-        if self.conversation.ctx.is_for_people_alone(&task.prompt) {
+        if self.conversation.scope.ctx.is_for_people_alone(&task.prompt) {
             let text =
                 format!("The scheduled task {} was not run: only people may use `{}`", task.id, task.prompt);
-            self.conversation.tell(EngineEvent::Warning(text));
+            self.conversation.scope.tell(EngineEvent::Warning(text));
             return None;
         }
         tracing::debug!(target: "loci::engine", task = task.id, "scheduled prompt");
@@ -338,7 +344,7 @@ impl Session {
     /// Says until when a session that is closing waits for background work (for ever, without a time); nothing, when
     /// there is none to wait for.
     fn wait_until(&self, since: Instant) -> Option<Option<Instant>> {
-        let running = self.conversation.host.tasks().running();
+        let running = self.conversation.scope.host.tasks().running();
         if running.is_empty() || !self.task_wait.is_on {
             return None;
         }
@@ -348,7 +354,7 @@ impl Session {
         let is_over = deadline.is_some_and(|deadline| deadline <= Instant::now());
         if is_over && has_agents {
             let waited = wait.unwrap_or_default().as_millis();
-            self.conversation.tell(EngineEvent::Warning(format!(
+            self.conversation.scope.tell(EngineEvent::Warning(format!(
                 "Agents that still worked {waited} ms after the last answer are stopped \
                  (CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS); they can go on when the session does"
             )));
@@ -357,7 +363,7 @@ impl Session {
     }
 
     async fn turn(&mut self, input: TurnInput) {
-        if self.conversation.asks_for(&input, CommandAction::Clear) {
+        if self.conversation.scope.asks_for(&input, CommandAction::Clear) {
             // The conversation that this one takes the place of was left by the front end; here nothing is done.
             self.conversation.begin_and_end();
             return;
@@ -366,34 +372,34 @@ impl Session {
         let input = self.take_goal(input);
         if let Some(call) = self.local_call(&input) {
             self.run_local(call).await;
-            self.conversation.follow_goal();
+            follow_goal(&mut self.conversation.recorder, &self.conversation.scope);
             return;
         }
         if let Some(output) = self.unavailable_call(&input) {
             self.refuse_unavailable(output);
             return;
         }
-        self.conversation.ctx.goal.begin_turn();
+        self.conversation.scope.ctx.goal.begin_turn();
         let loop_prompt = self.begin_loop_round(&input);
         let Some(input) = self.with_servers(input).await else { return };
         let mut report = self.conversation.begin(input);
         while report.is_none() {
             report = self.step().await;
-            self.conversation.follow_goal();
+            follow_goal(&mut self.conversation.recorder, &self.conversation.scope);
         }
         if let (Some(prompt), Some(TurnReport { outcome: Outcome::Completed, .. })) = (loop_prompt, &report) {
             self.end_loop_round(&prompt);
         }
         if let Some(TurnReport { outcome: Outcome::ApiError(failure), .. }) = &report
             && is_lasting(failure.kind)
-            && let Some(goal) = self.conversation.ctx.goal.clear()
+            && let Some(goal) = self.conversation.scope.ctx.goal.clear()
         {
-            self.conversation.tell(EngineEvent::Warning(format!(
+            self.conversation.scope.tell(EngineEvent::Warning(format!(
                 "Goal cleared after an unrecoverable error ({}): {}. Run /goal again to continue",
                 failure.message, goal.condition
             )));
         }
-        self.conversation.follow_goal();
+        follow_goal(&mut self.conversation.recorder, &self.conversation.scope);
         if let Some(TurnReport { outcome: Outcome::Deferred(_) | Outcome::DeferredUnavailable(_), .. }) =
             report
         {
@@ -404,7 +410,7 @@ impl Session {
     /// Takes note that a turn begins; returns its prompt, where it is a round of a loop that sets its own pace.
     fn begin_loop_round(&self, input: &TurnInput) -> Option<String> {
         let TurnInput::Prompt(prompt) = input else { return None };
-        let ctx = &self.conversation.ctx;
+        let ctx = &self.conversation.scope.ctx;
         ctx.schedule.as_ref()?.begin_round(prompt.is_scheduled);
         let is_ours =
             || ctx.skills.registry().find("loop").is_some_and(|it| it.source.scope == SkillScope::Bundled);
@@ -414,7 +420,8 @@ impl Session {
 
     /// Sees to it that a loop whose round decided nothing is looked at once more, and not for ever.
     fn end_loop_round(&self, prompt: &str) {
-        let Some(schedule) = self.conversation.ctx.schedule.as_ref().filter(|_| !self.is_closing) else {
+        let Some(schedule) = self.conversation.scope.ctx.schedule.as_ref().filter(|_| !self.is_closing)
+        else {
             return;
         };
         let text = match schedule.end_round(prompt) {
@@ -424,7 +431,7 @@ impl Session {
             }
             LoopEnd::Over => "The loop is over: it said twice neither when to look again nor that it is over",
         };
-        self.conversation.tell(EngineEvent::Warning(text.to_owned()));
+        self.conversation.scope.tell(EngineEvent::Warning(text.to_owned()));
     }
 
     /// A call waits for another run: this one ends, and whatever was asked beside it is not begun.
@@ -434,7 +441,7 @@ impl Session {
         self.close();
         if n_left > 0 {
             let text = "A call waits for another run of the session, so the prompt behind it was not sent";
-            self.conversation.tell(EngineEvent::Warning(text.to_owned()));
+            self.conversation.scope.tell(EngineEvent::Warning(text.to_owned()));
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn assemble(
     started: Instant,
 ) -> Result<SessionConfig, UserError> {
     let Parts { bounds, agents, provider, equipment, model, prefetched, plans, plugin_reload } = parts;
-    let Bounds { tmp, access, sandbox, settings_reload } = bounds;
+    let Bounds { tmp, access, sandbox, settings_source } = bounds;
     let Equipment { compaction, sandbox_maker, mcp, skills, toolbox, room: _ } = equipment;
     let RunSettings { env, home, settings, in_force, instructions, hooks, is_bare, plugins, .. } = run;
     let Access { rulebook, memory, .. } = access;
@@ -87,7 +87,7 @@ pub(super) fn assemble(
         })),
         output_style: String::new(),
         settings: in_force,
-        settings_reload,
+        settings_source,
         grants: Grants {
             may_grant: !settings.permissions.managed_rules_only,
             may_bypass: may_bypass(&options.permissions, &settings.permissions),

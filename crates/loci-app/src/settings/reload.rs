@@ -13,11 +13,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use loci_core::hooks::SettingsHooks;
 use loci_core::permission::{PermissionLimits, Rule, Rulebook};
-use loci_engine::{
-    Ambient, ConfigFileChange, ReloadPoint, ReloadedSettings, SettingsApplier, SettingsGate, SettingsPoller,
-    SettingsReload,
-};
+use loci_engine::{Ambient, ConfigFileChange, ReloadPoint, Reloaded, SettingsSource};
 use loci_sandbox::Sandbox;
 use loci_settings::{MergedSettings, Scope, Settings, Severity};
 use loci_stdx::{Env, Store};
@@ -60,31 +58,145 @@ pub(crate) struct ReloadBaseline {
 /// What plugins depend on.
 const PLUGIN_KEYS: [&str; 2] = ["enabledPlugins", "pluginConfigs"];
 
-/// The settings of the last look, and when that was.
-type Latest = (Settings, ReloadPoint);
-
-/// Follows the files of `watch` from what they were at the start.
-pub(crate) fn watch_settings(watch: SettingsWatch, start: ReloadBaseline) -> SettingsReload {
-    let latest = Arc::new(Mutex::new((Settings::default(), ReloadPoint::Prompt)));
-    let (inherited, env, credentials) =
-        (start.inherited.clone(), start.env.clone(), Arc::clone(&start.credentials));
-    let fixed = (Arc::clone(&start.plugins), start.sandbox.clone());
-    let watch = Arc::new(Mutex::new(watch));
-    start.flag_settings.follow(&watch);
-    SettingsReload {
-        gate: Box::new(SettingsChanges { watch: Arc::clone(&watch), open: Vec::new() }),
-        poll: poll(watch, start, Arc::clone(&latest)),
-        apply: apply((inherited, env), credentials, fixed, latest),
-    }
-}
-
-/// The files that changed, for hooks to decide upon.
-struct SettingsChanges {
+/// Follows the settings files of a session.
+pub(crate) struct SettingsFollower {
     watch: Arc<Mutex<SettingsWatch>>,
+    start: ReloadBaseline,
+    /// Settings in force, as they were last told.
+    shown: Value,
+    /// The rules of the last prompt.
+    last: Rulebook,
+    /// What was read, and allows more than counts before the next prompt.
+    waiting: Option<LoadedSettings>,
+    removed: RemovedDirectories,
+    /// What settings in force say of hooks, and whether the folder was trusted.
+    hook_settings: (Vec<Value>, bool),
+    /// For which plugins it was told that they stay: once is enough until they are read anew.
+    told_to_stay: Option<Arc<RunPlugins>>,
+    /// Files that changed and that hooks are asked about.
     open: Vec<SettingsChange>,
 }
 
-impl SettingsGate for SettingsChanges {
+impl SettingsFollower {
+    /// Follows the files of `watch` from what they were at the start.
+    pub(crate) fn new(watch: SettingsWatch, start: ReloadBaseline) -> Self {
+        let watch = Arc::new(Mutex::new(watch));
+        start.flag_settings.follow(&watch);
+        Self {
+            watch,
+            shown: start.settings.clone(),
+            last: start.rulebook.clone(),
+            waiting: None,
+            removed: RemovedDirectories { in_force: start.rulebook.dirs.clone(), removed: Vec::new() },
+            hook_settings: (hook_keys(&start.settings), start.is_trusted),
+            told_to_stay: None,
+            open: Vec::new(),
+            start,
+        }
+    }
+
+    /// Returns what is to be looked at: files that changed, or what has waited for a prompt.
+    fn look(&mut self, point: ReloadPoint) -> Option<LoadedSettings> {
+        let changed = lock_watch(&self.watch).poll();
+        match point {
+            ReloadPoint::Prompt => changed.or_else(|| self.waiting.take()),
+            ReloadPoint::Call => changed,
+        }
+    }
+
+    /// Returns the hooks from now on, where they may change and did. They change between turns only: a file that is half
+    /// written never takes one away. With it comes whether they wait.
+    fn reload_hooks(
+        &mut self,
+        loaded: &LoadedSettings,
+        now: &Value,
+        may_loosen: bool,
+    ) -> (Option<SettingsHooks>, bool) {
+        let hook_settings = (hook_keys(now), loaded.trust.is_trusted);
+        if hook_settings == self.hook_settings {
+            return (None, false);
+        }
+        if !may_loosen {
+            return (None, true);
+        }
+        self.hook_settings = hook_settings;
+        let start = &self.start;
+        (Some(hooks_of(loaded, &start.env, start.hook_gate, &start.plugins.get())), false)
+    }
+
+    /// Says what stays as it is though settings of it changed.
+    fn what_stays(&mut self, now: &Value) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let plugins = self.start.plugins.get();
+        let is_told = self.told_to_stay.as_ref().is_some_and(|told| Arc::ptr_eq(told, &plugins));
+        if !is_told && PLUGIN_KEYS.iter().any(|key| now.get(key) != self.shown.get(key)) {
+            self.told_to_stay = Some(plugins);
+            let text =
+                "Settings changed: plugins stay as they are until the next session or `/reload-plugins`";
+            warnings.push(text.to_owned());
+        }
+        if now.get("sandbox") != self.shown.get("sandbox") {
+            warnings.push("Settings changed: the sandbox stays as it is until the next session".to_owned());
+        }
+        warnings
+    }
+
+    /// Returns the world around the session as settings have it now, and what people should know about it; keys got
+    /// before are forgotten.
+    fn ambient(&self, settings: &Settings, point: ReloadPoint) -> (Ambient, Option<String>) {
+        let start = &self.start;
+        let env = child_env::with_secrets_as_in(&start.env, with_settings_vars(&start.inherited, settings));
+        let waits = start.credentials.reload(&env, settings, point);
+        let text = "Settings changed: the new command of `apiKeyHelper` counts from the next prompt on";
+        let child_env = start.plugins.get().child_env(&env);
+        (Ambient { child_env, env, sandbox: start.sandbox.clone() }, waits.then(|| text.to_owned()))
+    }
+}
+
+impl SettingsSource for SettingsFollower {
+    fn reload(&mut self, current: &Rulebook, point: ReloadPoint) -> Option<Reloaded> {
+        self.removed.follow(&current.dirs);
+        if point == ReloadPoint::Prompt {
+            self.start.credentials.activate_waiting_helper();
+        }
+        let loaded = self.look(point)?;
+        let mut fresh = self.start.base.clone();
+        let settings = loaded.settings();
+        let of_rules =
+            rulebook_from_settings(&self.start.env, &settings.permissions, Some(current.mode), &mut fresh);
+        self.removed.leave_out(&mut fresh);
+        let may_loosen = point == ReloadPoint::Prompt && is_whole(&loaded);
+        let rulebook = match may_loosen {
+            true => replaced(current, &self.last, &fresh),
+            false => tightened(current, &self.last, &fresh),
+        };
+        let now = in_force(&loaded.merged, &self.start.plugins.get());
+        let (hooks, do_hooks_wait) = self.reload_hooks(&loaded, &now, may_loosen);
+        let waits = is_looser(&rulebook, &fresh) || do_hooks_wait;
+        if may_loosen {
+            self.last = fresh;
+        }
+        let is_new = now != self.shown;
+        if rulebook == *current && !waits && !is_new && hooks.is_none() {
+            return None;
+        }
+        let (ambient, of_keys) = is_new.then(|| self.ambient(&settings, point)).unzip();
+        let mut warnings: Vec<String> = of_keys.flatten().into_iter().chain(of_rules).collect();
+        if let Some(hooks) = &hooks {
+            warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
+            warnings.push("Settings changed: the hooks are now those of the files".to_owned());
+        }
+        warnings.extend(settings_warnings(&loaded));
+        warnings.extend(self.what_stays(&now));
+        if waits || !says_same(&rulebook, current) {
+            warnings.push(change_message(may_loosen, waits).to_owned());
+        }
+        self.shown.clone_from(&now);
+        self.waiting = waits.then_some(loaded);
+        self.removed.in_force.clone_from(&rulebook.dirs);
+        Some(Reloaded { rulebook, settings: now, hooks: hooks.map(|hooks| hooks.config), ambient, warnings })
+    }
+
     fn changes(&mut self) -> Vec<ConfigFileChange> {
         self.open = lock_watch(&self.watch).changes();
         let source = |scope| match scope {
@@ -107,82 +219,6 @@ impl SettingsGate for SettingsChanges {
 
 fn lock_watch(watch: &Mutex<SettingsWatch>) -> MutexGuard<'_, SettingsWatch> {
     watch.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn poll(
-    watch: Arc<Mutex<SettingsWatch>>,
-    start: ReloadBaseline,
-    latest: Arc<Mutex<Latest>>,
-) -> SettingsPoller {
-    let mut shown = start.settings.clone();
-    let mut last = start.rulebook.clone();
-    let mut waiting = None;
-    let mut removed = RemovedDirectories { in_force: last.dirs.clone(), removed: Vec::new() };
-    let mut hook_settings = (hook_keys(&start.settings), start.is_trusted);
-    // For which plugins it was told that they stay: once is enough until they are read anew.
-    let mut told_to_stay: Option<Arc<RunPlugins>> = None;
-    Box::new(move |current, moment| {
-        let changed = lock_watch(&watch).poll();
-        removed.follow(&current.dirs);
-        if moment == ReloadPoint::Prompt {
-            start.credentials.activate_waiting_helper();
-        }
-        let loaded = match (changed, moment) {
-            (Some(loaded), _) => loaded,
-            (None, ReloadPoint::Prompt) => waiting.take()?,
-            (None, ReloadPoint::Call) => return None,
-        };
-        let mut fresh = start.base.clone();
-        let settings = loaded.settings();
-        let mut warnings =
-            rulebook_from_settings(&start.env, &settings.permissions, Some(current.mode), &mut fresh);
-        removed.leave_out(&mut fresh);
-        let may_loosen = moment == ReloadPoint::Prompt && is_whole(&loaded);
-        let rulebook = match may_loosen {
-            true => replaced(current, &last, &fresh),
-            false => tightened(current, &last, &fresh),
-        };
-        let now = in_force(&loaded.merged, &start.plugins.get());
-        // Hooks change between turns only: a file that is half written never takes one away.
-        let hook_settings_now = (hook_keys(&now), loaded.trust.is_trusted);
-        let have_hooks_changed = hook_settings_now != hook_settings;
-        let waits = is_looser(&rulebook, &fresh) || (have_hooks_changed && !may_loosen);
-        let hooks = (have_hooks_changed && may_loosen).then(|| {
-            hook_settings = hook_settings_now;
-            hooks_of(&loaded, &start.env, start.hook_gate, &start.plugins.get())
-        });
-        if may_loosen {
-            last = fresh;
-        }
-        if rulebook == *current && !waits && now == shown && hooks.is_none() {
-            return None;
-        }
-        if let Some(hooks) = &hooks {
-            warnings.extend(hooks.problems.iter().map(|problem| format!("Hooks: {problem}")));
-            warnings.push("Settings changed: the hooks are now those of the files".to_owned());
-        }
-        warnings.extend(settings_warnings(&loaded));
-        let plugins = start.plugins.get();
-        let is_told = told_to_stay.as_ref().is_some_and(|told| Arc::ptr_eq(told, &plugins));
-        if !is_told && PLUGIN_KEYS.iter().any(|key| now.get(key) != shown.get(key)) {
-            told_to_stay = Some(plugins);
-            let text =
-                "Settings changed: plugins stay as they are until the next session or `/reload-plugins`";
-            warnings.push(text.to_owned());
-        }
-        if now.get("sandbox") != shown.get("sandbox") {
-            warnings.push("Settings changed: the sandbox stays as it is until the next session".to_owned());
-        }
-        if waits || !says_same(&rulebook, current) {
-            warnings.push(change_message(may_loosen, waits).to_owned());
-        }
-        *latest.lock().unwrap_or_else(PoisonError::into_inner) = (settings, moment);
-        shown.clone_from(&now);
-        waiting = waits.then_some(loaded);
-        removed.in_force.clone_from(&rulebook.dirs);
-        let hooks = hooks.map(|hooks| hooks.config);
-        Some(ReloadedSettings { rulebook, settings: now, hooks, warnings })
-    })
 }
 
 /// Directories that a person took out of the session: files that still name them do not bring them back.
@@ -234,22 +270,6 @@ fn change_message(may_loosen: bool, waits: bool) -> &'static str {
 /// Returns true when every file was read to its end.
 fn is_whole(loaded: &LoadedSettings) -> bool {
     loaded.diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
-}
-
-fn apply(
-    (inherited, start): (Env, Env),
-    credentials: Arc<Credentials>,
-    (plugins, sandbox): (Arc<Store<RunPlugins>>, Option<Arc<Sandbox>>),
-    latest: Arc<Mutex<Latest>>,
-) -> SettingsApplier {
-    Box::new(move || {
-        let (settings, moment) = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let env = child_env::with_secrets_as_in(&start, with_settings_vars(&inherited, &settings));
-        let waits = credentials.reload(&env, &settings, moment);
-        let text = "Settings changed: the new command of `apiKeyHelper` counts from the next prompt on";
-        let warnings = waits.then(|| text.to_owned()).into_iter().collect();
-        (Ambient { child_env: plugins.get().child_env(&env), env, sandbox: sandbox.clone() }, warnings)
-    })
 }
 
 /// Returns the settings in force as the app state holds them: variables by a mark that changes with their

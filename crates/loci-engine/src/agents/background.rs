@@ -81,7 +81,7 @@ pub(crate) async fn run(deps: &BackgroundDeps, task: AgentTask, cancel: &Cancell
     let mut conversation = Conversation::fork(deps, task.setup);
     let instruction = format!("<system-reminder>\n{}\n</system-reminder>", task.instruction);
     let report = conversation.run_turn(TurnInput::Instruction(instruction), cancel).await;
-    conversation.host.tasks().shutdown().await;
+    conversation.scope.host.tasks().shutdown().await;
     conversation.recorder.close();
     let written = conversation.written().to_vec();
     AgentReport { written, end: AgentEnd::from_report(&report), text: report.text }

@@ -50,7 +50,7 @@ impl AgentService {
     ) -> Result<Conversation, String> {
         let ctx = &self.deps.ctx;
         let memory = match self.settings.keeps_memory {
-            true => memory_dir(&plan.definition, &ctx.home, &self.settings.memory_root),
+            true => memory_dir(&plan.definition, &ctx.services.home, &self.settings.memory_root),
             false => None,
         };
         let beginning = std::mem::replace(&mut plan.beginning, Beginning::New);
@@ -76,7 +76,7 @@ impl AgentService {
             ..self.deps.stamp.clone()
         };
         let past_path = past.path.clone();
-        let mut recorder = Recorder::new(ctx.env.clone(), self.log(plan), stamp, past);
+        let mut recorder = Recorder::new(ctx.services.env.clone(), self.log(plan), stamp, past);
         recorder.find_lost_tasks(self.dir().as_deref());
         let can_exit = basis.toolbox.find("ExitPlanMode").is_some();
         let plan_file = self.plan_file(plan);
@@ -87,14 +87,14 @@ impl AgentService {
             recorder.add_before_prompt(self.roster(&plan.agent.id).into_iter().collect());
         }
         let host = ConversationHost::new(HostParts {
-            home: ctx.home.clone(),
-            ambient: Arc::clone(&ctx.ambient),
+            home: ctx.services.home.clone(),
+            ambient: Arc::clone(&ctx.services.ambient),
             place: plan.place.clone(),
             spill: match self.dir() {
                 Some(dir) => Spill::Beside(dir.with_file_name("tool-results")),
                 None => Spill::Temporary,
             },
-            tmp: ctx.tmp.clone(),
+            tmp: ctx.services.tmp.clone(),
             events: events.clone(),
             state: Arc::clone(&ctx.state),
             // A worktree of its own is no part of the project's tree: git has what was in it.
@@ -106,12 +106,15 @@ impl AgentService {
             plans: None,
             worktrees: Some(Arc::clone(&plan.worktrees)),
             session: ctx.identity.get().id().to_string(),
-            env_dir: Arc::clone(&ctx.env_dir),
+            env_dir: Arc::clone(&ctx.services.env_dir),
             tasks,
             agent: Some(plan.agent.clone()),
         });
         let host = host.with_agents(Arc::clone(self)).with_schedule(ctx.schedule.clone());
-        let host = host.with_web(&ctx.web).with_editor(ctx.editor.clone()).with_agent_plan(plan_file);
+        let host = host
+            .with_web(&ctx.services.web)
+            .with_editor(ctx.services.editor.clone())
+            .with_agent_plan(plan_file);
         let mut conversation = Conversation::new(ConversationParts {
             host: Arc::new(host),
             agent: Some(plan.agent.clone()),
@@ -128,14 +131,14 @@ impl AgentService {
             instructions: basis.instructions,
             prelude: basis.prelude,
             past: Some(past_path).filter(|path| !path.is_empty()),
-            checkpoints: Checkpoints::new(&ctx.env, None),
+            checkpoints: Checkpoints::new(&ctx.services.env, None),
             helpers: Helpers::default(),
             ctx: Arc::clone(ctx),
         });
         let grants = std::mem::take(&mut plan.grants);
         let isolation = plan.isolation.clone();
         let limits = AgentLimits { mode: plan.mode, memory_dir: memory, isolation, grants };
-        conversation.set_agent_limits(limits, work);
+        conversation.scope.set_agent_limits(limits, work);
         Ok(conversation)
     }
 
@@ -316,7 +319,7 @@ impl AgentService {
         if let Err(error) = write_agent_meta(&dir, &plan.agent.id, &plan.meta) {
             self.tell_once(format!("What is known of an agent could not be saved: {error}"));
         }
-        agent_log(&dir, &plan.agent.id).with_mirror(self.deps.ctx.mirror.clone())
+        agent_log(&dir, &plan.agent.id).with_mirror(self.deps.ctx.services.mirror.clone())
     }
 }
 

@@ -331,7 +331,7 @@ impl AgentService {
     }
 
     fn vars(&self) -> loci_stdx::Vars {
-        crate::conversation::host::lock(&self.deps.ctx.ambient).env.vars.clone()
+        crate::conversation::host::lock(&self.deps.ctx.services.ambient).env.vars.clone()
     }
 
     /// Says what a definition asks for in vain.

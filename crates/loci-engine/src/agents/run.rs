@@ -93,7 +93,7 @@ impl AgentRun {
         let work = AgentWork::new(
             self.task.clone(),
             Arc::clone(&live),
-            Arc::clone(&service.deps.ctx.env.clock),
+            Arc::clone(&service.deps.ctx.services.env.clock),
             self.output.clone(),
             service.settings.stall_timeout,
             AgentCaps::of_definition(&self.plan.definition),
@@ -119,13 +119,13 @@ impl AgentRun {
         };
         let report = drive(&mut conversation, first, &service.slots, &live, &stop).await;
         let left = match self.leaves_commands(&report) {
-            true => conversation.host.tasks().hand_over_commands(),
+            true => conversation.scope.host.tasks().hand_over_commands(),
             false => Vec::new(),
         };
-        conversation.host.tasks().shutdown().await;
+        conversation.scope.host.tasks().shutdown().await;
         servers.end().await;
         conversation.recorder.close();
-        conversation.tell_warnings();
+        conversation.recorder.tell_warnings(&conversation.scope);
         let kept = self.settle(worktree).await;
         tracing::debug!(target: "loci::agents", agent = %self.plan.agent.id, "agent ended");
         let mut end = self.ended(&conversation, &report, kept);
@@ -175,7 +175,7 @@ impl AgentRun {
         worktree: Option<KeptWorktree>,
     ) -> AgentEnd {
         let said = agent_end(conversation.recorder.path()).1;
-        let cap = conversation.agent_work().and_then(|work| work.reached_cap);
+        let cap = conversation.scope.agent_work().and_then(|work| work.reached_cap);
         let (text, failure, status) = match &report.outcome {
             Outcome::Structured(answer) => (answer.to_string(), None, BackgroundStatus::Completed),
             Outcome::Completed | Outcome::MaxTurns(_) => {
@@ -185,7 +185,9 @@ impl AgentRun {
             Outcome::Interrupted(_) if cap.is_some() => {
                 broken(said, cap.map(|cap| cap.to_string()).unwrap_or_default())
             }
-            Outcome::Interrupted(_) if conversation.agent_work().is_some_and(|work| work.has_stalled) => {
+            Outcome::Interrupted(_)
+                if conversation.scope.agent_work().is_some_and(|work| work.has_stalled) =>
+            {
                 let waited = self.service.settings.stall_timeout.unwrap_or_default();
                 broken(said, format!("its model said nothing for {} ms", waited.as_millis()))
             }
@@ -210,7 +212,7 @@ impl AgentRun {
             (true, None) => "(The agent ended without a word.)".to_owned(),
             _ => sanitize_result(&text),
         };
-        let work = conversation.agent_work();
+        let work = conversation.scope.agent_work();
         let usage = work.map(|work| work.last_usage.clone()).unwrap_or_default();
         AgentEnd {
             finished: FinishedAgent {
@@ -306,7 +308,7 @@ async fn drive(
     live: &LiveAgent,
     stop: &CancellationToken,
 ) -> TurnReport {
-    let mut finished = conversation.host.tasks().finished();
+    let mut finished = conversation.scope.host.tasks().finished();
     let mut report = conversation.run_turn(first, stop).await;
     loop {
         if stop.is_cancelled() || !matches!(report.outcome, Outcome::Completed | Outcome::MaxTurns(_)) {
@@ -314,7 +316,7 @@ async fn drive(
         }
         finished.mark_unchanged();
         let messages = live.take();
-        let tasks = conversation.host.tasks();
+        let tasks = conversation.scope.host.tasks();
         if !messages.is_empty() {
             let input = TurnInput::message(messages.join("\n\n"));
             report = conversation.run_turn(input, stop).await;

@@ -86,7 +86,7 @@ impl AgentService {
         definition: &AgentDefinition,
         stop: &CancellationToken,
     ) -> Vec<Arc<dyn Tool>> {
-        let session = self.deps.ctx.mcp.as_ref().map(|mcp| &mcp.servers);
+        let session = self.deps.ctx.services.mcp.as_ref().map(|mcp| &mcp.servers);
         let is_there = |name: &&str| session.is_some_and(|servers| servers.view(name).is_some());
         let (known, unknown): (Vec<&str>, Vec<&str>) = definition.named_servers().partition(is_there);
         for name in unknown {

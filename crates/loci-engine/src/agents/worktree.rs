@@ -45,7 +45,7 @@ impl AgentService {
             }
         };
         if let Some(made) = worktree.made.clone() {
-            let env = ctx.env.clone();
+            let env = ctx.services.env.clone();
             // Whoever else holds it keeps it from being removed as well.
             let held = tokio::task::spawn_blocking(move || {
                 // A process that was killed may have left its lock.
@@ -114,7 +114,7 @@ impl AgentService {
 
     /// Opens the copy that an agent had before.
     async fn open_own(&self, cwd: &Path, path: &Path) -> Option<Worktree> {
-        let (env, cwd, path) = (self.deps.ctx.env.clone(), cwd.to_owned(), path.to_owned());
+        let (env, cwd, path) = (self.deps.ctx.services.env.clone(), cwd.to_owned(), path.to_owned());
         let opened = tokio::task::spawn_blocking(move || open_worktree(&env, &cwd, &path)).await;
         opened.ok().flatten()
     }
@@ -125,7 +125,7 @@ impl AgentService {
         let Some(made) = made else {
             return Some(KeptWorktree { path, branch: String::new() });
         };
-        let env = self.deps.ctx.env.clone();
+        let env = self.deps.ctx.services.env.clone();
         let settle = move || {
             release_worktree(&env, &made);
             let is_empty = worktree_changes(&env, &made).is_ok_and(|changes| changes.is_empty());

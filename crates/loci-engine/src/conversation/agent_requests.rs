@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Conversation;
+use super::scope::ConversationScope;
 use crate::agents::{ForkStart, PERSON_CALL, SpawnContext, forked_results, open_calls};
 use crate::event::EngineEvent;
 use crate::session::lost_tasks::{GOES_ON, WORKS_ON_IT};
@@ -25,9 +26,9 @@ impl Conversation {
     /// Hands a message of the person to an agent; what becomes of it is told by an event.
     pub(crate) fn message_agent(&mut self, request: String, agent: String, text: String) {
         // A fork goes on from all that the conversation sends, before its first turn as well.
-        self.make_opening();
+        self.sources.make_opening(&self.scope);
         let sending = self.send_to_agent(agent, text);
-        let events = self.ctx.events.clone();
+        let events = self.scope.ctx.events.clone();
         tokio::spawn(async move {
             let outcome = sending.await;
             // Without a listener there is nobody to answer.
@@ -41,7 +42,15 @@ impl Conversation {
         agent: String,
         text: String,
     ) -> impl Future<Output = Result<String, String>> + Send + use<> {
-        let (host, call) = (Arc::clone(&self.host), self.person_call(self.message_context(&agent)));
+        let (host, call) = (
+            Arc::clone(&self.scope.host),
+            self.scope.person_call(self.tools.message_context(
+                &self.scope,
+                &self.recorder,
+                &self.sources,
+                &agent,
+            )),
+        );
         async move {
             host.allow_to_go_on(&agent);
             let receipt = AgentHost::send(host.as_ref(), &agent, text, &call).await;
@@ -62,12 +71,12 @@ impl Conversation {
         &self,
         task: String,
     ) -> impl Future<Output = Result<String, String>> + Send + use<> {
-        let point = self.fork_point(None);
+        let point = self.sources.fork_point(&self.scope, &self.recorder, &self.tools, None);
         let has_messages = !point.messages.is_empty();
         let results = forked_results(&open_calls(&point.messages));
         let fork = Some(ForkStart { point, results, opening: None });
-        let context = SpawnContext { fork, ..self.plain_spawn_context() };
-        let (host, call) = (Arc::clone(&self.host), self.person_call(context));
+        let context = SpawnContext { fork, ..self.scope.plain_spawn_context(&self.recorder) };
+        let (host, call) = (Arc::clone(&self.scope.host), self.scope.person_call(context));
         async move {
             if !has_messages {
                 drop(host.take_spawn_context(&call.id));
@@ -88,7 +97,9 @@ impl Conversation {
             }
         }
     }
+}
 
+impl ConversationScope {
     /// Makes a call in the person's name.
     fn person_call(&self, context: SpawnContext) -> ToolCall {
         let id = ToolUseId::new(format!("{PERSON_CALL}{}", self.env.random.uuid_v4().simple()));

@@ -11,7 +11,7 @@ use loci_context::{
     restored,
 };
 use loci_core::entry::{Attachment, Entry};
-use loci_core::ids::ToolUseId;
+use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::message::Block;
 use loci_core::stream::{Ended, Failure, FailureKind};
 use loci_core::task_list;
@@ -19,11 +19,18 @@ use loci_core::tool::{ToolContent, ToolOutcome};
 use loci_tools::{Host, spill_preview};
 use serde_json::json;
 
+use super::context_sources::ContextSources;
+use super::plan;
+use super::running_turn::TurnCalls;
+use super::scope::ConversationScope;
 use super::summary_request::SummaryRequest;
-use super::{Conversation, Prelude};
-use crate::conversation::recorder::Shortened;
+use super::tally::Tally;
+use super::tool_set::ToolSet;
+use super::{Conversation, Helpers, Prelude};
+use crate::conversation::recorder::{Recorder, Shortened};
 use crate::event::EngineEvent;
 use crate::extensions::AfterCompaction;
+use crate::session::config::CompactionConfig;
 use crate::session::instructions::Opening;
 use crate::session::state::change_identity;
 use crate::turn::{CompactionOutcome, CompactionRequest, OutputLimit, RequestPlan};
@@ -37,9 +44,10 @@ const NO_HELP: &str = "The conversation is nearly too long, and compacting it do
 const REFUSED: &str = "The model declined to summarise the conversation";
 const OUT_OF_BUDGET: &str = "The spending limit was reached while the conversation was being summarised";
 
-/// What is remembered from one compaction to the next.
-#[derive(Debug, Default)]
-pub(super) struct Compactor {
+/// Makes a conversation shorter, and remembers what came of it from one time to the next.
+#[derive(Default)]
+pub(crate) struct Compactor {
+    pub(super) config: CompactionConfig,
     guard: CompactionGuard,
     /// What a model summarised before it failed; the next attempt goes on from there.
     so_far: Option<Notes>,
@@ -47,9 +55,28 @@ pub(super) struct Compactor {
     told: Option<Level>,
     /// Whether it was told that what every request has leaves little room.
     has_told_crowd: bool,
+    /// Whether somebody was told that the server cuts prompts.
+    pub(super) has_warned_of_cuts: bool,
+    /// Whether the turn at hand is that of a command that makes the conversation shorter.
+    pub(super) is_command: bool,
+    /// The compaction whose summary is being written.
+    pub(super) pending: Option<PendingCompaction>,
+    /// The message from which on a compaction that the user wants keeps everything.
+    pub(super) keeps_from: Option<EntryId>,
+    /// What a compaction made, for those who want to know.
+    pub(super) compacted: Option<AfterCompaction>,
 }
 
 impl Compactor {
+    pub(super) fn new(config: CompactionConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Forgets what the last turn had under way.
+    pub(super) fn begin_turn(&mut self) {
+        (self.is_command, self.pending, self.keeps_from, self.compacted) = (false, None, None, None);
+    }
+
     pub(super) fn on_response(&mut self) {
         self.guard.on_response();
     }
@@ -68,31 +95,200 @@ pub(super) struct PendingCompaction {
 }
 
 impl Conversation {
+    /// Makes the conversation shorter, or begins to.
+    pub(super) fn begin_compaction(&mut self, request: &CompactionRequest) {
+        if let Some(why) = self.compaction.why_not(&self.scope, &self.recorder, &self.sources, request) {
+            let failure = Failure::new(FailureKind::InvalidRequest, why);
+            return self.compaction.compaction_over(
+                &self.scope,
+                &self.recorder,
+                &self.sources,
+                &mut self.run.tasks,
+                CompactionOutcome::Failed(failure),
+            );
+        }
+        let subject = self.compaction.subject(&self.scope, &self.recorder, &self.sources, request);
+        let room = subject.room;
+        let (notes, so_far) =
+            (self.helpers.notes_for_compaction(&self.recorder), self.compaction.so_far.take());
+        let Some(attempt) = CompactionAttempt::new(subject, request.keep, notes.as_ref(), so_far) else {
+            let end = CompactionOutcome::NothingToDo;
+            self.run.tally.text = end.failure().unwrap_or_default();
+            return self.compaction.compaction_over(
+                &self.scope,
+                &self.recorder,
+                &self.sources,
+                &mut self.run.tasks,
+                end,
+            );
+        };
+        let may_ask = request.trigger == Trigger::Manual || self.compaction.guard.may_ask();
+        let step = if may_ask { attempt.begin() } else { CompactionStep::Record(attempt.last_resort()) };
+        let tokens = self.sources.tokens(&self.recorder);
+        let pending = PendingCompaction {
+            attempt,
+            room,
+            trigger: request.trigger,
+            must: request.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
+            tokens,
+            began: self.scope.env.clock.monotonic(),
+            asking: SummaryRequest::new(
+                self.scope.turn_limits(&self.tools).models,
+                &request.model,
+                self.scope.model.catalog.clone(),
+            ),
+        };
+        match step {
+            CompactionStep::Ask(messages) => self.compaction.ask_for_summary(
+                &self.scope,
+                &self.sources,
+                &mut self.run.tasks,
+                pending,
+                messages,
+            ),
+            CompactionStep::Record(shorter) => {
+                let end = self.put_in_place(&shorter, &pending);
+                self.compaction.compaction_over(
+                    &self.scope,
+                    &self.recorder,
+                    &self.sources,
+                    &mut self.run.tasks,
+                    end,
+                );
+            }
+        }
+    }
+
+    /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.
+    pub(super) fn summarised(&mut self, said: Result<(String, Ended), Failure>) {
+        let Some(mut pending) = self.compaction.pending.take() else { return };
+        let step = match said {
+            Ok((text, ended)) => {
+                self.scope.account_summary(&mut self.run.tally, &pending, &ended);
+                self.scope.next_compaction_step(&mut pending.attempt, &text, &ended)
+            }
+            // Without its pictures it may not be too large.
+            Err(failure) if failure.kind == FailureKind::TooLarge => pending.attempt.as_text().ok_or(failure),
+            Err(failure) => {
+                match self.sources.wait_before_asking_again(&self.scope, &mut pending.asking, &failure) {
+                    Some(wait) => {
+                        return self.compaction.send_summary_request(
+                            &self.scope,
+                            &self.sources,
+                            &mut self.run.tasks,
+                            pending,
+                            wait,
+                        );
+                    }
+                    None => Err(failure),
+                }
+            }
+        };
+        let end = match step {
+            Ok(CompactionStep::Ask(messages)) => {
+                return self.compaction.ask_for_summary(
+                    &self.scope,
+                    &self.sources,
+                    &mut self.run.tasks,
+                    pending,
+                    messages,
+                );
+            }
+            Ok(CompactionStep::Record(shorter)) => self.put_in_place(&shorter, &pending),
+            Err(failure) => self.fail(failure, &pending),
+        };
+        self.compaction.compaction_over(&self.scope, &self.recorder, &self.sources, &mut self.run.tasks, end);
+    }
+
+    /// No summary could be had. What must be shorter is made shorter by rule; anything else is left as it is.
+    fn fail(&mut self, failure: Failure, pending: &PendingCompaction) -> CompactionOutcome {
+        self.compaction.guard.failed();
+        self.compaction.so_far = pending.attempt.so_far().cloned();
+        match pending.must {
+            true => self.put_in_place(&pending.attempt.last_resort(), pending),
+            false => CompactionOutcome::Failed(failure),
+        }
+    }
+
+    /// Puts a summary in the place of what it stands for.
+    fn put_in_place(&mut self, shorter: &CompactionResult, pending: &PendingCompaction) -> CompactionOutcome {
+        let past = self.recorder.path().to_vec();
+        let shortened = self.recorder.compact(&Shortened {
+            shorter,
+            trigger: pending.trigger,
+            tokens_before: pending.tokens,
+            overhead: self.sources.overhead(),
+            duration: self.scope.env.clock.monotonic().saturating_sub(pending.began),
+        });
+        let Some((boundary, summary)) = shortened else {
+            return CompactionOutcome::Failed(Failure::new(
+                FailureKind::Malformed,
+                "The summary could not be written",
+            ));
+        };
+        if pending.trigger == Trigger::Manual {
+            self.run.tally.text = "The conversation goes on from its summary.".to_owned();
+        }
+        // What a fork goes on from is cached with all of its tools.
+        if !matches!(self.sources.prelude, Prelude::Fork { .. }) {
+            self.tools.drop_retired_tools(&self.scope, &mut self.recorder, &mut self.sources);
+        }
+        self.sources.reread_instructions(&self.scope, &self.recorder);
+        plan::restore_plan(&mut self.recorder, &self.scope);
+        self.recorder.restore_used(&self.scope, &past, &pending.room);
+        let budget = RestoreBudget::FILES.within(self.recorder.room_left(&pending.room));
+        self.sources.restore_files(&self.scope, &mut self.recorder, budget);
+        self.compaction.guard.succeeded();
+        let tokens = self.sources.conversation_tokens(&self.recorder);
+        self.helpers.context_compacted(tokens);
+        self.scope.tell(EngineEvent::Compacted {
+            metadata: CompactionCarryover::strip(
+                boundary.fields().read("compactMetadata").unwrap_or_default(),
+            ),
+        });
+        self.scope.tell_user(Some(&summary), None);
+        self.compaction.tell_level(&self.scope, &self.recorder, &self.sources);
+        let (trigger, summary) = (pending.trigger, shorter.summary.clone());
+        self.compaction.compacted =
+            Some(AfterCompaction { trigger, summary, moment: self.scope.hook_moment(&self.recorder) });
+        CompactionOutcome::Done
+    }
+}
+
+impl Compactor {
     /// Tells whether the conversation is to be made shorter by a summary before a request. Old results are cleared
     /// first. When compacting has stopped helping, the user is told, once.
-    pub(super) fn needs_room(&mut self, plan: &RequestPlan) -> bool {
-        if !(plan.may_compact && self.compaction.is_automatic) {
+    pub(super) fn needs_room(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &mut Recorder,
+        sources: &ContextSources,
+        tool_set: &ToolSet,
+        helpers: &Helpers,
+        plan: &RequestPlan,
+    ) -> bool {
+        if !(plan.may_compact && self.config.is_automatic) {
             return false;
         }
-        let room = self.room(plan);
-        self.tell_crowd(&room);
+        let room = self.room(scope, recorder, sources, plan);
+        self.tell_crowd(scope, &room);
         if room.is_filled() {
             return false;
         }
         loop {
-            match next_context_action(&self.standing(plan)) {
+            match next_context_action(&self.standing(scope, recorder, sources, tool_set, helpers, plan)) {
                 ContextAction::Nothing => return false,
                 ContextAction::Clear(clearing) => {
-                    self.recorder.clear(&clearing);
-                    self.tell(EngineEvent::ResultsCleared {
+                    recorder.clear(&clearing);
+                    scope.tell(EngineEvent::ResultsCleared {
                         n_results: clearing.replacements.len(),
                         freed_tokens: clearing.freed,
                     });
                 }
                 ContextAction::Compact => return true,
                 ContextAction::NoHelp => {
-                    if self.compactor.guard.take_news() {
-                        self.tell(EngineEvent::Warning(NO_HELP.to_owned()));
+                    if self.guard.take_news() {
+                        scope.tell(EngineEvent::Warning(NO_HELP.to_owned()));
                     }
                     return false;
                 }
@@ -101,88 +297,131 @@ impl Conversation {
     }
 
     /// Tells people, once, that what every request has leaves a conversation little room, or none.
-    fn tell_crowd(&mut self, room: &ContextRoom) {
-        if room.is_crowded() && !std::mem::replace(&mut self.compactor.has_told_crowd, true) {
-            self.tell(EngineEvent::Warning(crowd(room)));
+    fn tell_crowd(&mut self, scope: &ConversationScope, room: &ContextRoom) {
+        if room.is_crowded() && !std::mem::replace(&mut self.has_told_crowd, true) {
+            scope.tell(EngineEvent::Warning(crowd(room)));
         }
     }
 
     /// Returns what bounds the conversation before a request.
-    pub(super) fn room(&self, plan: &RequestPlan) -> ContextRoom {
+    pub(super) fn room(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        plan: &RequestPlan,
+    ) -> ContextRoom {
         ContextRoom::from_path(
-            self.window(plan),
-            self.overhead(),
-            self.recorder.path(),
-            self.recorder.replaced(),
+            self.window(scope, sources, plan),
+            sources.overhead(),
+            recorder.path(),
+            recorder.replaced(),
         )
     }
 
     /// Returns what bounds a compaction. A window that somebody set, and that has no room for a conversation, bounds nothing
     /// once the server has refused a request: then the model's own does.
-    fn room_for(&self, request: &CompactionRequest) -> ContextRoom {
-        let plan = self.plan_for(&request.model);
-        let Some(message) = &request.refusal else { return self.room(&plan) };
-        let estimated = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
-        let window = self.window(&plan);
+    fn room_for(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        request: &CompactionRequest,
+    ) -> ContextRoom {
+        let plan = scope.plan_for(&request.model);
+        let Some(message) = &request.refusal else { return self.room(scope, recorder, sources, &plan) };
+        let estimated = sources.overhead() + estimate_path(recorder.path(), recorder.replaced());
+        let window = self.window(scope, sources, &plan);
         let own =
-            Window { tokens: window.tokens.max(self.model.catalog.facts(&request.model).window), ..window };
-        let room = ContextRoom::new(window, self.overhead());
-        let room = if room.is_filled() { ContextRoom::new(own, self.overhead()) } else { room };
+            Window { tokens: window.tokens.max(scope.model.catalog.facts(&request.model).window), ..window };
+        let room = ContextRoom::new(window, sources.overhead());
+        let room = if room.is_filled() { ContextRoom::new(own, sources.overhead()) } else { room };
         room.refused(message, estimated)
     }
 
-    fn standing(&self, plan: &RequestPlan) -> ContextState<'_> {
+    fn standing<'a>(
+        &'a self,
+        scope: &ConversationScope,
+        recorder: &'a Recorder,
+        sources: &ContextSources,
+        tool_set: &'a ToolSet,
+        helpers: &'a Helpers,
+        plan: &RequestPlan,
+    ) -> ContextState<'a> {
         ContextState {
-            path: self.recorder.path(),
-            replaced: self.recorder.replaced(),
-            tools: self.toolbox.facts(),
-            window: self.window(plan),
-            tokens: self.tokens(),
-            compact_from: self.compact_from(plan),
-            guard: &self.compactor.guard,
-            snips: self.compaction.snips,
-            clears_cold: self.compaction.clears_cold,
-            now_ms: self.env.clock.now().as_millisecond(),
+            path: recorder.path(),
+            replaced: recorder.replaced(),
+            tools: tool_set.toolbox.facts(),
+            window: self.window(scope, sources, plan),
+            tokens: sources.tokens(recorder),
+            compact_from: helpers.compact_from(scope, recorder, sources, self, plan),
+            guard: &self.guard,
+            snips: self.config.snips,
+            clears_cold: self.config.clears_cold,
+            now_ms: scope.env.clock.now().as_millisecond(),
         }
     }
 
     /// Puts a result that takes too much of the window into a file, and a preview in its place.
-    pub(super) fn within_budget(&mut self, call: &ToolUseId, outcome: &mut ToolOutcome) {
+    pub(super) fn within_budget(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        turn_calls: &mut TurnCalls,
+        call: &ToolUseId,
+        outcome: &mut ToolOutcome,
+    ) {
         let ToolContent::Text(text) = &outcome.content else { return };
-        if !self.compaction.budgets_results {
+        if !self.config.budgets_results {
             return;
         }
         let tokens = prose_tokens(text);
-        let budget = ResultBudget::of(&self.room(&self.usual_plan()));
-        if !budget.allows(tokens, self.run.result_tokens) {
-            let shown = spill_preview(text, text.len() as u64, self.host.spill(call, text));
+        let budget = ResultBudget::of(&self.room(scope, recorder, sources, &scope.usual_plan()));
+        if !budget.allows(tokens, turn_calls.result_tokens) {
+            let shown = spill_preview(text, text.len() as u64, scope.host.spill(call, text));
             outcome.content = ToolContent::Text(shown);
         }
         if let ToolContent::Text(text) = &outcome.content {
-            self.run.result_tokens += prose_tokens(text);
+            turn_calls.result_tokens += prose_tokens(text);
         }
     }
 
     /// Returns how full the context is.
-    pub(super) fn fullness(&self) -> Fullness {
-        self.room(&self.usual_plan()).fullness(self.tokens())
+    pub(super) fn fullness(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+    ) -> Fullness {
+        self.room(scope, recorder, sources, &scope.usual_plan()).fullness(sources.tokens(recorder))
     }
 
     /// Tells when the context has come to another level.
-    pub(super) fn tell_level(&mut self) {
-        let fullness = self.fullness();
-        if self.compactor.told != Some(fullness.level) {
-            self.compactor.told = Some(fullness.level);
-            self.tell(EngineEvent::Context(fullness));
+    pub(super) fn tell_level(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+    ) {
+        let fullness = self.fullness(scope, recorder, sources);
+        if self.told != Some(fullness.level) {
+            self.told = Some(fullness.level);
+            scope.tell(EngineEvent::Context(fullness));
         }
     }
 
     /// Says why no prompt is taken, when nothing makes room unasked and there is none left.
-    pub(super) fn refusal_of_prompts(&self) -> Option<String> {
-        if self.compaction.is_automatic || self.fullness().level < Level::Blocked {
+    pub(super) fn refusal_of_prompts(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+    ) -> Option<String> {
+        if self.config.is_automatic || self.fullness(scope, recorder, sources).level < Level::Blocked {
             return None;
         }
-        let advice = match self.compaction.is_on {
+        let advice = match self.config.is_on {
             true => {
                 "Make it shorter with /compact, or begin a new session. Automatic compaction is switched off."
             }
@@ -191,11 +430,61 @@ impl Conversation {
         Some(format!("The conversation fills the model's window, and the prompt was not sent. {advice}"))
     }
 
-    pub(super) fn window(&self, plan: &RequestPlan) -> Window {
-        let facts = self.model.catalog.facts(&plan.model);
-        self.compaction.window(&facts, self.base.max_tokens(plan, &self.model))
+    pub(super) fn window(
+        &self,
+        scope: &ConversationScope,
+        sources: &ContextSources,
+        plan: &RequestPlan,
+    ) -> Window {
+        let facts = scope.model.catalog.facts(&plan.model);
+        self.config.window(&facts, sources.base.max_tokens(plan, &scope.model))
     }
 
+    /// Says why there is no compaction: somebody switched it off, or it cannot help.
+    fn why_not(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        request: &CompactionRequest,
+    ) -> Option<String> {
+        match (self.config.is_on, request.refusal.is_some()) {
+            (false, _) => Some(SWITCHED_OFF.to_owned()),
+            (true, true) if !self.config.is_reactive => Some(NOT_REACTIVE.to_owned()),
+            (true, _) => {
+                let room = self.room_for(scope, recorder, sources, request);
+                room.is_filled().then(|| crowd(&room))
+            }
+        }
+    }
+
+    pub(super) fn subject(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        request: &CompactionRequest,
+    ) -> CompactionInput {
+        let (path, replaced) = (recorder.path(), recorder.replaced());
+        let running = scope.host.tasks().running().into_iter().map(|task| match task.agent_type() {
+            Some(kind) => format!("{}: agent ({kind}): {}", task.id, task.label()),
+            None => format!("{}: {}", task.id, task.command),
+        });
+        let elsewhere = scope.ctx.restore_sources.iter().flat_map(|source| source.running());
+        CompactionInput {
+            path: path.to_vec(),
+            replaced: replaced.clone(),
+            room: self.room_for(scope, recorder, sources, request),
+            context: sources.opening_block().cloned().unwrap_or_else(|| Block::new_text("")),
+            tasks: running.chain(elsewhere).collect(),
+            to_do: scope.to_do(),
+            focus: request.focus.clone(),
+            keep_from: self.keeps_from.clone(),
+        }
+    }
+}
+
+impl ConversationScope {
     pub(super) fn usual_plan(&self) -> RequestPlan {
         self.plan_for(&self.current_model())
     }
@@ -209,90 +498,6 @@ impl Conversation {
         }
     }
 
-    pub(super) fn tokens(&self) -> u64 {
-        context_tokens(self.recorder.path(), self.recorder.replaced(), self.overhead())
-    }
-
-    /// Returns about how many tokens the conversation alone has: prompt, tools and instructions are in every request.
-    pub(super) fn conversation_tokens(&self) -> u64 {
-        self.tokens().saturating_sub(self.overhead())
-    }
-
-    /// Returns about how many tokens a request has besides the conversation.
-    pub(super) fn overhead(&self) -> u64 {
-        self.base.tokens() + self.prelude.tokens()
-    }
-
-    /// Makes the conversation shorter, or begins to.
-    pub(super) fn begin_compaction(&mut self, request: &CompactionRequest) {
-        if let Some(why) = self.why_not(request) {
-            let failure = Failure::new(FailureKind::InvalidRequest, why);
-            return self.compaction_over(CompactionOutcome::Failed(failure));
-        }
-        let subject = self.subject(request);
-        let room = subject.room;
-        let (notes, so_far) = (self.notes_for_compaction(), self.compactor.so_far.take());
-        let Some(attempt) = CompactionAttempt::new(subject, request.keep, notes.as_ref(), so_far) else {
-            let end = CompactionOutcome::NothingToDo;
-            self.run.tally.text = end.failure().unwrap_or_default();
-            return self.compaction_over(end);
-        };
-        let may_ask = request.trigger == Trigger::Manual || self.compactor.guard.may_ask();
-        let step = if may_ask { attempt.begin() } else { CompactionStep::Record(attempt.last_resort()) };
-        let tokens = self.tokens();
-        let pending = PendingCompaction {
-            attempt,
-            room,
-            trigger: request.trigger,
-            must: request.refusal.is_some() || tokens >= room.at_least(room.window.thresholds().usable),
-            tokens,
-            began: self.env.clock.monotonic(),
-            asking: SummaryRequest::new(
-                self.turn_limits().models,
-                &request.model,
-                self.model.catalog.clone(),
-            ),
-        };
-        match step {
-            CompactionStep::Ask(messages) => self.ask_for_summary(pending, messages),
-            CompactionStep::Record(shorter) => {
-                let end = self.put_in_place(&shorter, &pending);
-                self.compaction_over(end);
-            }
-        }
-    }
-
-    /// Says why there is no compaction: somebody switched it off, or it cannot help.
-    fn why_not(&self, request: &CompactionRequest) -> Option<String> {
-        match (self.compaction.is_on, request.refusal.is_some()) {
-            (false, _) => Some(SWITCHED_OFF.to_owned()),
-            (true, true) if !self.compaction.is_reactive => Some(NOT_REACTIVE.to_owned()),
-            (true, _) => {
-                let room = self.room_for(request);
-                room.is_filled().then(|| crowd(&room))
-            }
-        }
-    }
-
-    pub(super) fn subject(&self, request: &CompactionRequest) -> CompactionInput {
-        let (path, replaced) = (self.recorder.path(), self.recorder.replaced());
-        let running = self.host.tasks().running().into_iter().map(|task| match task.agent_type() {
-            Some(kind) => format!("{}: agent ({kind}): {}", task.id, task.label()),
-            None => format!("{}: {}", task.id, task.command),
-        });
-        let elsewhere = self.ctx.restore_sources.iter().flat_map(|source| source.running());
-        CompactionInput {
-            path: path.to_vec(),
-            replaced: replaced.clone(),
-            room: self.room_for(request),
-            context: self.opening_block().cloned().unwrap_or_else(|| Block::new_text("")),
-            tasks: running.chain(elsewhere).collect(),
-            to_do: self.to_do(),
-            focus: request.focus.clone(),
-            keep_from: self.run.keeps_from.clone(),
-        }
-    }
-
     /// Lists the tasks that are not done; a list that cannot be read is read again when the model asks for it.
     fn to_do(&self) -> Vec<String> {
         let list = self.host.task_store().read().unwrap_or_default();
@@ -301,29 +506,6 @@ impl Conversation {
         let noted = todos.iter().filter(|todo| todo.status != task_list::TaskStatus::Completed);
         let noted = noted.map(|todo| format!("[{}] {}", todo.status.as_str(), todo.content));
         open.map(|task| list.line(task)).chain(noted).collect()
-    }
-
-    /// Takes what the model said when it was asked for a summary: records it, asks on, or makes do without.
-    pub(super) fn summarised(&mut self, said: Result<(String, Ended), Failure>) {
-        let Some(mut pending) = self.run.pending.take() else { return };
-        let step = match said {
-            Ok((text, ended)) => {
-                self.account_summary(&pending, &ended);
-                self.next_compaction_step(&mut pending.attempt, &text, &ended)
-            }
-            // Without its pictures it may not be too large.
-            Err(failure) if failure.kind == FailureKind::TooLarge => pending.attempt.as_text().ok_or(failure),
-            Err(failure) => match self.wait_before_asking_again(&mut pending.asking, &failure) {
-                Some(wait) => return self.send_summary_request(pending, wait),
-                None => Err(failure),
-            },
-        };
-        let end = match step {
-            Ok(CompactionStep::Ask(messages)) => return self.ask_for_summary(pending, messages),
-            Ok(CompactionStep::Record(shorter)) => self.put_in_place(&shorter, &pending),
-            Err(failure) => self.fail(failure, &pending),
-        };
-        self.compaction_over(end);
     }
 
     /// Makes the next step of an answer; the error says why it is none.
@@ -349,103 +531,52 @@ impl Conversation {
         self.limits.max_budget_usd.is_some_and(|limit| spent >= limit)
     }
 
-    fn account_summary(&mut self, pending: &PendingCompaction, ended: &Ended) {
-        self.run.tally.usage.add(&ended.usage);
+    fn account_summary(&self, tally: &mut Tally, pending: &PendingCompaction, ended: &Ended) {
+        tally.usage.add(&ended.usage);
         let model = pending.asking.model();
-        self.ctx.background_budget.record(self.is_background(), model, &ended.usage);
+        self.ctx.usage.background_budget.record(self.is_background(), model, &ended.usage);
         let facts = self.model.catalog.facts(model);
         change_identity(&self.ctx.identity, |identity| {
             identity.totals.add(model, &facts, &ended.usage);
         });
     }
+}
 
-    /// No summary could be had. What must be shorter is made shorter by rule; anything else is left as it is.
-    fn fail(&mut self, failure: Failure, pending: &PendingCompaction) -> CompactionOutcome {
-        self.compactor.guard.failed();
-        self.compactor.so_far = pending.attempt.so_far().cloned();
-        match pending.must {
-            true => self.put_in_place(&pending.attempt.last_resort(), pending),
-            false => CompactionOutcome::Failed(failure),
-        }
+impl ContextSources {
+    pub(super) fn tokens(&self, recorder: &Recorder) -> u64 {
+        context_tokens(recorder.path(), recorder.replaced(), self.overhead())
     }
 
-    /// Puts a summary in the place of what it stands for.
-    fn put_in_place(&mut self, shorter: &CompactionResult, pending: &PendingCompaction) -> CompactionOutcome {
-        let past = self.recorder.path().to_vec();
-        let shortened = self.recorder.compact(&Shortened {
-            shorter,
-            trigger: pending.trigger,
-            tokens_before: pending.tokens,
-            overhead: self.overhead(),
-            duration: self.env.clock.monotonic().saturating_sub(pending.began),
-        });
-        let Some((boundary, summary)) = shortened else {
-            return CompactionOutcome::Failed(Failure::new(
-                FailureKind::Malformed,
-                "The summary could not be written",
-            ));
-        };
-        if pending.trigger == Trigger::Manual {
-            self.run.tally.text = "The conversation goes on from its summary.".to_owned();
-        }
-        // What a fork goes on from is cached with all of its tools.
-        if !matches!(self.prelude, Prelude::Fork { .. }) {
-            self.drop_retired_tools();
-        }
-        self.reread_instructions();
-        self.restore_plan();
-        self.restore_used(&past, &pending.room);
-        self.restore_files(RestoreBudget::FILES.within(self.room_left(&pending.room)));
-        self.compactor.guard.succeeded();
-        let tokens = self.conversation_tokens();
-        self.helpers.context_compacted(tokens);
-        self.tell(EngineEvent::Compacted {
-            metadata: CompactionCarryover::strip(
-                boundary.fields().read("compactMetadata").unwrap_or_default(),
-            ),
-        });
-        self.tell_user(Some(&summary), None);
-        self.tell_level();
-        let (trigger, summary) = (pending.trigger, shorter.summary.clone());
-        self.run.compacted = Some(AfterCompaction { trigger, summary, moment: self.hook_moment() });
-        CompactionOutcome::Done
+    /// Returns about how many tokens the conversation alone has: prompt, tools and instructions are in every request.
+    pub(super) fn conversation_tokens(&self, recorder: &Recorder) -> u64 {
+        self.tokens(recorder).saturating_sub(self.overhead())
+    }
+
+    /// Returns about how many tokens a request has besides the conversation.
+    pub(super) fn overhead(&self) -> u64 {
+        self.base.tokens() + self.prelude.tokens()
     }
 
     /// Puts the files that were read last before the model again: the summary does not hold their text.
     /// Instructions of the start are sent all the same; those met on the way come back with their files.
-    fn restore_files(&mut self, budget: RestoreBudget) {
-        let plan = self.ctx.plans.file();
+    fn restore_files(&mut self, scope: &ConversationScope, recorder: &mut Recorder, budget: RestoreBudget) {
+        let plan = scope.ctx.plans.file();
         let is_told = |path: &Path| {
             plan.as_deref() == Some(path)
                 || self.instructions.lazy.as_ref().is_some_and(|lazy| lazy.has(path))
         };
-        let files = self.host.files_to_restore(budget, is_told);
+        let files = scope.host.files_to_restore(budget, is_told);
         if let Some(lazy) = &mut self.instructions.lazy {
             lazy.forget();
         }
         for (path, content) in files {
             let n_lines = content.lines().count();
             let name = path.display().to_string();
-            let shown = path.strip_prefix(&self.env.cwd).unwrap_or(&path).display().to_string();
+            let shown = path.strip_prefix(&scope.env.cwd).unwrap_or(&path).display().to_string();
             let file = json!({"filePath": name, "content": content, "numLines": n_lines, "startLine": 1, "totalLines": n_lines});
             let content = json!({"type": "text", "file": file});
-            self.recorder.attachment(Attachment::File { filename: name, content, display_path: Some(shown) });
+            recorder.attachment(Attachment::File { filename: name, content, display_path: Some(shown) });
         }
-    }
-
-    /// Puts what else was used before the model again, as something to look at.
-    fn restore_used(&mut self, past: &[Arc<Entry>], room: &ContextRoom) {
-        for source in self.ctx.restore_sources.clone() {
-            let (used, budget) = source.used(past);
-            for item in restored(used, budget.within(self.room_left(room))) {
-                self.recorder.attachment(item.attachment());
-            }
-        }
-    }
-
-    /// Returns how many tokens there are up to what a compaction aims at.
-    fn room_left(&self, room: &ContextRoom) -> u64 {
-        room.left(estimate_path(self.recorder.path(), self.recorder.replaced()))
     }
 
     /// Returns the words that open the conversation, where it has some of its own.
@@ -454,6 +585,23 @@ impl Conversation {
             Prelude::Opening(opening) => opening.as_ref().map(Opening::block),
             Prelude::Fork { .. } => None,
         }
+    }
+}
+
+impl Recorder {
+    /// Puts what else was used before the model again, as something to look at.
+    fn restore_used(&mut self, scope: &ConversationScope, past: &[Arc<Entry>], room: &ContextRoom) {
+        for source in scope.ctx.restore_sources.clone() {
+            let (used, budget) = source.used(past);
+            for item in restored(used, budget.within(self.room_left(room))) {
+                self.attachment(item.attachment());
+            }
+        }
+    }
+
+    /// Returns how many tokens there are up to what a compaction aims at.
+    fn room_left(&self, room: &ContextRoom) -> u64 {
+        room.left(estimate_path(self.path(), self.replaced()))
     }
 }
 

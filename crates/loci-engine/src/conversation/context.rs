@@ -37,13 +37,13 @@ use crate::extensions::{
     Classifier, ClassifierBlocks, CompactionHooks, FeatureHooks, RestoreSource, ScopedHooks, TurnHooks,
 };
 use crate::models::small_model::SmallModel;
-use crate::session::config::{Ambient, Grants, ReloadPoint, ReloadedSettings, SettingsGate, SettingsPoller};
+use crate::session::config::{Ambient, Grants, ReloadPoint, SettingsSource};
 use crate::session::earlier_totals::EarlierTotals;
 use crate::session::goal::GoalKeeper;
 use crate::session::memory::MemoryService;
 use crate::session::plan::PlanService;
 use crate::session::schedule::ScheduleService;
-use crate::session::state::change;
+use crate::session::state_effects::apply_reloaded;
 use crate::session::timeline::TimelineRecorder;
 use crate::tools::sandbox_hosts::QUESTION_PREFIX;
 use crate::tools::web::WebService;
@@ -51,33 +51,64 @@ use crate::tools::worktrees::WorktreeService;
 
 /// What the conversations of a session share.
 pub(crate) struct SessionContext {
-    pub(crate) env: Env,
-    pub(crate) home: ConfigHome,
-    pub(crate) client: Client,
+    pub(crate) services: SessionServices,
+    pub(crate) facts: SessionFacts,
+    pub(crate) policy: PolicyState,
+    pub(crate) usage: SessionUsage,
     pub(crate) state: Arc<Store<AppState>>,
     pub(crate) identity: Arc<Store<SessionIdentity>>,
-    /// What earlier runs of the session used.
-    pub(crate) earlier: EarlierTotals,
-    /// The world around the session; settings change it.
-    pub(crate) ambient: Arc<Mutex<Ambient>>,
-    pub(crate) tmp: SessionTmp,
+    /// Where front ends hear of whatever concerns the whole session.
+    pub(crate) events: UnboundedSender<EngineEvent>,
     /// Prompts for later; none where nothing is to be scheduled.
     pub(crate) schedule: Option<Arc<ScheduleService>>,
+    pub(crate) slash_commands: Arc<Store<CommandRegistry>>,
+    /// Carries out those that need no model.
+    pub(crate) local_commands: Option<Arc<dyn LocalCommands>>,
+    /// The user's hooks.
+    pub(crate) hooks: HookService,
+    /// Who has a say in prompts, calls and ends of turns.
+    pub(crate) turn_hooks: Arc<dyn TurnHooks>,
+    /// How often they may make a turn go on; zero means as often as they like.
+    pub(crate) max_objections: u32,
+    /// Who has a say in compactions.
+    pub(crate) compaction_hooks: Arc<dyn CompactionHooks>,
+    pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
+    /// The skills there are.
+    pub(crate) skills: Arc<SessionSkills>,
+    /// The memories of the project.
+    pub(crate) memory: Option<Arc<MemoryService>>,
+    /// What it works towards until it holds.
+    pub(crate) goal: GoalKeeper,
+    /// Its working copies.
+    pub(crate) worktrees: Arc<WorktreeService>,
+    /// Its plan.
+    pub(crate) plans: Arc<PlanService>,
+}
+
+/// The world around a session, and whom it asks for what it does not do itself.
+pub(crate) struct SessionServices {
+    pub(crate) env: Env,
+    pub(crate) home: ConfigHome,
+    pub(crate) tmp: SessionTmp,
+    /// What calls see of the world; settings change it.
+    pub(crate) ambient: Arc<Mutex<Ambient>>,
+    pub(crate) client: Client,
     /// The model of small work beside the conversation.
     pub(crate) small_model: SmallModel,
     /// The web, for tools that use it.
     pub(crate) web: Arc<WebService>,
     /// The editor that drives the session, where it has a say.
     pub(crate) editor: Option<Arc<dyn EditorHost>>,
-    /// Where front ends hear of whatever concerns the whole session.
-    pub(crate) events: UnboundedSender<EngineEvent>,
     /// Who hears of every line of its transcripts.
     pub(crate) mirror: Option<LineMirror>,
     /// The MCP servers, where there are any.
     pub(crate) mcp: Option<McpConfig>,
-    pub(crate) slash_commands: Arc<Store<CommandRegistry>>,
-    /// Carries out those that need no model.
-    pub(crate) local_commands: Option<Arc<dyn LocalCommands>>,
+    /// Where hooks leave variables for commands, once there are any.
+    pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
+}
+
+/// What was settled when the session started, and is told of it.
+pub(crate) struct SessionFacts {
     /// The output style.
     pub(crate) output_style: String,
     /// Whether that style has words of its own in the prompt.
@@ -89,13 +120,28 @@ pub(crate) struct SessionContext {
     pub(crate) plugins: Arc<loci_core::plugin::PluginList>,
     /// When the process started, on the clock's monotonic scale.
     pub(crate) started: std::time::Duration,
+}
+
+/// What a session has used, and what it may.
+pub(crate) struct SessionUsage {
+    /// What earlier runs of the session used.
+    pub(crate) earlier: EarlierTotals,
+    /// What agents beside the conversation may cost.
+    pub(crate) background_budget: Arc<BackgroundBudget>,
+    /// What its last turn spent time on.
+    pub(crate) timeline: Arc<TimelineRecorder>,
+    /// How much of what the account may use is used, as the last answer told; held to set or copy it.
+    pub(crate) rate_limits: Mutex<Option<Box<RateLimits>>>,
+}
+
+/// What decides about calls beside the rules: who is asked, what was answered, and which settings count.
+#[derive(Default)]
+pub(crate) struct PolicyState {
     /// Whether somebody is there who answers permission questions.
     pub(crate) can_ask: AtomicBool,
-    /// Looks whether settings changed; held for one look.
-    pub(crate) poll_settings: Mutex<Option<SettingsPoller>>,
-    /// Lets hooks decide which changes of settings count; held for one question or answer.
-    pub(crate) settings_gate: Mutex<Option<Box<dyn SettingsGate>>>,
-    /// Whether they are being asked right now.
+    /// The files of settings; held for one look, question or answer.
+    pub(crate) settings_source: Mutex<Option<Box<dyn SettingsSource>>>,
+    /// Whether hooks are being asked right now which changes of settings count.
     pub(crate) is_asking_about_settings: AtomicBool,
     /// What answers may change, and where that is saved; held for one change.
     pub(crate) grants: Mutex<Grants>,
@@ -105,40 +151,29 @@ pub(crate) struct SessionContext {
     pub(crate) classifier_blocks: Mutex<ClassifierBlocks>,
     /// How calls of MCP servers are judged where the session would let them run, by what their tools' names begin with.
     pub(crate) server_modes: Mutex<BTreeMap<String, Mode>>,
-    /// The user's hooks.
-    pub(crate) hooks: HookService,
-    /// Who has a say in prompts, calls and ends of turns.
-    pub(crate) turn_hooks: Arc<dyn TurnHooks>,
-    /// How often they may make a turn go on; zero means as often as they like.
-    pub(crate) max_objections: u32,
-    /// Who has a say in compactions.
-    pub(crate) compaction_hooks: Arc<dyn CompactionHooks>,
-    /// Where hooks leave variables for commands, once there are any.
-    pub(crate) env_dir: Arc<OnceLock<PathBuf>>,
-    pub(crate) restore_sources: Vec<Arc<dyn RestoreSource>>,
-    /// What agents beside the conversation may cost.
-    pub(crate) background_budget: Arc<BackgroundBudget>,
-    /// The skills there are.
-    pub(crate) skills: Arc<SessionSkills>,
-    /// The memories of the project.
-    pub(crate) memory: Option<Arc<MemoryService>>,
-    /// What its last turn spent time on.
-    pub(crate) timeline: Arc<TimelineRecorder>,
-    /// What it works towards until it holds.
-    pub(crate) goal: GoalKeeper,
-    /// Its working copies.
-    pub(crate) worktrees: Arc<WorktreeService>,
-    /// Its plan.
-    pub(crate) plans: Arc<PlanService>,
     /// Calls that somebody was asked about, and what they said; held to add one or to copy them.
     pub(crate) asked: Mutex<VecDeque<AskedCall>>,
-    /// How much of what the account may use is used, as the last answer told; held to set or copy it.
-    pub(crate) rate_limits: Mutex<Option<Box<RateLimits>>>,
     /// The conversation that waits for each open question; held to look one up.
     pub(crate) questions: Mutex<HashMap<String, UnboundedSender<InboxMessage>>>,
 }
 
-impl SessionContext {
+impl PolicyState {
+    /// Begins with what a session was given.
+    pub(crate) fn new(
+        can_ask: bool,
+        settings_source: Option<Box<dyn SettingsSource>>,
+        grants: Grants,
+        classifier: Option<Arc<dyn Classifier>>,
+    ) -> Self {
+        Self {
+            can_ask: AtomicBool::new(can_ask),
+            settings_source: Mutex::new(settings_source),
+            grants: Mutex::new(grants),
+            classifier,
+            ..Self::default()
+        }
+    }
+
     /// Has calls of an MCP server asked about where the session's mode would let them run; `None` takes that back.
     pub(crate) fn set_server_mode(&self, server: &str, mode: Option<Mode>) {
         let beginning = format!("mcp__{}__", server_part(server));
@@ -154,26 +189,40 @@ impl SessionContext {
         modes.iter().find(|(beginning, _)| tool.starts_with(beginning.as_str())).map(|(_, mode)| *mode)
     }
 
+    pub(crate) fn can_ask(&self) -> bool {
+        self.can_ask.load(Ordering::Relaxed)
+    }
+
+    /// Nobody is left who answers questions.
+    pub(crate) fn stop_asking(&self) {
+        self.can_ask.store(false, Ordering::Relaxed);
+        // Whoever waits for one of these hears that no answer will come.
+        lock(&self.questions).retain(|id, _| !id.starts_with(QUESTION_PREFIX));
+    }
+
+    /// Hands an answer to the conversation that asked; one that comes too late, or twice, changes nothing.
+    pub(crate) fn answer(&self, question: String, answer: Answer) {
+        let asker = lock(&self.questions).remove(&question);
+        if let Some(asker) = asker {
+            // A turn that is over waits for no answer.
+            drop(asker.send(InboxMessage::Answered(question, answer)));
+        }
+    }
+}
+
+impl SessionContext {
     /// Returns the rules in force, with what changed in the settings since the last look.
     pub(crate) fn reload_settings(&self, point: ReloadPoint) -> Rulebook {
         let book = self.state.get().permission.rulebook.clone();
-        let reloaded = lock(&self.poll_settings).as_mut().and_then(|poll| poll(&book, point));
+        let mut source = lock(&self.policy.settings_source);
+        let reloaded = source.as_mut().and_then(|source| source.reload(&book, point));
+        drop(source);
         match reloaded {
-            Some(ReloadedSettings { rulebook, settings, hooks, warnings }) => {
-                if let Some(hooks) = hooks {
+            Some(mut reloaded) => {
+                if let Some(hooks) = reloaded.hooks.take() {
                     self.hooks.set_config(hooks);
                 }
-                let is_new = self.state.get().settings != settings;
-                change(&self.state, |state| {
-                    state.permission.rulebook = rulebook.clone();
-                    state.settings.clone_from(&settings);
-                });
-                // Without a listener there is nobody to tell.
-                warnings.into_iter().for_each(|text| drop(self.events.send(EngineEvent::Warning(text))));
-                if is_new {
-                    drop(self.events.send(EngineEvent::SettingsChanged(settings)));
-                }
-                rulebook
+                apply_reloaded(reloaded, &self.state, &self.services.ambient, &self.events)
             }
             None => book,
         }
@@ -203,7 +252,7 @@ impl SessionContext {
         let hooks = skill.hooks.as_ref().filter(|_| self.skills.is_first_use_of_hooks(name))?;
         let (scope, file) = (HookScope::Skill(name.to_owned()), Arc::from(skill.source.to_string()));
         let source = HookSource { scope, file, line: 0 };
-        let (config, problems) = HookConfig::parse(hooks, source, &self.env.cwd);
+        let (config, problems) = HookConfig::parse(hooks, source, &self.services.env.cwd);
         self.hooks.add_scoped(ScopedHooks { config, agent: None }).keep();
         let problems: Vec<String> = problems.iter().map(|problem| problem.to_string()).collect();
         (!problems.is_empty()).then(|| format!("Hooks of the skill `{name}`: {}", problems.join("; ")))
@@ -230,33 +279,13 @@ impl SessionContext {
 
     /// Returns what the session has used in all, earlier runs included, with what this process used before it.
     pub(crate) fn totals(&self) -> Totals {
-        self.earlier.plus(&self.identity.get().process_totals())
+        self.usage.earlier.plus(&self.identity.get().process_totals())
     }
 
     /// Returns what the transcript is to say of it; nothing, as long as this process used nothing.
     pub(crate) fn cost_state(&self) -> Option<CostState> {
         let identity = self.identity.get();
         let is_told = identity.is_persistent() && !identity.totals.by_model.is_empty();
-        is_told.then(|| self.earlier.cost_state(&identity.totals))
-    }
-
-    pub(crate) fn can_ask(&self) -> bool {
-        self.can_ask.load(Ordering::Relaxed)
-    }
-
-    /// Nobody is left who answers questions.
-    pub(crate) fn stop_asking(&self) {
-        self.can_ask.store(false, Ordering::Relaxed);
-        // Whoever waits for one of these hears that no answer will come.
-        lock(&self.questions).retain(|id, _| !id.starts_with(QUESTION_PREFIX));
-    }
-
-    /// Hands an answer to the conversation that asked; one that comes too late, or twice, changes nothing.
-    pub(crate) fn answer(&self, question: String, answer: Answer) {
-        let asker = lock(&self.questions).remove(&question);
-        if let Some(asker) = asker {
-            // A turn that is over waits for no answer.
-            drop(asker.send(InboxMessage::Answered(question, answer)));
-        }
+        is_told.then(|| self.usage.earlier.cost_state(&identity.totals))
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use loci_tools::Host;
 
 use super::Conversation;
+use super::scope::ConversationScope;
 use crate::command::DirectorySource;
 use crate::event::EngineEvent;
 
@@ -12,9 +13,11 @@ impl Conversation {
     /// Lets the session work in a directory, too, and tells whoever asked and the hooks.
     pub(crate) fn add_directory(&mut self, request: String, directory: &Path, source: DirectorySource) {
         let outcome = self.try_add_directory(directory, source);
-        self.tell(EngineEvent::DirectoryAdded { request, outcome });
+        self.scope.tell(EngineEvent::DirectoryAdded { request, outcome });
     }
+}
 
+impl ConversationScope {
     /// Returns the directory as the rules have it; the error says why it cannot be added. A client may name one within a
     /// directory of the session: the root of a repository there has skills and instructions of its own.
     pub(super) fn check_directory(

@@ -63,7 +63,7 @@ impl Conversation {
     /// Forks a conversation that works beside another: nobody is asked, nobody is told, and nothing of it is compacted,
     /// since it is short. What fails is not repeated: it is done next time.
     pub(crate) fn fork(deps: &BackgroundDeps, setup: AgentSetup) -> Self {
-        let (ctx, env) = (&deps.ctx, &deps.ctx.env);
+        let (ctx, env) = (&deps.ctx, &deps.ctx.services.env);
         let agent = AgentRef {
             id: new_agent_id(env),
             kind: setup.kind.to_owned(),
@@ -138,11 +138,11 @@ fn side_host(
     place: Workspace,
 ) -> ConversationHost {
     let host = ConversationHost::new(HostParts {
-        home: ctx.home.clone(),
-        ambient: Arc::clone(&ctx.ambient),
+        home: ctx.services.home.clone(),
+        ambient: Arc::clone(&ctx.services.ambient),
         place,
         spill: Spill::Temporary,
-        tmp: ctx.tmp.clone(),
+        tmp: ctx.services.tmp.clone(),
         events,
         state: Arc::clone(&ctx.state),
         // What it writes is kept in the journal of memories, not with the files of the conversation.
@@ -154,7 +154,7 @@ fn side_host(
         plans: None,
         worktrees: None,
         session: ctx.identity.get().id().to_string(),
-        env_dir: Arc::clone(&ctx.env_dir),
+        env_dir: Arc::clone(&ctx.services.env_dir),
         tasks: BackgroundTasks::default().of_agent(&agent.id),
         agent: Some(agent.clone()),
     });

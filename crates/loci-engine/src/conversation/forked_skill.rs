@@ -14,8 +14,11 @@ use loci_tools::{AgentHost, AgentReply, Host as _, ToolCall};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::running_turn::{PromptOpening, TurnTasks};
+use super::scope::ConversationScope;
 use super::{Conversation, InboxMessage};
 use crate::agents::{SkillSpawn, SpawnContext};
+use crate::conversation::recorder::Recorder;
 use crate::event::EngineEvent;
 use crate::extensions::local_command::LocalCommandOutput;
 use crate::extensions::skills::layer::{agent_request, task_description};
@@ -42,61 +45,9 @@ pub(super) struct RunningFork {
 }
 
 impl Conversation {
-    /// Gives a typed skill to an agent; what comes of it arrives in the inbox.
-    pub(super) fn run_forked_skill(&mut self, forked: ForkedSkill) {
-        let ForkedSkill { skill, arguments, text, grants } = forked;
-        let id = ToolUseId::new(format!("skill_{}", self.env.random.uuid_v4().simple()));
-        self.host.put_spawn_context(&id, self.skill_spawn_context(&skill, &grants));
-        let request = agent_request(&skill, text);
-        let (cancel, to_background) = (self.run.calls.child_token(), CancellationToken::new());
-        self.run.running_fork = Some(RunningFork {
-            call: id.clone(),
-            name: skill.name.clone(),
-            arguments,
-            cancel: cancel.clone(),
-            to_background: to_background.clone(),
-        });
-        let (host, inbox) = (Arc::clone(&self.host), self.run.inbox.clone());
-        let call =
-            ToolCall { id, input: Value::Null, effects: CallEffects::default(), cancel, to_background };
-        tokio::spawn(async move {
-            let reply = match host.check(&request) {
-                Ok(()) => AgentHost::run(host.as_ref(), request, &call).await,
-                Err(why) => Err(why),
-            };
-            drop(inbox.send(InboxMessage::SkillForked(Box::new(reply))));
-        });
-    }
-
-    /// Returns how the conversation stands, for the agent that a skill is given to.
-    pub(super) fn skill_spawn_context(&self, skill: &SkillDefinition, grants: &TurnGrants) -> SpawnContext {
-        let wants_background = skill.fork.as_ref().is_some_and(|fork| fork.is_background);
-        let service = self.host.agent_service();
-        let can = service.is_some_and(|service| service.settings.is_background);
-        let description = task_description(&skill.name);
-        let is_at_work = self.host.tasks().running().iter().any(|task| task.description == description);
-        let spawn = SkillSpawn {
-            // The model is chosen like any agent's.
-            grants: TurnGrants { model: None, ..grants.clone() },
-            is_background: wants_background && can && !is_at_work && !self.run.is_scheduled,
-        };
-        SpawnContext { skill: Some(spawn), ..self.plain_spawn_context() }
-    }
-
-    /// Stops the agent that is waited for; false where none is.
-    pub(super) fn stop_forked_skill(&self) -> bool {
-        self.run.running_fork.as_ref().map(|fork| fork.cancel.cancel()).is_some()
-    }
-
-    /// Has it go on in the background.
-    pub(super) fn move_forked_skill_to_background(&self, call: Option<&ToolUseId>) {
-        let fork = self.run.running_fork.as_ref().filter(|fork| call.is_none_or(|call| *call == fork.call));
-        fork.into_iter().for_each(|fork| fork.to_background.cancel());
-    }
-
     /// Records what the agent said and ends the turn.
     pub(super) fn forked_skill_done(&mut self, reply: Result<AgentReply, String>) {
-        let Some(fork) = self.run.running_fork.take() else { return };
+        let Some(fork) = self.run.opening.running_fork.take() else { return };
         let (text, is_error) = match reply {
             Ok(AgentReply::Launched(agent)) => {
                 (format!("/{} works in the background, as agent {}.", fork.name, agent.id), false)
@@ -119,13 +70,79 @@ impl Conversation {
             has_prompt: true,
             is_unavailable: false,
         };
-        self.tell(EngineEvent::LocalCommand(output));
-        self.tell_warnings();
+        self.scope.tell(EngineEvent::LocalCommand(output));
+        self.recorder.tell_warnings(&self.scope);
         let event = match (self.run.has_interrupted, is_error) {
             (true, _) => Event::Interrupt,
             (false, true) => Event::CommandFailed,
             (false, false) => Event::NothingToAsk,
         };
-        self.run.post(InboxMessage::Machine(event));
+        self.run.tasks.post(InboxMessage::Machine(event));
+    }
+}
+
+impl PromptOpening {
+    /// Gives a typed skill to an agent; what comes of it arrives in the inbox.
+    pub(super) fn run_forked_skill(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        tasks: &TurnTasks,
+        forked: ForkedSkill,
+    ) {
+        let ForkedSkill { skill, arguments, text, grants } = forked;
+        let id = ToolUseId::new(format!("skill_{}", scope.env.random.uuid_v4().simple()));
+        scope.host.put_spawn_context(&id, self.skill_spawn_context(scope, recorder, &skill, &grants));
+        let request = agent_request(&skill, text);
+        let (cancel, to_background) = (tasks.calls.child_token(), CancellationToken::new());
+        self.running_fork = Some(RunningFork {
+            call: id.clone(),
+            name: skill.name.clone(),
+            arguments,
+            cancel: cancel.clone(),
+            to_background: to_background.clone(),
+        });
+        let (host, inbox) = (Arc::clone(&scope.host), tasks.inbox.clone());
+        let call =
+            ToolCall { id, input: Value::Null, effects: CallEffects::default(), cancel, to_background };
+        tokio::spawn(async move {
+            let reply = match host.check(&request) {
+                Ok(()) => AgentHost::run(host.as_ref(), request, &call).await,
+                Err(why) => Err(why),
+            };
+            drop(inbox.send(InboxMessage::SkillForked(Box::new(reply))));
+        });
+    }
+
+    /// Returns how the conversation stands, for the agent that a skill is given to.
+    pub(super) fn skill_spawn_context(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        skill: &SkillDefinition,
+        grants: &TurnGrants,
+    ) -> SpawnContext {
+        let wants_background = skill.fork.as_ref().is_some_and(|fork| fork.is_background);
+        let service = scope.host.agent_service();
+        let can = service.is_some_and(|service| service.settings.is_background);
+        let description = task_description(&skill.name);
+        let is_at_work = scope.host.tasks().running().iter().any(|task| task.description == description);
+        let spawn = SkillSpawn {
+            // The model is chosen like any agent's.
+            grants: TurnGrants { model: None, ..grants.clone() },
+            is_background: wants_background && can && !is_at_work && !self.is_scheduled,
+        };
+        SpawnContext { skill: Some(spawn), ..scope.plain_spawn_context(recorder) }
+    }
+
+    /// Stops the agent that is waited for; false where none is.
+    pub(super) fn stop_forked_skill(&self) -> bool {
+        self.running_fork.as_ref().map(|fork| fork.cancel.cancel()).is_some()
+    }
+
+    /// Has it go on in the background.
+    pub(super) fn move_forked_skill_to_background(&self, call: Option<&ToolUseId>) {
+        let fork = self.running_fork.as_ref().filter(|fork| call.is_none_or(|call| *call == fork.call));
+        fork.into_iter().for_each(|fork| fork.to_background.cancel());
     }
 }

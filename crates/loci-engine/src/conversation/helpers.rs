@@ -10,11 +10,16 @@ use loci_core::message::{Block, Message};
 use loci_core::permission::Mode;
 use loci_tools::Host;
 
+use super::ForkPoint;
+use super::compaction::Compactor;
+use super::context_sources::ContextSources;
 use super::host::lock;
-use super::{Conversation, ForkPoint};
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
 use crate::agents::background::{
     BackgroundDeps, Collapser, MemoryExtractor, NotesUpdater, Reservation, SummaryPrefetch,
 };
+use crate::conversation::recorder::Recorder;
 use crate::session::config::{BackgroundConfig, ModelConfig};
 
 /// The helpers of a conversation. An agent's own conversation has none.
@@ -118,92 +123,148 @@ impl Helpers {
     }
 }
 
-impl Conversation {
+impl ConversationScope {
     /// Tells whether this is a helper's own conversation: those, and only those, are held to a policy.
     pub(super) fn is_background(&self) -> bool {
         self.policy.is_some()
     }
+}
 
+impl Helpers {
     /// Has the notes brought up to date when it is time. `messages` are those of the request that is about to go out;
     /// at the end of a turn there is none. The conversation does not wait.
-    pub(super) fn consider_notes(&mut self, messages: Option<&[Message]>) {
-        let tokens = match &self.helpers.notes {
-            Some(_) => self.conversation_tokens(),
+    pub(super) fn consider_notes(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        tool_set: &ToolSet,
+        messages: Option<&[Message]>,
+    ) {
+        let tokens = match &self.notes {
+            Some(_) => sources.conversation_tokens(recorder),
             None => return,
         };
-        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
-        let Some(covers) = covers.filter(|_| self.helpers.notes.as_ref().is_some_and(|it| it.is_due(tokens)))
+        let covers = recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        let Some(covers) = covers.filter(|_| self.notes.as_ref().is_some_and(|it| it.is_due(tokens))) else {
+            return;
+        };
+        let Some((fork_point, reservation)) =
+            tool_set.affordable_fork_point(scope, recorder, sources, messages)
         else {
             return;
         };
-        let Some((fork_point, reservation)) = self.affordable_fork_point(messages) else { return };
-        if let Some(notes) = &mut self.helpers.notes {
+        if let Some(notes) = &mut self.notes {
             notes.send(fork_point, covers, tokens, reservation);
         }
     }
 
     /// Has a summary prepared when the window is soon full and notes do not stand for the conversation already.
-    pub(super) fn consider_summary(&mut self, messages: Option<&[Message]>) {
-        let is_wanted = self.compaction.is_automatic && self.helpers.summary.is_some();
-        let tokens = if is_wanted { self.tokens() } else { return };
-        let room = self.room(&self.usual_plan());
-        if !self.helpers.summary.as_ref().is_some_and(|summary| summary.is_due(tokens, &room))
-            || self.has_notes()
+    pub(super) fn consider_summary(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        tool_set: &ToolSet,
+        compactor: &Compactor,
+        messages: Option<&[Message]>,
+    ) {
+        let is_wanted = compactor.config.is_automatic && self.summary.is_some();
+        let tokens = if is_wanted { sources.tokens(recorder) } else { return };
+        let room = compactor.room(scope, recorder, sources, &scope.usual_plan());
+        if !self.summary.as_ref().is_some_and(|summary| summary.is_due(tokens, &room))
+            || self.has_notes(recorder)
         {
             return;
         }
-        let fork_point = self.fork_point(messages);
-        let covers = self.recorder.path().last().and_then(|entry| entry.head().uuid.clone());
-        if let (Some(summary), Some(covers)) = (&mut self.helpers.summary, covers) {
+        let fork_point = sources.fork_point(scope, recorder, tool_set, messages);
+        let covers = recorder.path().last().and_then(|entry| entry.head().uuid.clone());
+        if let (Some(summary), Some(covers)) = (&mut self.summary, covers) {
             summary.send(fork_point, covers);
         }
     }
 
     /// Returns what can stand for the conversation, up to an entry of it: a summary that was prepared, or the notes.
-    pub(super) fn notes_for_compaction(&self) -> Option<Notes> {
-        self.prepared_summary().or_else(|| self.helpers.notes.as_ref().and_then(NotesUpdater::current))
+    pub(super) fn notes_for_compaction(&self, recorder: &Recorder) -> Option<Notes> {
+        self.prepared_summary(recorder).or_else(|| self.notes.as_ref().and_then(NotesUpdater::current))
     }
 
     /// Returns the summary that was prepared for the conversation as it is.
-    pub(super) fn prepared_summary(&self) -> Option<Notes> {
-        let prepared = self.helpers.summary.as_ref().and_then(SummaryPrefetch::ready);
-        prepared.filter(|notes| self.is_on_path(&notes.covers))
+    pub(super) fn prepared_summary(&self, recorder: &Recorder) -> Option<Notes> {
+        let prepared = self.summary.as_ref().and_then(SummaryPrefetch::ready);
+        prepared.filter(|notes| recorder.is_on_path(&notes.covers))
     }
 
-    fn has_notes(&self) -> bool {
-        let notes = self.helpers.notes.as_ref().and_then(NotesUpdater::current);
-        notes.is_some_and(|notes| self.is_on_path(&notes.covers))
+    fn has_notes(&self, recorder: &Recorder) -> bool {
+        let notes = self.notes.as_ref().and_then(NotesUpdater::current);
+        notes.is_some_and(|notes| recorder.is_on_path(&notes.covers))
     }
 
+    /// Has memories looked for in what is new; the conversation does not wait. While a plan is made nothing is written,
+    /// so nothing is looked for; it counts as new afterwards.
+    pub(super) fn consider_memories(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        tool_set: &ToolSet,
+    ) {
+        if scope.ctx.mode() == Mode::Plan {
+            return;
+        }
+        let Some(mut extractor) = self.extractor.take() else { return };
+        extractor
+            .consider(recorder.path(), || tool_set.affordable_fork_point(scope, recorder, sources, None));
+        self.extractor = Some(extractor);
+    }
+}
+
+impl Recorder {
     fn is_on_path(&self, id: &EntryId) -> bool {
-        self.recorder.path().iter().any(|entry| entry.head().uuid.as_ref() == Some(id))
+        self.path().iter().any(|entry| entry.head().uuid.as_ref() == Some(id))
     }
+}
 
+impl ContextSources {
     /// Returns how the conversation stands, for an agent that is to see it as the next request would.
-    pub(crate) fn fork_point(&self, messages: Option<&[Message]>) -> ForkPoint {
+    pub(crate) fn fork_point(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        tool_set: &ToolSet,
+        messages: Option<&[Message]>,
+    ) -> ForkPoint {
         let messages = match messages {
             Some(messages) => messages.to_vec(),
-            None => self.messages(),
+            None => self.messages(recorder),
         };
         ForkPoint {
-            model: ModelConfig { main: self.current_model(), ..self.model.clone() },
-            tokens: self.tokens().saturating_sub(self.base.tokens()),
+            model: ModelConfig { main: scope.current_model(), ..scope.model.clone() },
+            tokens: self.tokens(recorder).saturating_sub(self.base.tokens()),
             messages,
-            leaf: self.recorder.path().iter().rev().find_map(|entry| entry.head().uuid.clone()),
-            place: self.host.workspace(),
+            leaf: recorder.path().iter().rev().find_map(|entry| entry.head().uuid.clone()),
+            place: scope.host.workspace(),
             base: Arc::clone(&self.base),
-            toolbox: self.toolbox.clone(),
+            toolbox: tool_set.toolbox.clone(),
         }
     }
+}
 
+impl ToolSet {
     /// Returns how the conversation stands for an agent that asks the cheaper model, with what that will cost set aside;
     /// nothing, when that would be too much for what the conversation has cost so far.
-    fn affordable_fork_point(&self, messages: Option<&[Message]>) -> Option<(ForkPoint, Reservation)> {
-        let main = self.current_model();
-        let small = self.ctx.small_model.choose(&lock(&self.ctx.ambient).env.vars, None);
-        let quote = self.ctx.background_budget.quote(&main, &small, self.tokens());
-        let reservation = self.ctx.background_budget.reserve(&quote)?;
-        let point = self.fork_point(messages);
+    fn affordable_fork_point(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        messages: Option<&[Message]>,
+    ) -> Option<(ForkPoint, Reservation)> {
+        let main = scope.current_model();
+        let small = scope.ctx.services.small_model.choose(&lock(&scope.ctx.services.ambient).env.vars, None);
+        let quote = scope.ctx.usage.background_budget.quote(&main, &small, sources.tokens(recorder));
+        let reservation = scope.ctx.usage.background_budget.reserve(&quote)?;
+        let point = sources.fork_point(scope, recorder, self, messages);
         if quote.model == main {
             return Some((point, reservation));
         }
@@ -213,17 +274,6 @@ impl Conversation {
             ForkPoint { model: ModelConfig { main: quote.model, ..point.model }, messages, ..point },
             reservation,
         ))
-    }
-
-    /// Has memories looked for in what is new; the conversation does not wait. While a plan is made nothing is written,
-    /// so nothing is looked for; it counts as new afterwards.
-    pub(super) fn consider_memories(&mut self) {
-        if self.ctx.mode() == Mode::Plan {
-            return;
-        }
-        let Some(mut extractor) = self.helpers.extractor.take() else { return };
-        extractor.consider(self.recorder.path(), || self.affordable_fork_point(None));
-        self.helpers.extractor = Some(extractor);
     }
 }
 

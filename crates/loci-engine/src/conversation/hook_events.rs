@@ -11,7 +11,13 @@ use loci_core::stream::{Delta, Failure, StreamEvent};
 use loci_storage::config::{InstructionFile, InstructionScope, TriggeredInstructions};
 use loci_tools::Host;
 
-use super::{Conversation, InboxMessage};
+use super::InboxMessage;
+use super::context_sources::ContextSources;
+use super::permits::Permits;
+use super::running_turn::{ArrivingAnswer, TurnCalls, TurnTasks};
+use super::scope::ConversationScope;
+use super::tally::Tally;
+use crate::conversation::recorder::Recorder;
 use crate::event::EngineEvent;
 use crate::extensions::hooks::HOOK_AGENT;
 use crate::extensions::{ClassifierNote, FeatureHooks, HookMoment, ShownBatch, TurnHooks};
@@ -26,7 +32,7 @@ const NO_QUESTION_NOTICES: &str = "CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_
 /// The kind of notice that a question is open.
 const QUESTION_NOTICE: &str = "permission_prompt";
 
-impl Conversation {
+impl ConversationScope {
     /// Tells whether this is the conversation that people have.
     pub(super) fn is_main(&self) -> bool {
         self.agent.is_none()
@@ -50,22 +56,11 @@ impl Conversation {
         self.reports_to_hooks().then_some(event)
     }
 
-    /// Tells hooks, once, that an agent begins which works for a call; what they add stands before its first prompt.
-    pub(super) async fn begin_agent_hooks(&mut self) {
-        let is_first = !std::mem::replace(&mut self.has_told_begin, true);
-        let is_subagent = !self.is_main() && self.reports_to_hooks();
-        if !(is_first && is_subagent && self.ctx.hooks.has(HookEvent::SubagentStart)) {
-            return;
-        }
-        let added = self.ctx.hooks.subagent_begins(self.hook_moment()).await;
-        self.recorder.add_before_prompt(added);
-    }
-
     /// Returns how things stand, for hooks.
-    pub(crate) fn hook_moment(&self) -> HookMoment {
+    pub(crate) fn hook_moment(&self, recorder: &Recorder) -> HookMoment {
         let facts = self.model.catalog.facts(&self.current_model());
         HookMoment {
-            prompt: self.recorder.prompt_id().map(ToString::to_string),
+            prompt: recorder.prompt_id().map(ToString::to_string),
             cwd: self.host.workspace().cwd,
             effort: facts.has_effort.then(|| {
                 let asked = self.model.effort_of(&self.current_model());
@@ -76,19 +71,24 @@ impl Conversation {
     }
 
     /// Tells hooks of something, if any of them listens; `event` is made only then.
-    pub(crate) fn notify_hooks(&self, kind: HookEvent, event: impl FnOnce() -> EventInput) {
+    pub(crate) fn notify_hooks(
+        &self,
+        recorder: &Recorder,
+        kind: HookEvent,
+        event: impl FnOnce() -> EventInput,
+    ) {
         let is_told = self.is_main() || (kind.is_about_a_tool() && self.reports_to_hooks());
         if let Some(hooks) = self.ctx.listeners(kind).filter(|_| is_told) {
-            hooks.notify(event(), self.hook_moment());
+            hooks.notify(event(), self.hook_moment(recorder));
         }
     }
 
     /// Tells hooks that a turn ended with a failure of the API.
-    pub(super) fn tell_hooks_of_failure(&self, failure: &Failure) {
-        self.notify_hooks(HookEvent::StopFailure, || EventInput::StopFailure {
+    pub(super) fn tell_hooks_of_failure(&self, recorder: &Recorder, tally: &Tally, failure: &Failure) {
+        self.notify_hooks(recorder, HookEvent::StopFailure, || EventInput::StopFailure {
             error: failure.category().to_owned(),
             error_details: Some(failure.message.clone()),
-            last_assistant_message: Some(self.run.tally.text.clone()).filter(|text| !text.is_empty()),
+            last_assistant_message: Some(tally.text.clone()).filter(|text| !text.is_empty()),
         });
     }
 
@@ -99,38 +99,11 @@ impl Conversation {
         }
     }
 
-    /// Tells hooks when a call has moved the shell to another directory.
-    pub(super) fn tell_hooks_of_cwd(&mut self) {
-        let is_heard = [HookEvent::CwdChanged, HookEvent::FileChanged]
-            .into_iter()
-            .any(|event| self.ctx.listeners(event).is_some());
-        if !is_heard || !self.is_main() {
-            return;
-        }
-        let new_cwd = self.host.workspace().cwd;
-        let old_cwd = self.told_cwd.replace(new_cwd.clone()).unwrap_or_else(|| self.env.cwd.clone());
-        if old_cwd != new_cwd {
-            self.note_moment();
-            self.watch_files();
-            self.notify_hooks(HookEvent::CwdChanged, || EventInput::CwdChanged { old_cwd, new_cwd });
-        }
-    }
-
-    /// Tells hooks which files of instructions there are; `reason` is why they were read.
-    pub(crate) fn tell_hooks_of_instructions(&self, reason: &str) {
-        if self.ctx.listeners(HookEvent::InstructionsLoaded).is_none() {
-            return;
-        }
-        for file in &self.instructions.files.files {
-            self.notify_hooks(HookEvent::InstructionsLoaded, || instructions_loaded(file, reason));
-        }
-    }
-
     /// Tells hooks which files of instructions reading a file brought along.
-    pub(super) fn tell_hooks_of_met(&self, met: &[TriggeredInstructions], read: &Path) {
+    pub(super) fn tell_hooks_of_met(&self, recorder: &Recorder, met: &[TriggeredInstructions], read: &Path) {
         for met in met {
             let reason = if met.patterns.is_empty() { "nested_traversal" } else { "path_glob_match" };
-            self.notify_hooks(HookEvent::InstructionsLoaded, || {
+            self.notify_hooks(recorder, HookEvent::InstructionsLoaded, || {
                 let mut event = instructions_loaded(&met.file, reason);
                 if let EventInput::InstructionsLoaded { globs, trigger_file_path, .. } = &mut event {
                     *globs = Some(met.patterns.clone()).filter(|patterns| !patterns.is_empty());
@@ -142,9 +115,9 @@ impl Conversation {
     }
 
     /// Notes how things stand, for what hooks are told from elsewhere.
-    pub(super) fn note_moment(&self) {
+    pub(super) fn note_moment(&self, recorder: &Recorder) {
         if self.is_main() && !self.ctx.hooks.is_idle() {
-            self.ctx.hooks.set_moment(self.hook_moment());
+            self.ctx.hooks.set_moment(self.hook_moment(recorder));
         }
     }
 
@@ -157,50 +130,16 @@ impl Conversation {
         self.is_main() && self.ctx.hooks.has(HookEvent::MessageDisplay)
     }
 
-    /// Tells front ends of the response that was held, with another text in the place of its own where there is one.
-    pub(super) fn release_stream(&mut self, shown: Option<&str>) {
-        let held = std::mem::take(&mut self.run.held_stream);
-        let events = match shown {
-            None => held,
-            Some(text) => replace_text(held, text),
-        };
-        for (event, first_after) in events {
-            self.tell(EngineEvent::Stream { event, first_after });
-        }
-    }
-
-    /// Lets hooks say what is shown of a response that is complete; the event comes back when they have.
-    pub(super) fn filter_before_display(&mut self, event: Event) -> Option<Event> {
-        let is_ended = matches!(event, Event::Ended { .. });
-        if !(is_ended && self.filters_before_display() && !self.run.answer_text.is_empty()) {
-            if is_ended {
-                self.release_stream(None);
-            }
-            return Some(event);
-        }
-        let batch = ShownBatch {
-            turn: self.recorder.prompt_id().map(ToString::to_string).unwrap_or_default(),
-            message: self.env.random.uuid_v4().to_string(),
-            index: 0,
-            is_final: true,
-            text: std::mem::take(&mut self.run.answer_text),
-        };
-        let shown = self.ctx.hooks.before_display(batch, self.hook_moment());
-        self.wait_for(async move { InboxMessage::Shown(event, shown.await) });
-        None
-    }
-
-    /// Keeps what a hook said of a result for the classifier of later calls.
-    pub(super) fn note_for_classifier(&mut self, call: &ToolUseId, note: Option<String>) {
-        let Some(text) = note.filter(|_| self.ctx.classifier.is_some()) else { return };
-        let tool = self.run.running.get(call).map(|running| running.tool.clone()).unwrap_or_default();
-        self.classifier_notes.push(ClassifierNote { call: call.clone(), tool, text });
-    }
-
     /// Tells hooks that the user is notified of something.
-    pub(crate) fn notify_user(&self, notification_type: String, message: String, title: Option<String>) {
+    pub(crate) fn notify_user(
+        &self,
+        recorder: &Recorder,
+        notification_type: String,
+        message: String,
+        title: Option<String>,
+    ) {
         if notification_type != QUESTION_NOTICE || self.tells_of_questions() {
-            self.notify_hooks(HookEvent::Notification, || EventInput::Notification {
+            self.notify_hooks(recorder, HookEvent::Notification, || EventInput::Notification {
                 message,
                 title,
                 notification_type,
@@ -211,16 +150,127 @@ impl Conversation {
     fn tells_of_questions(&self) -> bool {
         !self.host.env().vars.is_truthy(NO_QUESTION_NOTICES)
     }
+}
+
+impl ContextSources {
+    /// Tells hooks, once, that an agent begins which works for a call; what they add stands before its first prompt.
+    pub(super) async fn begin_agent_hooks(&mut self, scope: &ConversationScope, recorder: &mut Recorder) {
+        let is_first = !std::mem::replace(&mut self.has_told_begin, true);
+        let is_subagent = !scope.is_main() && scope.reports_to_hooks();
+        if !(is_first && is_subagent && scope.ctx.hooks.has(HookEvent::SubagentStart)) {
+            return;
+        }
+        let added = scope.ctx.hooks.subagent_begins(scope.hook_moment(recorder)).await;
+        recorder.add_before_prompt(added);
+    }
+
+    /// Tells hooks when a call has moved the shell to another directory.
+    pub(super) fn tell_hooks_of_cwd(&mut self, scope: &ConversationScope, recorder: &Recorder) {
+        let is_heard = [HookEvent::CwdChanged, HookEvent::FileChanged]
+            .into_iter()
+            .any(|event| scope.ctx.listeners(event).is_some());
+        if !is_heard || !scope.is_main() {
+            return;
+        }
+        let new_cwd = scope.host.workspace().cwd;
+        let old_cwd = self.told_cwd.replace(new_cwd.clone()).unwrap_or_else(|| scope.env.cwd.clone());
+        if old_cwd != new_cwd {
+            scope.note_moment(recorder);
+            scope.watch_files();
+            scope.notify_hooks(recorder, HookEvent::CwdChanged, || EventInput::CwdChanged {
+                old_cwd,
+                new_cwd,
+            });
+        }
+    }
+
+    /// Tells hooks which files of instructions there are; `reason` is why they were read.
+    pub(crate) fn tell_hooks_of_instructions(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        reason: &str,
+    ) {
+        if scope.ctx.listeners(HookEvent::InstructionsLoaded).is_none() {
+            return;
+        }
+        for file in &self.instructions.files.files {
+            scope.notify_hooks(recorder, HookEvent::InstructionsLoaded, || instructions_loaded(file, reason));
+        }
+    }
+}
+
+impl ArrivingAnswer {
+    /// Tells front ends of the response that was held, with another text in the place of its own where there is one.
+    pub(super) fn release_stream(&mut self, scope: &ConversationScope, shown: Option<&str>) {
+        let held = std::mem::take(&mut self.held);
+        let events = match shown {
+            None => held,
+            Some(text) => replace_text(held, text),
+        };
+        for (event, first_after) in events {
+            scope.tell(EngineEvent::Stream { event, first_after });
+        }
+    }
+
+    /// Lets hooks say what is shown of a response that is complete; the event comes back when they have.
+    pub(super) fn filter_before_display(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        tasks: &mut TurnTasks,
+        event: Event,
+    ) -> Option<Event> {
+        let is_ended = matches!(event, Event::Ended { .. });
+        if !(is_ended && scope.filters_before_display() && !self.text.is_empty()) {
+            if is_ended {
+                self.release_stream(scope, None);
+            }
+            return Some(event);
+        }
+        let batch = ShownBatch {
+            turn: recorder.prompt_id().map(ToString::to_string).unwrap_or_default(),
+            message: scope.env.random.uuid_v4().to_string(),
+            index: 0,
+            is_final: true,
+            text: std::mem::take(&mut self.text),
+        };
+        let shown = scope.ctx.hooks.before_display(batch, scope.hook_moment(recorder));
+        tasks.wait_for(async move { InboxMessage::Shown(event, shown.await) });
+        None
+    }
+}
+
+impl Permits {
+    /// Keeps what a hook said of a result for the classifier of later calls.
+    pub(super) fn note_for_classifier(
+        &mut self,
+        scope: &ConversationScope,
+        turn_calls: &TurnCalls,
+        call: &ToolUseId,
+        note: Option<String>,
+    ) {
+        let Some(text) = note.filter(|_| scope.ctx.policy.classifier.is_some()) else { return };
+        let tool = turn_calls.running.get(call).map(|running| running.tool.clone()).unwrap_or_default();
+        self.classifier_notes.push(ClassifierNote { call: call.clone(), tool, text });
+    }
 
     /// Has hooks told when a question is open for a while.
     ///
     /// A front end that sees people type says itself when they seem to be away ([`crate::Command::Notify`]).
-    pub(super) fn tell_hooks_of_question(&mut self, question: &str, tool: &str) {
-        let Some(hooks) = self.ctx.listeners(HookEvent::Notification) else { return };
-        if !self.tells_of_questions() || self.ctx.identity.get().is_interactive() {
+    pub(super) fn tell_hooks_of_question(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        tasks: &TurnTasks,
+        question: &str,
+        tool: &str,
+    ) {
+        let Some(hooks) = scope.ctx.listeners(HookEvent::Notification) else { return };
+        if !scope.tells_of_questions() || scope.ctx.identity.get().is_interactive() {
             return;
         }
-        let (closed, moment) = (self.beside_question(question), self.hook_moment());
+        let (closed, moment) = (self.beside_question(tasks, question), scope.hook_moment(recorder));
         let message = format!("loci needs your permission to use {tool}");
         tokio::spawn(async move {
             tokio::select! {

@@ -38,8 +38,8 @@ use crate::tools::worktrees::WorktreeService;
 
 /// What the calls of a conversation share.
 pub(crate) struct ConversationHost {
-    /// Where the user's things lie.
-    home: ConfigHome,
+    /// Where the user's things lie, with the session's own record and the project's memories.
+    records: Records,
     /// The world around the session; settings change its variables.
     ambient: Arc<Mutex<Ambient>>,
     /// Where the session stands; the shell moves it.
@@ -47,17 +47,12 @@ pub(crate) struct ConversationHost {
     /// What the model has read.
     files: Mutex<FileStates>,
     tasks: BackgroundTasks,
-    spill: Spill,
-    tmp: SessionTmp,
+    outputs: OutputDirs,
     events: EventSink,
     /// Holds the rules as they are now.
     state: Arc<Store<AppState>>,
     /// Keeps files before they are changed, where that is wanted.
     keeper: Option<Arc<FileHistoryRecorder>>,
-    /// The session's own record, if one is kept.
-    transcript: Option<PathBuf>,
-    /// The project's memories, where they are on.
-    memory: Option<PathBuf>,
     task_store: Arc<dyn TaskStore>,
     /// What TodoWrite keeps; held to look or to replace it.
     todos: Mutex<Vec<Todo>>,
@@ -75,24 +70,59 @@ pub(crate) struct ConversationHost {
     env_dir: Arc<OnceLock<PathBuf>>,
     /// The agent whose calls they are; none for the main line.
     agent: Option<AgentRef>,
-    /// Sends agents out, where any can be.
-    agents: Option<Arc<AgentService>>,
+    agents: AgentDispatch,
     /// Prompts for later, where there can be any.
     schedule: Option<Arc<ScheduleService>>,
     /// The web, where the conversation may use it.
     web: Option<Arc<WebService>>,
     /// The editor that drives the session, where it has a say.
     editor: Option<Arc<dyn EditorHost>>,
-    /// Looks whether definitions of agents changed; held for one look.
-    poll_agents: Mutex<Option<AgentPoller>>,
-    /// How the conversation stood when it made calls that send agents out; held to add or take one.
-    spawn_contexts: Mutex<HashMap<ToolUseId, SpawnContext>>,
-    /// Whom names of agents meant when they were first spoken to; held to look or to add one.
-    addressees: Mutex<HashMap<String, String>>,
     /// What the model can look for; held to look or to replace it.
     searchable: Mutex<Vec<SearchableTool>>,
     /// The MCP servers whose tools may come.
     servers: OnceLock<McpConfig>,
+}
+
+/// Where a conversation looks up what was said before.
+#[derive(Clone)]
+struct Records {
+    home: ConfigHome,
+    /// The session's own record, if one is kept.
+    transcript: Option<PathBuf>,
+    /// The project's memories, where they are on.
+    memory: Option<PathBuf>,
+}
+
+/// Where long results and the output of tasks go.
+struct OutputDirs {
+    spill: Spill,
+    tmp: SessionTmp,
+}
+
+impl OutputDirs {
+    fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {
+        let dir = match &self.spill {
+            Spill::Beside(dir) => {
+                loci_stdx::create_private_dir_all(dir)?;
+                dir.clone()
+            }
+            Spill::Temporary => self.tmp.create_tool_results_dir()?,
+        };
+        Ok(dir.join(format!("{}.txt", file_name(call.as_str()))))
+    }
+}
+
+/// What sending agents out takes.
+#[derive(Default)]
+struct AgentDispatch {
+    /// Sends agents out, where any can be.
+    service: Option<Arc<AgentService>>,
+    /// Looks whether definitions of agents changed; held for one look.
+    poll: Mutex<Option<AgentPoller>>,
+    /// How the conversation stood when it made calls that send agents out; held to add or take one.
+    spawn_contexts: Mutex<HashMap<ToolUseId, SpawnContext>>,
+    /// Whom names of agents meant when they were first spoken to; held to look or to add one.
+    addressees: Mutex<HashMap<String, String>>,
 }
 
 /// What whoever works beside the conversation by itself is told.
@@ -130,18 +160,15 @@ pub(crate) struct HostParts {
 impl ConversationHost {
     pub(crate) fn new(parts: HostParts) -> Self {
         Self {
-            home: parts.home,
+            records: Records { home: parts.home, transcript: parts.transcript, memory: parts.memory },
             ambient: parts.ambient,
             place: Mutex::new(parts.place),
             files: Mutex::default(),
             tasks: parts.tasks,
-            spill: parts.spill,
-            tmp: parts.tmp,
+            outputs: OutputDirs { spill: parts.spill, tmp: parts.tmp },
             events: parts.events,
             state: parts.state,
             keeper: parts.keeper,
-            transcript: parts.transcript,
-            memory: parts.memory,
             task_store: parts.task_store,
             todos: Mutex::default(),
             plans: parts.plans,
@@ -151,13 +178,10 @@ impl ConversationHost {
             session: parts.session,
             env_dir: parts.env_dir,
             agent: parts.agent,
-            agents: None,
+            agents: AgentDispatch::default(),
             schedule: None,
             web: None,
             editor: None,
-            poll_agents: Mutex::default(),
-            spawn_contexts: Mutex::default(),
-            addressees: Mutex::default(),
             searchable: Mutex::default(),
             servers: OnceLock::new(),
         }
@@ -165,7 +189,7 @@ impl ConversationHost {
 
     /// Lets the conversation send agents out.
     pub(crate) fn with_agents(self, agents: Arc<AgentService>) -> Self {
-        Self { agents: Some(agents), ..self }
+        Self { agents: AgentDispatch { service: Some(agents), ..self.agents }, ..self }
     }
 
     /// Lets the conversation schedule prompts.
@@ -211,25 +235,27 @@ impl ConversationHost {
 
     /// Names those who were sent out to work in a worktree and are not done; none where there are none.
     fn agents_in(&self, worktree: &Path) -> Option<String> {
-        let agents = self.agents.as_ref()?.working_in(worktree);
+        let agents = self.agents.service.as_ref()?.working_in(worktree);
         let names: Vec<&str> = agents.iter().map(|id| id.as_str()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Has the files of an agent say where it works, so that it goes on there should the process be killed.
     fn note_agent_place(&self) {
-        if let (Some(agent), Some(service), Some(worktrees)) = (&self.agent, &self.agents, &self.worktrees) {
+        if let (Some(agent), Some(service), Some(worktrees)) =
+            (&self.agent, &self.agents.service, &self.worktrees)
+        {
             service.note_entered(&agent.id, worktrees.entered_by_agent());
         }
     }
 
     /// Follows the files of definitions.
     pub(crate) fn with_agent_poller(self, poll: Option<AgentPoller>) -> Self {
-        Self { poll_agents: Mutex::new(poll), ..self }
+        Self { agents: AgentDispatch { poll: Mutex::new(poll), ..self.agents }, ..self }
     }
 
     pub(crate) fn agent_service(&self) -> Option<&Arc<AgentService>> {
-        self.agents.as_ref()
+        self.agents.service.as_ref()
     }
 
     /// Says which tools the model can look for.
@@ -249,16 +275,16 @@ impl ConversationHost {
 
     /// Keeps how the conversation stands, for a call that sends an agent out.
     pub(crate) fn put_spawn_context(&self, call: &ToolUseId, context: SpawnContext) {
-        lock(&self.spawn_contexts).insert(call.clone(), context);
+        lock(&self.agents.spawn_contexts).insert(call.clone(), context);
     }
 
     pub(crate) fn take_spawn_context(&self, call: &ToolUseId) -> Option<SpawnContext> {
-        lock(&self.spawn_contexts).remove(call)
+        lock(&self.agents.spawn_contexts).remove(call)
     }
 
     /// Notes whom a name means; returns whom it meant before, if it was used.
     pub(crate) fn note_addressee(&self, name: &str, id: &str) -> Option<String> {
-        match lock(&self.addressees).entry(name.to_owned()) {
+        match lock(&self.agents.addressees).entry(name.to_owned()) {
             Entry::Occupied(before) => Some(before.get().clone()),
             Entry::Vacant(place) => {
                 place.insert(id.to_owned());
@@ -269,8 +295,8 @@ impl ConversationHost {
 
     /// Takes up definitions of agents that changed; returns what the model is told of it.
     pub(crate) fn reload_agents(&self) -> Option<Attachment> {
-        let service = self.agents.as_ref()?;
-        let after = lock(&self.poll_agents).as_mut().and_then(|poll| poll())?;
+        let service = self.agents.service.as_ref()?;
+        let after = lock(&self.agents.poll).as_mut().and_then(|poll| poll())?;
         let before = service.registry.get();
         let changes = agent_changes(&before, &after);
         service.registry.update(|_| Arc::new(after));
@@ -279,12 +305,12 @@ impl ConversationHost {
 
     /// Returns the agents that work now.
     pub(crate) fn agents_at_work(&self) -> Vec<AgentAtWork> {
-        self.agents.as_ref().map(|service| service.at_work()).unwrap_or_default()
+        self.agents.service.as_ref().map(|service| service.at_work()).unwrap_or_default()
     }
 
     /// Returns the names of the agents that can be sent out.
     pub(crate) fn agent_names(&self) -> Vec<String> {
-        let registry = self.agents.as_ref().map(|service| service.registry.get());
+        let registry = self.agents.service.as_ref().map(|service| service.registry.get());
         registry.map(|it| it.iter().map(|agent| agent.name.clone()).collect()).unwrap_or_default()
     }
 }
@@ -467,18 +493,11 @@ impl Host for ConversationHost {
     }
 
     fn spill_path(&self, call: &ToolUseId) -> io::Result<PathBuf> {
-        let dir = match &self.spill {
-            Spill::Beside(dir) => {
-                loci_stdx::create_private_dir_all(dir)?;
-                dir.clone()
-            }
-            Spill::Temporary => self.tmp.create_tool_results_dir()?,
-        };
-        Ok(dir.join(format!("{}.txt", file_name(call.as_str()))))
+        self.outputs.spill_path(call)
     }
 
     fn task_dir(&self) -> io::Result<PathBuf> {
-        Ok(self.tmp.create_tasks_dir()?)
+        Ok(self.outputs.tmp.create_tasks_dir()?)
     }
 
     fn tasks(&self) -> &BackgroundTasks {
@@ -486,8 +505,7 @@ impl Host for ConversationHost {
     }
 
     fn recall(&self, wish: RecallQuery) -> HostFuture<'_, Result<RecallResult, String>> {
-        let (transcript, memory) = (self.transcript.clone(), self.memory.clone());
-        let home = self.home.clone();
+        let Records { home, transcript, memory } = self.records.clone();
         Box::pin(async move {
             let file =
                 transcript.ok_or("Nothing of this conversation is saved, so nothing can be looked up")?;
@@ -555,7 +573,7 @@ impl Host for ConversationHost {
     }
 
     fn agents(&self) -> Option<&dyn AgentHost> {
-        self.agents.is_some().then_some(self as &dyn AgentHost)
+        self.agents.service.is_some().then_some(self as &dyn AgentHost)
     }
 
     fn schedule(&self) -> Option<&dyn ScheduleHost> {

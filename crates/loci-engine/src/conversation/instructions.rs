@@ -11,8 +11,11 @@ use loci_core::tool::ToolAttachment;
 use loci_storage::config::{Instructions, LazyInstructions};
 use loci_tools::{FileState, Host};
 
-use super::Conversation;
+use super::context_sources::ContextSources;
 use super::host::lock;
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
+use crate::conversation::recorder::Recorder;
 use crate::event::EngineEvent;
 use crate::session::config::ReadInstructions;
 use crate::session::instructions::{Opening, note, remember, render_instructions, resume};
@@ -79,19 +82,19 @@ impl Prelude {
     }
 }
 
-impl Conversation {
+impl ContextSources {
     /// Makes what opens the conversation, unless that is done; it stays the same until a compaction.
-    pub(super) fn make_opening(&mut self) {
+    pub(super) fn make_opening(&mut self, scope: &ConversationScope) {
         if matches!(self.prelude, Prelude::Opening(None)) {
-            self.remake_opening();
+            self.remake_opening(scope);
         }
     }
 
-    fn remake_opening(&mut self) {
-        let date = self.env.clock.local_date().to_string();
+    fn remake_opening(&mut self, scope: &ConversationScope) {
+        let date = scope.env.clock.local_date().to_string();
         let mut shown = render_instructions(&self.instructions.files);
         // An agent has memories of its own, or none.
-        let memory = self.ctx.memory.iter().filter(|_| self.agent.is_none());
+        let memory = scope.ctx.memory.iter().filter(|_| scope.agent.is_none());
         shown.extend(memory.flat_map(|memory| memory.memory_indexes()));
         let InstructionState { excluded, servers, .. } = &self.instructions;
         self.prelude = Prelude::Opening(Some(Opening::new(&user_context(excluded, &shown, servers, &date))));
@@ -99,12 +102,16 @@ impl Conversation {
     }
 
     /// Takes what servers say. What comes after the conversation was opened is told behind it: the prefix stays.
-    pub(crate) fn take_server_instructions(&mut self, servers: Vec<ServerInstructions>) {
+    pub(crate) fn take_server_instructions(
+        &mut self,
+        recorder: &mut Recorder,
+        servers: Vec<ServerInstructions>,
+    ) {
         let is_open = !matches!(self.prelude, Prelude::Opening(None));
         let new: Vec<&ServerInstructions> =
             servers.iter().filter(|it| !self.instructions.servers.contains(it)).collect();
         if is_open && !new.is_empty() {
-            self.recorder.add_before_prompt(vec![Attachment::McpInstructionsDelta {
+            recorder.add_before_prompt(vec![Attachment::McpInstructionsDelta {
                 added_names: new.iter().map(|it| it.server.clone()).collect(),
                 added_blocks: new.iter().map(|it| format!("## {}\n{}", it.server, it.text)).collect(),
                 removed_names: Vec::new(),
@@ -114,28 +121,66 @@ impl Conversation {
     }
 
     /// Tells the model when the date has changed since it was last told. The prefix stays as it is.
-    pub(super) fn tell_date(&mut self) {
-        let date = self.env.clock.local_date().to_string();
+    pub(super) fn tell_date(&mut self, scope: &ConversationScope, recorder: &mut Recorder) {
+        let date = scope.env.clock.local_date().to_string();
         if date != self.instructions.told_date {
-            self.recorder.attachment(Attachment::DateChange { new_date: date.clone() });
+            recorder.attachment(Attachment::DateChange { new_date: date.clone() });
             self.instructions.told_date = date;
         }
     }
 
     /// Takes the instruction files as they are on disk by now; those met on the way are met again when they matter.
-    pub(super) fn reread_instructions(&mut self) {
+    pub(super) fn reread_instructions(&mut self, scope: &ConversationScope, recorder: &Recorder) {
         let Some(read) = &mut self.instructions.read else { return };
         let (found, mut lazy) = read();
         if let Some(lazy) = &mut lazy {
-            resume(lazy, self.recorder.path().iter().map(Arc::as_ref));
+            resume(lazy, recorder.path().iter().map(Arc::as_ref));
         }
         self.instructions.files = found;
         self.instructions.lazy = lazy;
-        self.remake_opening();
+        self.remake_opening(scope);
     }
 
+    /// Brings back what the conversation knows of files: what it read, and the instructions it was shown.
+    pub(super) fn remember_files(
+        &mut self,
+        scope: &ConversationScope,
+        tool_set: &ToolSet,
+        past: &[Arc<Entry>],
+    ) {
+        if !past.is_empty() {
+            scope.host.restore_files(&file_states(past));
+            if tool_set.toolbox.find("TodoWrite").is_some() {
+                last_todos(past).into_iter().for_each(|todos| scope.host.restore_todos(todos));
+            }
+        }
+        remember(&mut lock(scope.host.files()), &self.instructions.files.files);
+        if let Some(lazy) = &mut self.instructions.lazy {
+            resume(lazy, past.iter().map(Arc::as_ref));
+        }
+    }
+
+    /// Returns the instructions that a file just read brings with it.
+    pub(super) fn meet_instructions(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        file: &Path,
+    ) -> Vec<ToolAttachment> {
+        let Some(lazy) = &mut self.instructions.lazy else { return Vec::new() };
+        let (met, problems) = lazy.read(file);
+        remember(&mut lock(scope.host.files()), met.iter().map(|met| &met.file));
+        for problem in problems {
+            scope.tell(EngineEvent::Warning(format!("{}: {}", problem.path.display(), problem.message)));
+        }
+        scope.tell_hooks_of_met(recorder, &met, file);
+        met.iter().map(|met| note(met, &scope.env.cwd)).collect()
+    }
+}
+
+impl ConversationScope {
     /// Takes a file to be read as it is now, if nobody has changed it since the client read it; else it must be read again.
-    pub(crate) fn seed_read_state(&mut self, path: &Path, modified_ms: u64) {
+    pub(crate) fn seed_read_state(&self, path: &Path, modified_ms: u64) {
         let path = self.host.workspace().resolve(&path.to_string_lossy()).real;
         let modified = std::fs::metadata(&path).and_then(|found| found.modified()).ok();
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -150,31 +195,5 @@ impl Conversation {
             is_partial_view: false,
         };
         lock(self.host.files()).insert(path, state);
-    }
-
-    /// Brings back what the conversation knows of files: what it read, and the instructions it was shown.
-    pub(super) fn remember_files(&mut self, past: &[Arc<Entry>]) {
-        if !past.is_empty() {
-            self.host.restore_files(&file_states(past));
-            if self.toolbox.find("TodoWrite").is_some() {
-                last_todos(past).into_iter().for_each(|todos| self.host.restore_todos(todos));
-            }
-        }
-        remember(&mut lock(self.host.files()), &self.instructions.files.files);
-        if let Some(lazy) = &mut self.instructions.lazy {
-            resume(lazy, past.iter().map(Arc::as_ref));
-        }
-    }
-
-    /// Returns the instructions that a file just read brings with it.
-    pub(super) fn meet_instructions(&mut self, file: &Path) -> Vec<ToolAttachment> {
-        let Some(lazy) = &mut self.instructions.lazy else { return Vec::new() };
-        let (met, problems) = lazy.read(file);
-        remember(&mut lock(self.host.files()), met.iter().map(|met| &met.file));
-        for problem in problems {
-            self.tell(EngineEvent::Warning(format!("{}: {}", problem.path.display(), problem.message)));
-        }
-        self.tell_hooks_of_met(&met, file);
-        met.iter().map(|met| note(met, &self.env.cwd)).collect()
     }
 }

@@ -9,8 +9,9 @@ use loci_core::tool::ToolOutcome;
 use loci_tools::Host as _;
 
 use super::Conversation;
-use super::running_turn::RunningTurn;
+use super::scope::ConversationScope;
 use crate::command::DirectorySource;
+use crate::conversation::recorder::Recorder;
 use crate::event::{EngineEvent, ModelChoice, TurnReport};
 use crate::extensions::local_command::LocalCommandOutput;
 use crate::models::model_name::{
@@ -23,10 +24,10 @@ use crate::turn::{Interruption, Outcome, TurnEnd};
 impl Conversation {
     /// Begins the turn of a command.
     pub(crate) fn begin_local(&mut self) {
-        self.take_up_settings();
-        self.take_up_skills();
-        self.run = RunningTurn::new(self.turn_limits(), self.env.clock.monotonic());
-        self.start_turn();
+        self.scope.take_up_settings(&mut self.recorder);
+        self.tools.take_up_skills(&self.scope, &self.sources, &self.permits);
+        self.renew_turn();
+        self.sources.start_turn(&self.scope, &mut self.recorder, &self.tools, &self.compaction);
     }
 
     /// Ends it with what was said. In a conversation that has not begun nothing is recorded: there is nothing to resume.
@@ -36,7 +37,7 @@ impl Conversation {
         }
         self.run.tally.text.clone_from(&output.text);
         let outcome = if output.is_error { Outcome::CommandFailed } else { Outcome::Completed };
-        self.tell(EngineEvent::LocalCommand(output));
+        self.scope.tell(EngineEvent::LocalCommand(output));
         self.finish(TurnEnd { outcome, round_trips: 0, stop_reason: None })
     }
 
@@ -46,6 +47,34 @@ impl Conversation {
         self.finish(TurnEnd { outcome, round_trips: 0, stop_reason: None })
     }
 
+    /// Compacts at another size from now on; `None` goes back to the model's window.
+    pub(crate) fn set_compact_window(&mut self, window: Option<u64>) {
+        self.compaction.config = CompactionConfig { window, ..self.compaction.config };
+        self.sources.base = Arc::new(self.sources.base.with_compaction(self.compaction.config));
+        self.compaction.tell_level(&self.scope, &self.recorder, &self.sources);
+    }
+
+    /// Lets the session work in a directory, too, and tells the hooks; the error says why not.
+    pub(crate) fn try_add_directory(
+        &mut self,
+        directory: &Path,
+        source: DirectorySource,
+    ) -> Result<PathBuf, String> {
+        let directory = self.scope.check_directory(directory, source)?;
+        self.scope.try_grant(Update::AddDirectories(vec![directory.clone()], Destination::Session))?;
+        self.scope.ctx.hooks.directory_added(
+            directory.clone(),
+            source,
+            self.scope.hook_moment(&self.recorder),
+        );
+        if self.scope.ctx.skills.add_dir(&directory) {
+            self.tools.offer_skills(&self.scope, &self.sources, &self.permits);
+        }
+        Ok(directory)
+    }
+}
+
+impl ConversationScope {
     /// Asks the model, or the two, that a name stands for from now on; the error says why not.
     pub(crate) fn set_model_by_name(&mut self, name: Option<&str>) -> Result<(), String> {
         let planner =
@@ -59,7 +88,7 @@ impl Conversation {
     }
 
     /// Asks another model from now on; the error says why not.
-    fn set_model(&mut self, model: Option<String>) -> Result<(), String> {
+    fn set_model(&self, model: Option<String>) -> Result<(), String> {
         if let Some(name) = model.as_ref().filter(|name| !self.can_keep_budget(name)) {
             return Err(unknown_price(name));
         }
@@ -81,9 +110,9 @@ impl Conversation {
     }
 
     /// Says which model is asked now, and whether that is news to a conversation that has begun.
-    pub(crate) fn model_choice(&self, before: &str) -> ModelChoice {
+    pub(crate) fn model_choice(&self, recorder: &Recorder, before: &str) -> ModelChoice {
         let model = self.current_model();
-        let is_news = model != before && !self.recorder.path().is_empty();
+        let is_news = model != before && !recorder.path().is_empty();
         ModelChoice { model, is_news }
     }
 
@@ -118,21 +147,6 @@ impl Conversation {
         self.model.thinking_display = display;
     }
 
-    /// Compacts at another size from now on; `None` goes back to the model's window.
-    pub(crate) fn set_compact_window(&mut self, window: Option<u64>) {
-        self.compaction = CompactionConfig { window, ..self.compaction };
-        self.base = Arc::new(self.base.with_compaction(self.compaction));
-        self.tell_level();
-    }
-
-    /// Gives the session a name: with its first prompt, if that is yet to come.
-    pub(crate) fn rename(&mut self, title: String) {
-        change(&self.ctx.state, |state| state.session.title = Some(title.clone()));
-        self.ctx.worktrees.note_named();
-        self.recorder.name(title);
-        self.tell_warnings();
-    }
-
     /// Takes account of what a call has changed in files.
     pub(super) fn count_lines(&self, outcome: &ToolOutcome) {
         let lines = ChangedLines::of_result(&outcome.structured);
@@ -140,20 +154,15 @@ impl Conversation {
             change_identity(&self.ctx.identity, |identity| identity.totals.lines.add(lines));
         }
     }
+}
 
-    /// Lets the session work in a directory, too, and tells the hooks; the error says why not.
-    pub(crate) fn try_add_directory(
-        &mut self,
-        directory: &Path,
-        source: DirectorySource,
-    ) -> Result<PathBuf, String> {
-        let directory = self.check_directory(directory, source)?;
-        self.try_grant(Update::AddDirectories(vec![directory.clone()], Destination::Session))?;
-        self.ctx.hooks.directory_added(directory.clone(), source, self.hook_moment());
-        if self.ctx.skills.add_dir(&directory) {
-            self.offer_skills();
-        }
-        Ok(directory)
+impl Recorder {
+    /// Gives the session a name: with its first prompt, if that is yet to come.
+    pub(crate) fn rename(&mut self, scope: &ConversationScope, title: String) {
+        change(&scope.ctx.state, |state| state.session.title = Some(title.clone()));
+        scope.ctx.worktrees.note_named();
+        self.name(title);
+        self.tell_warnings(scope);
     }
 }
 

@@ -20,6 +20,11 @@ use loci_tools::{Host, Tool, ToolCall, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::permits::Permits;
+use super::prompt_queue::PromptQueue;
+use super::running_turn::{PromptOpening, TurnTasks};
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
 use super::{Conversation, InboxMessage};
 use crate::command::{Prompt, QueuedPrompt};
 use crate::event::EngineEvent;
@@ -39,78 +44,94 @@ pub(crate) struct Mentioned {
 }
 
 impl Conversation {
-    /// Begins to read what the prompt mentions; false where it mentions nothing. The answer comes to the inbox.
-    pub(super) fn read_mentions(&mut self) -> bool {
-        let Some(prompt) = self
-            .run
-            .prompt
-            .as_ref()
-            .filter(|prompt| !prompt.is_verbatim && !has_mentions(&prompt.attachments))
-        else {
-            return false;
-        };
-        match self.mentions_in(prompt) {
-            Some(reading) => {
-                self.wait_for(async move { InboxMessage::Mentioned(reading.await) });
-                true
-            }
-            None => false,
-        }
-    }
-
     /// Goes on with a prompt whose mentions were read.
     pub(super) fn mentioned(&mut self, mentioned: Mentioned) {
-        let attachments = self.tell_problems(mentioned);
+        let attachments = self.scope.tell_problems(mentioned);
         // One that came after an interrupt is not sent.
-        let Some(prompt) = &mut self.run.prompt else { return };
+        let Some(prompt) = &mut self.run.opening.prompt else { return };
         prompt.attachments.extend(attachments);
         self.offer_prompt();
     }
 
     /// Has a prompt wait while a turn is under way. The model hears it once what it mentions is read.
     pub(crate) fn queue_prompt(&mut self, queued: QueuedPrompt) {
-        if let Some(reading) = self.mentions_in(&queued.prompt) {
-            let (id, inbox) = (queued.id.clone(), self.run.inbox.clone());
-            self.run.read_ahead.insert(id.clone());
+        if let Some(reading) =
+            self.tools.mentions_in(&self.scope, &self.permits, &self.run.tasks, &queued.prompt)
+        {
+            let (id, inbox) = (queued.id.clone(), self.run.tasks.inbox.clone());
+            self.queue.read_ahead.insert(id.clone());
             tokio::spawn(async move {
                 // A turn that is over leaves the reading to the next one.
                 drop(inbox.send(InboxMessage::QueueMentioned(id, reading.await)));
             });
         }
-        self.queued.push_back(queued);
+        self.queue.prompts.push_back(queued);
     }
+}
 
+impl PromptOpening {
+    /// Begins to read what the prompt mentions; false where it mentions nothing. The answer comes to the inbox.
+    pub(super) fn read_mentions(
+        &self,
+        scope: &ConversationScope,
+        tool_set: &ToolSet,
+        permits: &Permits,
+        tasks: &mut TurnTasks,
+    ) -> bool {
+        let Some(prompt) =
+            self.prompt.as_ref().filter(|prompt| !prompt.is_verbatim && !has_mentions(&prompt.attachments))
+        else {
+            return false;
+        };
+        match tool_set.mentions_in(scope, permits, tasks, prompt) {
+            Some(reading) => {
+                tasks.wait_for(async move { InboxMessage::Mentioned(reading.await) });
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl PromptQueue {
     /// Takes what a prompt mentions that waits.
-    pub(super) fn queue_mentioned(&mut self, id: &str, mentioned: Mentioned) {
-        self.run.read_ahead.remove(id);
-        let attachments = self.tell_problems(mentioned);
-        if let Some(queued) = self.queued.iter_mut().find(|queued| queued.id == id) {
+    pub(super) fn queue_mentioned(&mut self, scope: &ConversationScope, id: &str, mentioned: Mentioned) {
+        self.read_ahead.remove(id);
+        let attachments = scope.tell_problems(mentioned);
+        if let Some(queued) = self.prompts.iter_mut().find(|queued| queued.id == id) {
             queued.prompt.attachments.extend(attachments);
         }
     }
+}
 
+impl ConversationScope {
     fn tell_problems(&self, mentioned: Mentioned) -> Vec<Attachment> {
         for problem in mentioned.problems {
             self.tell(EngineEvent::Warning(problem));
         }
         mentioned.attachments
     }
+}
 
+impl ToolSet {
     /// Returns the work of reading what a prompt mentions; none where it mentions nothing.
     fn mentions_in(
         &self,
+        scope: &ConversationScope,
+        permits: &Permits,
+        tasks: &TurnTasks,
         prompt: &Prompt,
     ) -> Option<impl Future<Output = Mentioned> + Send + 'static + use<>> {
         let found = all_mentions(prompt);
-        if found.is_empty() || self.agent.is_some() {
+        if found.is_empty() || scope.agent.is_some() {
             return None;
         }
-        let host = Arc::clone(&self.host);
-        let (agents, book) = (host.agent_names(), self.rules_now());
+        let host = Arc::clone(&scope.host);
+        let (agents, book) = (host.agent_names(), permits.rules_now(scope));
         let read = self.toolbox.find_shared("Read").filter(|_| !book.is_tool_denied("Read"));
-        let cancel = self.run.calls.child_token();
+        let cancel = tasks.calls.child_token();
         let has_files = !host.env().vars.is_truthy("CLAUDE_CODE_DISABLE_ATTACHMENTS");
-        let sessions = self.ctx.local_commands.clone();
+        let sessions = scope.ctx.local_commands.clone();
         Some(async move {
             let place = host.workspace();
             let mut mentioned = Mentioned { attachments: Vec::new(), problems: Vec::new() };

@@ -15,10 +15,16 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
+use super::compaction::Compactor;
+use super::context_sources::ContextSources;
 use super::host::lock;
+use super::permits::Permits;
+use super::running_turn::{ArrivingAnswer, TurnTasks};
+use super::scope::ConversationScope;
+use super::tally::Tally;
 use super::{Conversation, InboxMessage, RequestEvent};
 use crate::agents::take_news;
-use crate::conversation::recorder::assistant_message;
+use crate::conversation::recorder::{Recorder, assistant_message};
 use crate::event::{AssistantBlock, EngineEvent};
 use crate::models::model_name::resolve_model;
 use crate::session::config::ModelConfig;
@@ -34,54 +40,80 @@ const LEAST_READ: u64 = 1_500;
 impl Conversation {
     /// Asks the model, or says that the conversation is too long for it.
     pub(super) fn request(&mut self, plan: &RequestPlan) {
-        let plan = &self.granted_plan(plan);
+        let plan = &self.permits.granted_plan(&self.scope, plan);
         self.apply_tool_changes();
-        self.record_news();
-        self.tell_deferred();
-        self.inject_queued();
-        self.commit_collapse();
-        if self.needs_room(plan) {
-            self.run.post(InboxMessage::Machine(Event::TooLong));
+        self.recorder.record_news(&self.scope);
+        self.tools.tell_deferred(&self.scope, &mut self.recorder);
+        self.queue.inject_queued(&self.scope, &mut self.recorder);
+        self.helpers.commit_collapse(&self.scope, &mut self.recorder, &self.sources, &mut self.compaction);
+        if self.compaction.needs_room(
+            &self.scope,
+            &mut self.recorder,
+            &self.sources,
+            &self.tools,
+            &self.helpers,
+            plan,
+        ) {
+            self.run.tasks.post(InboxMessage::Machine(Event::TooLong));
             return;
         }
-        let messages = self.messages();
-        self.consider_notes(Some(&messages));
-        self.consider_summary(Some(&messages));
-        self.consider_collapse();
+        let messages = self.sources.messages(&self.recorder);
+        self.helpers.consider_notes(&self.scope, &self.recorder, &self.sources, &self.tools, Some(&messages));
+        self.helpers.consider_summary(
+            &self.scope,
+            &self.recorder,
+            &self.sources,
+            &self.tools,
+            &self.compaction,
+            Some(&messages),
+        );
+        self.helpers.consider_collapse(
+            &self.scope,
+            &self.recorder,
+            &self.sources,
+            &self.tools,
+            &self.compaction,
+        );
         let n_messages = messages.len();
-        let request = Arc::new(match self.grants.effort.clone() {
-            None => self.base.request(plan, &self.model, messages),
-            effort => self.base.request(plan, &ModelConfig { effort, ..self.model.clone() }, messages),
+        let request = Arc::new(match self.permits.grants.effort.clone() {
+            None => self.sources.base.request(plan, &self.scope.model, messages),
+            effort => {
+                self.sources.base.request(plan, &ModelConfig { effort, ..self.scope.model.clone() }, messages)
+            }
         });
-        self.run.asked_model.clone_from(&plan.model);
-        self.run.generation += 1;
-        self.run.request = CancellationToken::new();
-        self.run.tally.request_began(self.env.clock.monotonic(), self.ctx.started);
+        self.run.answer.model.clone_from(&plan.model);
+        self.run.tasks.generation += 1;
+        self.run.tasks.request = CancellationToken::new();
+        self.run.tally.request_began(self.scope.env.clock.monotonic(), self.scope.ctx.facts.started);
         tracing::debug!(
             target: "loci::api",
-            agent = self.agent_id(),
+            agent = self.scope.agent_id(),
             model = plan.model,
             n_messages,
-            generation = self.run.generation,
+            generation = self.run.tasks.generation,
             "request"
         );
-        let stream = self.ctx.client.stream(request, self.run.request.clone());
-        self.ctx.earlier.prefetch();
-        let toolbox = self.toolbox.clone();
-        tokio::spawn(forward(stream, toolbox, self.run.inbox.clone(), self.run.generation));
+        let stream = self.scope.ctx.services.client.stream(request, self.run.tasks.request.clone());
+        self.scope.ctx.usage.earlier.prefetch();
+        let toolbox = self.tools.toolbox.clone();
+        tokio::spawn(forward(stream, toolbox, self.run.tasks.inbox.clone(), self.run.tasks.generation));
     }
+}
 
+impl Permits {
     /// Returns a plan with the model that a skill of this turn asks for, unless another has taken over already or its
     /// price is unknown to a run that has a budget.
-    fn granted_plan(&self, plan: &RequestPlan) -> RequestPlan {
-        let plan = &RequestPlan { model: self.model_of_mode(&plan.model), ..plan.clone() };
-        let granted = self.grants.model.as_ref().filter(|_| plan.model == self.current_model());
-        let vars = self.host.env().vars;
-        let model = granted.map(|name| self.model.catalog.stand_in(resolve_model(&vars, name)));
-        let model = model.filter(|name| self.can_keep_budget(name) && self.may_choose(name));
+    fn granted_plan(&self, scope: &ConversationScope, plan: &RequestPlan) -> RequestPlan {
+        let plan = &RequestPlan { model: scope.model_of_mode(&plan.model), ..plan.clone() };
+        let granted = self.grants.model.as_ref().filter(|_| plan.model == scope.current_model());
+        let vars = scope.host.env().vars;
+        let model = granted.map(|name| scope.model.catalog.stand_in(resolve_model(&vars, name)));
+        let model = model.filter(|name| scope.can_keep_budget(name) && scope.may_choose(name));
         RequestPlan { model: model.unwrap_or_else(|| plan.model.clone()), ..plan.clone() }
     }
+}
 
+impl ConversationScope {
     /// Returns the model of the mode that the session is in now, for one of the two that plan and do the work: a plan may
     /// have been approved since the turn began.
     fn model_of_mode(&self, model: &str) -> String {
@@ -90,127 +122,124 @@ impl Conversation {
             _ => model.to_owned(),
         }
     }
+}
 
+impl Recorder {
     /// Records what the model is to hear before its next answer: work that has ended beside the conversation, and messages
     /// to an agent.
-    fn record_news(&mut self) {
-        if let Some(text) = take_news(self.host.tasks()) {
+    fn record_news(&mut self, scope: &ConversationScope) {
+        if let Some(text) = take_news(scope.host.tasks()) {
             let command_mode = Some("task-notification".to_owned());
-            self.recorder.attachment(Attachment::QueuedCommand { prompt: Value::String(text), command_mode });
+            self.attachment(Attachment::QueuedCommand { prompt: Value::String(text), command_mode });
         }
-        let messages = self.work.as_ref().map(|work| work.live.take()).unwrap_or_default();
+        let messages = scope.work.as_ref().map(|work| work.live.take()).unwrap_or_default();
         for message in messages {
             let (prompt, command_mode) = (Value::from(message.as_str()), Some("agent-message".to_owned()));
-            self.recorder.attachment(Attachment::QueuedCommand { prompt, command_mode });
+            self.attachment(Attachment::QueuedCommand { prompt, command_mode });
             // It was in no queue that somebody could take it back from.
             let (id, attached) = (String::new(), Vec::new());
-            self.tell(EngineEvent::Dequeued { id, text: message, is_injected: true, attached });
+            scope.tell(EngineEvent::Dequeued { id, text: message, is_injected: true, attached });
         }
     }
+}
 
+impl TurnTasks {
     /// Has the machine hear, after a while, that it may ask again.
     pub(super) fn wait(&self, delay: Duration) {
-        let (inbox, generation) = (self.run.inbox.clone(), self.run.generation);
+        let (inbox, generation) = (self.inbox.clone(), self.generation);
         tokio::spawn(async move {
             tokio::time::sleep(delay).await;
             drop(inbox.send(InboxMessage::Request(generation, RequestEvent::WaitOver)));
         });
     }
+}
 
+impl ArrivingAnswer {
     /// Counts what came of a request before the machine hears of it.
-    pub(super) fn account(&mut self, event: RequestEvent) -> Event {
+    pub(super) fn account(
+        &self,
+        scope: &mut ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        compactor: &mut Compactor,
+        tally: &mut Tally,
+        event: RequestEvent,
+    ) -> Event {
         match event {
             RequestEvent::Stream(StreamEvent::Ended(ended)) => {
-                let taken = self.run.tally.request_ended(self.env.clock.monotonic());
-                self.run.tally.usage.add(&ended.usage);
-                if let Some(work) = &mut self.work {
+                let taken = tally.request_ended(scope.env.clock.monotonic());
+                tally.usage.add(&ended.usage);
+                if let Some(work) = &mut scope.work {
                     work.answered(&ended.usage);
                 }
-                let model = self.run.asked_model.clone();
-                self.ctx.background_budget.record(self.is_background(), &model, &ended.usage);
-                let facts = self.model.catalog.facts(&model);
-                self.warn_of_cut_prompts(&model, &ended.usage);
-                change_identity(&self.ctx.identity, |identity| {
+                let model = self.model.clone();
+                scope.ctx.usage.background_budget.record(scope.is_background(), &model, &ended.usage);
+                let facts = scope.model.catalog.facts(&model);
+                compactor.warn_of_cut_prompts(scope, recorder, sources, &model, &ended.usage);
+                change_identity(&scope.ctx.identity, |identity| {
                     identity.totals.add(&model, &facts, &ended.usage);
                     identity.totals.api += taken;
                 });
                 let event = StreamEvent::Ended(ended.clone());
-                self.tell(EngineEvent::Stream { event, first_after: None });
-                Event::Ended { ended, spent_usd: self.ctx.spent_usd() }
+                scope.tell(EngineEvent::Stream { event, first_after: None });
+                Event::Ended { ended, spent_usd: scope.ctx.spent_usd() }
             }
             RequestEvent::Stream(event) => Event::Stream(event),
             RequestEvent::Failed(failure) => {
-                self.run.tally.request_ended(self.env.clock.monotonic());
-                self.learn_window(&failure);
-                Event::Failed { failure, jitter: self.env.random.unit_f64() }
+                tally.request_ended(scope.env.clock.monotonic());
+                compactor.learn_window(scope, sources, self, &failure);
+                Event::Failed { failure, jitter: scope.env.random.unit_f64() }
             }
             RequestEvent::WaitOver => Event::WaitOver,
         }
     }
 
-    /// Says once that a server seems to have cut a prompt: Ollama does so without a word when its window is too small.
-    fn warn_of_cut_prompts(&mut self, model: &str, usage: &Usage) {
-        let counted = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
-        let is_counted = counted >= LEAST_READ && !usage.extra.contains_key("estimated");
-        if self.has_warned_of_cuts || !is_counted || !self.model.catalog.facts(model).is_named {
-            return;
-        }
-        let sent = self.overhead() + estimate_path(self.recorder.path(), self.recorder.replaced());
-        if sent > LEAST_TO_JUDGE && counted * 2 < sent {
-            self.has_warned_of_cuts = true;
-            self.tell(EngineEvent::Warning(format!(
-                "`{model}` read {counted} tokens where about {sent} were sent: its server seems to cut prompts that are longer \
-                 than its window, as Ollama does. Start it with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768), and say how much in \
-                 the `providers` setting (`window`)."
-            )));
-        }
-    }
-
-    /// Believes a server that says how much a model can read of which we know nothing.
-    fn learn_window(&mut self, failure: &Failure) {
-        let model = &self.run.asked_model;
-        let Some(limit) = overflow(failure).map(|overflow| overflow.limit) else { return };
-        let is_known = self.model.catalog.facts(model).is_known;
-        let is_news = !is_known && limit > 0 && limit < self.window(&self.plan_for(model)).tokens;
-        if is_news && !self.model.catalog.learn_window(model, limit) {
-            self.compaction.window = Some(limit);
-        }
-    }
-
     /// Tells front ends what the machine wants them to know.
-    pub(super) fn notify(&mut self, notice: Notice) {
+    pub(super) fn notify(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &mut Recorder,
+        tally: &mut Tally,
+        notice: Notice,
+    ) {
         match notice {
-            Notice::Requesting => self.tell(EngineEvent::Requesting),
-            Notice::Stream(event) => self.notify_stream(event),
+            Notice::Requesting => scope.tell(EngineEvent::Requesting),
+            Notice::Stream(event) => self.notify_stream(scope, recorder, tally, event),
             Notice::Retry { attempt, max_retries, delay, failure } => {
-                self.tell(EngineEvent::Retry { attempt, max_retries, delay, failure });
+                scope.tell(EngineEvent::Retry { attempt, max_retries, delay, failure });
             }
             Notice::Fallback { from, to, failure } => {
-                self.tell_hooks_of_fallback(&from, &to);
-                self.tell(EngineEvent::Fallback { from, to, failure });
+                scope.tell_hooks_of_fallback(recorder, &from, &to);
+                scope.tell(EngineEvent::Fallback { from, to, failure });
             }
         }
     }
 
-    fn notify_stream(&mut self, event: StreamEvent) {
-        let first_after = self.run.tally.on_stream_event(self.env.clock.monotonic());
+    fn notify_stream(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &mut Recorder,
+        tally: &mut Tally,
+        event: StreamEvent,
+    ) {
+        let first_after = tally.on_stream_event(scope.env.clock.monotonic());
         match &event {
             StreamEvent::Started(started) => {
                 if let Some(limits) = &started.rate_limits {
-                    *lock(&self.ctx.rate_limits) = Some(limits.clone());
+                    *lock(&scope.ctx.usage.rate_limits) = Some(limits.clone());
                 }
-                self.run.answering = Some(started.clone());
-                self.run.answer_text.clear();
-                self.run.held_stream.clear();
+                self.started = Some(started.clone());
+                self.text.clear();
+                self.held.clear();
             }
             StreamEvent::BlockDone { index, block } if is_worth_showing(block) => {
-                self.run.tally.on_block(self.env.clock.monotonic());
-                self.run.answer_text.extend(block.text());
-                let entry = self.recorder.reserve(*index);
-                if let Some(started) = &self.run.answering {
+                tally.on_block(scope.env.clock.monotonic());
+                self.text.extend(block.text());
+                let entry = recorder.reserve(*index);
+                if let Some(started) = &self.started {
                     let message = assistant_message(started, block, None);
                     let request = started.request_id.clone();
-                    self.tell(EngineEvent::Assistant(AssistantBlock {
+                    scope.tell(EngineEvent::Assistant(AssistantBlock {
                         entry,
                         message,
                         request,
@@ -223,9 +252,54 @@ impl Conversation {
         }
         let is_part =
             !matches!(event, StreamEvent::Started(_) | StreamEvent::Ended(_) | StreamEvent::Wire(_));
-        match is_part && self.holds_stream() {
-            true => self.run.held_stream.push((event, first_after)),
-            false => self.tell(EngineEvent::Stream { event, first_after }),
+        match is_part && scope.holds_stream() {
+            true => self.held.push((event, first_after)),
+            false => scope.tell(EngineEvent::Stream { event, first_after }),
+        }
+    }
+}
+
+impl Compactor {
+    /// Says once that a server seems to have cut a prompt: Ollama does so without a word when its window is too small.
+    fn warn_of_cut_prompts(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        sources: &ContextSources,
+        model: &str,
+        usage: &Usage,
+    ) {
+        let counted = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        let is_counted = counted >= LEAST_READ && !usage.extra.contains_key("estimated");
+        if self.has_warned_of_cuts || !is_counted || !scope.model.catalog.facts(model).is_named {
+            return;
+        }
+        let sent = sources.overhead() + estimate_path(recorder.path(), recorder.replaced());
+        if sent > LEAST_TO_JUDGE && counted * 2 < sent {
+            self.has_warned_of_cuts = true;
+            scope.tell(EngineEvent::Warning(format!(
+                "`{model}` read {counted} tokens where about {sent} were sent: its server seems to cut prompts that are longer \
+                 than its window, as Ollama does. Start it with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768), and say how much in \
+                 the `providers` setting (`window`)."
+            )));
+        }
+    }
+
+    /// Believes a server that says how much a model can read of which we know nothing.
+    fn learn_window(
+        &mut self,
+        scope: &ConversationScope,
+        sources: &ContextSources,
+        answer: &ArrivingAnswer,
+        failure: &Failure,
+    ) {
+        let model = &answer.model;
+        let Some(limit) = overflow(failure).map(|overflow| overflow.limit) else { return };
+        let is_known = scope.model.catalog.facts(model).is_known;
+        let is_news =
+            !is_known && limit > 0 && limit < self.window(scope, sources, &scope.plan_for(model)).tokens;
+        if is_news && !scope.model.catalog.learn_window(model, limit) {
+            self.config.window = Some(limit);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What a turn has under way, and what its tasks report to its inbox.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use loci_core::entry::Attachment;
 use loci_core::hooks::ToolBatchCall;
-use loci_core::ids::{EntryId, ToolUseId};
+use loci_core::ids::ToolUseId;
 use loci_core::permission::Classified;
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::{CallEffects, ToolOutcome};
@@ -15,7 +15,6 @@ use loci_tools::AgentReply;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::compaction::PendingCompaction;
 use super::expansion::ExpandedPrompt;
 use super::forked_skill::{ForkedSkill, RunningFork};
 use super::mentions::Mentioned;
@@ -24,30 +23,39 @@ use super::tally::Tally;
 use crate::command::{Answer, Prompt, ShellCommand};
 use crate::extensions::skills::layer::UsedSkill;
 use crate::extensions::slash_command::CommandCall;
-use crate::extensions::{AfterCall, AfterCompaction, BatchGate, CallGate, CompactionGate, PromptGate};
+use crate::extensions::{AfterCall, BatchGate, CallGate, CompactionGate, PromptGate};
 use crate::tools::prepared_call::PreparedCall;
 use crate::turn::{CompactionOutcome, CompactionRequest, Event, Limits, RetryRules, Turn};
 
 /// What a turn has under way. Between turns it is that of the last one, which is over.
 pub(super) struct RunningTurn {
     pub(super) turn: Turn,
-    pub(super) inbox: UnboundedSender<InboxMessage>,
     pub(super) messages: UnboundedReceiver<InboxMessage>,
+    pub(super) tasks: TurnTasks,
+    pub(super) opening: PromptOpening,
+    pub(super) answer: ArrivingAnswer,
+    pub(super) calls: TurnCalls,
+    pub(super) tally: Tally,
+    pub(super) has_interrupted: bool,
+}
+
+/// What the tasks of a turn report to, and what ends them.
+pub(crate) struct TurnTasks {
+    pub(super) inbox: UnboundedSender<InboxMessage>,
+    /// Which request is the current one; what others report is of the past.
     pub(super) generation: u64,
     pub(super) request: CancellationToken,
     pub(super) calls: CancellationToken,
-    /// The model of the request on the wire.
-    pub(super) asked_model: String,
-    /// The head of the response that is arriving.
-    pub(super) answering: Option<Started>,
-    /// What its texts say so far.
-    pub(super) answer_text: String,
-    /// What of it front ends are told once hooks have seen it whole, with how long the first of it took.
-    pub(super) held_stream: Vec<(StreamEvent, Option<Duration>)>,
+}
+
+/// A prompt on its way into the transcript, with what makes it and what is run in its place.
+#[derive(Default)]
+pub(crate) struct PromptOpening {
     /// The prompt, until it is recorded.
     pub(super) prompt: Option<Prompt>,
     /// Whether it has its id already.
-    pub(super) is_prompt_named: bool,
+    pub(super) is_named: bool,
+    /// Whether it has its id already.
     /// Whether a schedule said it.
     pub(super) is_scheduled: bool,
     /// The command that makes the prompt, until it has.
@@ -58,33 +66,36 @@ pub(super) struct RunningTurn {
     /// The person's command of the shell, until it runs; and while it does.
     pub(super) shell_request: Option<ShellCommand>,
     pub(super) shell: Option<RunningShell>,
-    /// Prompts that wait and whose mentions are being read, by id.
-    pub(super) read_ahead: HashSet<String>,
-    /// Texts of skills that calls have used, until the calls' results are recorded.
-    pub(super) skill_texts: HashMap<ToolUseId, String>,
+}
+
+/// The answer to the request on the wire.
+#[derive(Default)]
+pub(crate) struct ArrivingAnswer {
+    /// The model of the request.
+    pub(super) model: String,
+    /// The head of the response that is arriving.
+    pub(super) started: Option<Started>,
+    /// What its texts say so far.
+    pub(super) text: String,
+    /// What of it front ends are told once hooks have seen it whole, with how long the first of it took.
+    pub(super) held: Vec<(StreamEvent, Option<Duration>)>,
+}
+
+/// The calls of the response at hand.
+#[derive(Default)]
+pub(crate) struct TurnCalls {
     pub(super) prepared: HashMap<ToolUseId, PreparedCall>,
     pub(super) running: HashMap<ToolUseId, RunningCall>,
-    /// What the results of the calls at hand take of the window so far.
-    pub(super) result_tokens: u64,
-    pub(super) questions: HashMap<String, PreparedCall>,
-    /// Ends whatever waits beside an open question, when it is closed.
-    pub(super) beside_questions: HashMap<String, CancellationToken>,
-    /// How many calls the response at hand makes.
+    /// How many calls the response makes.
     pub(super) n_calls: usize,
+    /// What their results take of the window so far.
+    pub(super) result_tokens: u64,
+    /// Texts of skills that calls have used, until the calls' results are recorded.
+    pub(super) skill_texts: HashMap<ToolUseId, String>,
     /// What hooks want recorded behind the results of calls.
-    pub(super) call_notes: HashMap<ToolUseId, Vec<Attachment>>,
-    /// The calls of the response at hand, for hooks that want to see them together.
+    pub(super) notes: HashMap<ToolUseId, Vec<Attachment>>,
+    /// The calls, for hooks that want to see them together.
     pub(super) batch: Vec<ToolBatchCall>,
-    pub(super) tally: Tally,
-    pub(super) has_interrupted: bool,
-    /// Whether it is the turn of a command that makes the conversation shorter.
-    pub(super) is_compaction: bool,
-    /// The compaction whose summary is being written.
-    pub(super) pending: Option<PendingCompaction>,
-    /// The message from which on a compaction that the user wants keeps everything.
-    pub(super) keeps_from: Option<EntryId>,
-    /// What a compaction made, for those who want to know.
-    pub(super) compacted: Option<AfterCompaction>,
 }
 
 /// What is to be seen to when a running call is done.
@@ -140,41 +151,21 @@ pub(crate) enum RequestEvent {
 impl RunningTurn {
     pub(super) fn new(limits: Limits, now: Duration) -> Self {
         let (inbox, messages) = unbounded_channel();
-        Self {
-            turn: Turn::new(limits),
+        let tasks = TurnTasks {
             inbox,
-            messages,
             generation: 0,
             request: CancellationToken::new(),
             calls: CancellationToken::new(),
-            asked_model: String::new(),
-            answering: None,
-            answer_text: String::new(),
-            held_stream: Vec::new(),
-            prompt: None,
-            is_prompt_named: false,
-            is_scheduled: false,
-            expansion: None,
-            forked_skill: None,
-            running_fork: None,
-            shell_request: None,
-            shell: None,
-            read_ahead: HashSet::new(),
-            skill_texts: HashMap::new(),
-            prepared: HashMap::new(),
-            running: HashMap::new(),
-            result_tokens: 0,
-            questions: HashMap::new(),
-            beside_questions: HashMap::new(),
-            n_calls: 0,
-            call_notes: HashMap::new(),
-            batch: Vec::new(),
+        };
+        Self {
+            turn: Turn::new(limits),
+            messages,
+            tasks,
+            opening: PromptOpening::default(),
+            answer: ArrivingAnswer::default(),
+            calls: TurnCalls::default(),
             tally: Tally::begin(now),
             has_interrupted: false,
-            is_compaction: false,
-            pending: None,
-            keeps_from: None,
-            compacted: None,
         }
     }
 
@@ -198,7 +189,9 @@ impl RunningTurn {
             now,
         )
     }
+}
 
+impl TurnTasks {
     /// Puts something into the inbox.
     pub(super) fn post(&self, message: InboxMessage) {
         // The receiver lives as long as the turn does.

@@ -10,6 +10,9 @@ use loci_tools::{Host as _, Tool};
 
 use super::Conversation;
 use super::host::ConversationHost;
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
+use crate::conversation::recorder::Recorder;
 use crate::extensions::{CallGate, HookCall, TurnHooks};
 use crate::tools::calls::CallLayer;
 use crate::tools::prepared_call::{PermissionCheck, PreparedCall, check_permission, from_model, prepare};
@@ -34,26 +37,7 @@ pub(crate) struct ServedCheck {
 }
 
 impl Conversation {
-    /// Returns the tools that make sense without a conversation.
-    pub(crate) fn served_tools(&self) -> Vec<ToolDescriptor> {
-        let is_served = |tool: &&ToolDescriptor| !tool.facts.needs_conversation && !tool.facts.needs_person;
-        self.toolbox.available().filter(is_served).cloned().collect()
-    }
-
-    /// Looks a call up and checks its input.
-    pub(crate) fn open_served_call(&self, call: &ToolUse) -> Result<ServedGate, Box<ToolOutcome>> {
-        let call = from_model(&self.toolbox, self.host.as_ref(), call);
-        let (call, _) = prepare(&self.toolbox, self.host.as_ref(), &call)?;
-        let place = self.host.workspace();
-        let effects = self.toolbox.find(&call.tool).map(|tool| tool.effects(&call.input, &place));
-        let call = PreparedCall { effects: effects.unwrap_or_default(), ..call };
-        let hooks = self.call_listeners(HookEvent::PreToolUse);
-        let hooks = hooks.map(|hooks| (hooks, call.for_hooks(&place, self.hook_moment())));
-        Ok(ServedGate { call, hooks })
-    }
-
-    /// Judges a call that hooks have seen. One that would be asked about runs where its host has asked, and is refused with
-    /// what would allow it elsewhere.
+    /// Judges a call that hooks have seen. One that would be asked about is refused with what would allow it.
     pub(crate) fn judge_served_call(
         &mut self,
         call: PreparedCall,
@@ -66,23 +50,58 @@ impl Conversation {
         }
         let call = match gate.input.filter(|input| *input != call.input) {
             None => call,
-            Some(input) => self.prepare_changed(&call, input)?,
+            Some(input) => self.tools.prepare_changed(&self.scope, &call, input)?,
         };
         let call = PreparedCall { hook: gate.verdict, ..call };
-        let book = self.rules_now();
+        let book = self.permits.rules_now(&self.scope);
         let mode = book.mode;
-        let judged = check_permission(&self.toolbox, self.host.as_ref(), book, &call);
+        let judged = check_permission(&self.tools.toolbox, self.scope.host.as_ref(), book, &call);
         if !may_serve(&judged.decision, mode, consent) {
-            let text = format!("{}{}", self.refusal_text(&call, &judged), mode_hint(&judged));
+            let text = format!("{}{}", self.scope.refusal_text(&call, &judged), mode_hint(&judged));
             return Err(Box::new(ToolOutcome::error(text)));
         }
         let call = PreparedCall { effects: judged.effects, ..call };
-        let Some(tool) = self.toolbox.find_shared(&call.tool) else {
+        let Some(tool) = self.tools.toolbox.find_shared(&call.tool) else {
             return Err(Box::new(ToolOutcome::error(format!("{} is no longer available", call.tool))));
         };
-        self.host.set_moment(self.hook_moment());
-        let (layers, hooks) = (self.layers_of(&call), self.hooks_after_call(&call));
-        Ok(ServedCheck { call, tool, layers, host: Arc::clone(&self.host), hooks })
+        self.scope.host.set_moment(self.scope.hook_moment(&self.recorder));
+        let (layers, hooks) = (
+            self.tools.layers_of(
+                &self.scope,
+                &self.recorder,
+                &self.permits,
+                &self.run.tasks,
+                &self.run.opening,
+                &call,
+            ),
+            self.scope.hooks_after_call(&self.recorder, &call),
+        );
+        Ok(ServedCheck { call, tool, layers, host: Arc::clone(&self.scope.host), hooks })
+    }
+}
+
+impl ToolSet {
+    /// Returns the tools that make sense without a conversation.
+    pub(crate) fn served_tools(&self) -> Vec<ToolDescriptor> {
+        let is_served = |tool: &&ToolDescriptor| !tool.facts.needs_conversation && !tool.facts.needs_person;
+        self.toolbox.available().filter(is_served).cloned().collect()
+    }
+
+    /// Looks a call up and checks its input.
+    pub(crate) fn open_served_call(
+        &self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        call: &ToolUse,
+    ) -> Result<ServedGate, Box<ToolOutcome>> {
+        let call = from_model(&self.toolbox, scope.host.as_ref(), call);
+        let (call, _) = prepare(&self.toolbox, scope.host.as_ref(), &call)?;
+        let place = scope.host.workspace();
+        let effects = self.toolbox.find(&call.tool).map(|tool| tool.effects(&call.input, &place));
+        let call = PreparedCall { effects: effects.unwrap_or_default(), ..call };
+        let hooks = scope.call_listeners(HookEvent::PreToolUse);
+        let hooks = hooks.map(|hooks| (hooks, call.for_hooks(&place, scope.hook_moment(recorder))));
+        Ok(ServedGate { call, hooks })
     }
 }
 

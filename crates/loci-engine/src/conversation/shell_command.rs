@@ -16,8 +16,14 @@ use loci_tools::{Host as _, RETRY_OUTSIDE};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::permits::Permits;
+use super::plan;
+use super::running_turn::{PromptOpening, TurnTasks};
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
 use super::{Conversation, InboxMessage};
 use crate::command::ShellCommand;
+use crate::conversation::recorder::Recorder;
 use crate::event::{EngineEvent, ShellOutput};
 use crate::tools::calls::Next;
 use crate::tools::prepared_call::prepare;
@@ -39,38 +45,79 @@ pub(super) struct RunningShell {
 }
 
 impl Conversation {
+    /// Records what a command printed, and lets the model answer where that is wanted.
+    pub(super) fn shell_done(&mut self, outcome: &ToolOutcome) {
+        let Some(shell) = self.run.opening.shell.take() else { return };
+        let output = shell_output(outcome, self.run.has_interrupted);
+        let entry = self.recorder.shell_output(&output.stdout, &output.stderr);
+        self.scope.tell_user(entry.as_deref(), None);
+        self.sources.tell_hooks_of_cwd(&self.scope, &self.recorder);
+        plan::follow_place(&mut self.recorder, &mut self.scope);
+        let is_interrupted = output.is_interrupted;
+        self.scope.tell(EngineEvent::ShellEnded { call: shell.call, output });
+        self.recorder.tell_warnings(&self.scope);
+        let event = match (is_interrupted, shell.is_answered) {
+            (true, _) => Event::Interrupt,
+            (false, false) => Event::NothingToAsk,
+            (false, true) => {
+                match self.compaction.refusal_of_prompts(&self.scope, &self.recorder, &self.sources) {
+                    Some(refusal) => {
+                        self.scope.tell(EngineEvent::Warning(refusal));
+                        Event::NothingToAsk
+                    }
+                    None => {
+                        self.sources.tell_date(&self.scope, &mut self.recorder);
+                        self.tools.tell_skills(&self.scope, &mut self.recorder, &self.sources);
+                        Event::Begin
+                    }
+                }
+            }
+        };
+        self.run.tasks.post(InboxMessage::Machine(event));
+    }
+}
+
+impl PromptOpening {
     /// Runs a command of the person; what it prints comes to the inbox.
-    pub(super) fn run_shell(&mut self, shell: ShellCommand) {
-        let id = self.env.random.uuid_v4().simple().to_string();
+    pub(super) fn run_shell(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &mut Recorder,
+        tool_set: &ToolSet,
+        permits: &Permits,
+        tasks: &TurnTasks,
+        shell: ShellCommand,
+    ) {
+        let id = scope.env.random.uuid_v4().simple().to_string();
         let call = ToolUse {
             id: ToolUseId::new(format!("shell_{id}")),
             name: "Bash".to_owned(),
             input: json!({"command": shell.command, "timeout": LONGEST_MS}),
         };
-        let entry = self.recorder.shell_input(&shell.command);
-        self.tell_user(entry.as_deref(), None);
-        self.tell(EngineEvent::ShellStarted { call: call.id.clone(), command: shell.command });
-        let (cancel, to_background) = (self.run.calls.child_token(), CancellationToken::new());
-        let prepared = prepare(&self.toolbox, self.host.as_ref(), &call);
-        let (tool, inbox) = (self.toolbox.find_shared("Bash"), self.run.inbox.clone());
-        self.run.shell = Some(RunningShell {
+        let entry = recorder.shell_input(&shell.command);
+        scope.tell_user(entry.as_deref(), None);
+        scope.tell(EngineEvent::ShellStarted { call: call.id.clone(), command: shell.command });
+        let (cancel, to_background) = (tasks.calls.child_token(), CancellationToken::new());
+        let prepared = prepare(&tool_set.toolbox, scope.host.as_ref(), &call);
+        let (tool, inbox) = (tool_set.toolbox.find_shared("Bash"), tasks.inbox.clone());
+        self.shell = Some(RunningShell {
             call: call.id,
             is_answered: shell.is_answered,
             cancel: cancel.clone(),
             to_background: to_background.clone(),
         });
         if let Some(output) = shell.ran {
-            return self.run.post(InboxMessage::ShellDone(Box::new(outcome_of(&output))));
+            return tasks.post(InboxMessage::ShellDone(Box::new(outcome_of(&output))));
         }
         let (mut prepared, tool) = match (prepared, tool) {
             (Ok((prepared, _)), Some(tool)) => (prepared, tool),
-            (Err(outcome), _) => return self.run.post(InboxMessage::ShellDone(outcome)),
+            (Err(outcome), _) => return tasks.post(InboxMessage::ShellDone(outcome)),
             (_, None) => {
                 let outcome = ToolOutcome::error("The shell is not there: this run has no Bash tool");
-                return self.run.post(InboxMessage::ShellDone(Box::new(outcome)));
+                return tasks.post(InboxMessage::ShellDone(Box::new(outcome)));
             }
         };
-        prepared.effects = tool.effects(&prepared.input, &self.host.workspace());
+        prepared.effects = tool.effects(&prepared.input, &scope.host.workspace());
         let judged = Call {
             tool: &prepared.tool,
             command: prepared.input.get("command").and_then(Value::as_str),
@@ -78,8 +125,8 @@ impl Conversation {
             effects: &prepared.effects,
             hook: None,
         };
-        prepared.effects.containment = containment(&judged, &self.rules_now());
-        let (layers, host) = (Arc::clone(&self.layers), Arc::clone(&self.host));
+        prepared.effects.containment = containment(&judged, &permits.rules_now(scope));
+        let (layers, host) = (Arc::clone(&tool_set.layers), Arc::clone(&scope.host));
         tokio::spawn(async move {
             let next = Next { layers: &layers, tool, host: &host, cancel, to_background };
             let outcome = next.run(prepared).await;
@@ -89,42 +136,13 @@ impl Conversation {
 
     /// Stops the command that runs; false where none does.
     pub(super) fn stop_shell(&self) -> bool {
-        self.run.shell.as_ref().map(|shell| shell.cancel.cancel()).is_some()
+        self.shell.as_ref().map(|shell| shell.cancel.cancel()).is_some()
     }
 
     /// Has the command go on in the background.
     pub(super) fn move_shell_to_background(&self, call: Option<&ToolUseId>) {
-        let shell = self.run.shell.as_ref().filter(|shell| call.is_none_or(|call| *call == shell.call));
+        let shell = self.shell.as_ref().filter(|shell| call.is_none_or(|call| *call == shell.call));
         shell.into_iter().for_each(|shell| shell.to_background.cancel());
-    }
-
-    /// Records what a command printed, and lets the model answer where that is wanted.
-    pub(super) fn shell_done(&mut self, outcome: &ToolOutcome) {
-        let Some(shell) = self.run.shell.take() else { return };
-        let output = shell_output(outcome, self.run.has_interrupted);
-        let entry = self.recorder.shell_output(&output.stdout, &output.stderr);
-        self.tell_user(entry.as_deref(), None);
-        self.tell_hooks_of_cwd();
-        self.follow_place();
-        let is_interrupted = output.is_interrupted;
-        self.tell(EngineEvent::ShellEnded { call: shell.call, output });
-        self.tell_warnings();
-        let event = match (is_interrupted, shell.is_answered) {
-            (true, _) => Event::Interrupt,
-            (false, false) => Event::NothingToAsk,
-            (false, true) => match self.refusal_of_prompts() {
-                Some(refusal) => {
-                    self.tell(EngineEvent::Warning(refusal));
-                    Event::NothingToAsk
-                }
-                None => {
-                    self.tell_date();
-                    self.tell_skills();
-                    Event::Begin
-                }
-            },
-        };
-        self.run.post(InboxMessage::Machine(event));
     }
 }
 

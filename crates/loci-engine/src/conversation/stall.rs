@@ -13,17 +13,17 @@ impl Conversation {
     /// Returns how long nothing may come from now on; for ever without a limit.
     pub(super) fn stall_limit(&self) -> Option<Duration> {
         let is_asking = self.run.tally.is_asking && !self.run.has_interrupted;
-        self.work.as_ref().filter(|_| is_asking)?.stall_limit()
+        self.scope.work.as_ref().filter(|_| is_asking)?.stall_limit()
     }
 
     /// Returns how long an agent may work from now on; for ever without a cap.
     pub(super) fn time_left(&self) -> Option<Duration> {
-        self.work.as_ref().filter(|_| !self.run.has_interrupted)?.time_left()
+        self.scope.work.as_ref().filter(|_| !self.run.has_interrupted)?.time_left()
     }
 
     /// Ends the turn of an agent that has come to a cap of its own.
     pub(super) fn stop_at_cap(&mut self) -> Option<TurnReport> {
-        let work = self.work.as_mut().filter(|_| !self.run.has_interrupted)?;
+        let work = self.scope.work.as_mut().filter(|_| !self.run.has_interrupted)?;
         work.reached_cap = Some(work.cap()?);
         tracing::debug!(target: "loci::agents", "an agent came to its cap");
         self.interrupt()
@@ -31,7 +31,7 @@ impl Conversation {
 
     /// Ends the turn that nothing comes of.
     pub(super) fn give_up(&mut self) -> Option<TurnReport> {
-        if let Some(work) = &mut self.work {
+        if let Some(work) = &mut self.scope.work {
             tracing::debug!(target: "loci::agents", "an agent stalled");
             work.has_stalled = true;
         }

@@ -15,8 +15,11 @@ use loci_llm::{EventStream, delay};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use super::compaction::PendingCompaction;
-use super::{Conversation, InboxMessage};
+use super::InboxMessage;
+use super::compaction::{Compactor, PendingCompaction};
+use super::context_sources::ContextSources;
+use super::running_turn::TurnTasks;
+use super::scope::ConversationScope;
 use crate::event::EngineEvent;
 use crate::turn::{OutputLimit, RequestPlan};
 
@@ -68,57 +71,30 @@ impl SummaryRequest {
     }
 }
 
-impl Conversation {
+impl Compactor {
     /// Asks for a summary; what comes of it is heard by `summarised`.
-    pub(super) fn ask_for_summary(&mut self, mut pending: PendingCompaction, messages: Vec<Said>) {
-        pending.asking.messages = self.prelude.before(messages);
-        pending.asking.attempt = 0;
-        self.send_summary_request(pending, Duration::ZERO);
-    }
-
-    /// Has the server edit nothing from here on, and says so once.
-    pub(super) fn stop_edits(&self, failure: &Failure) {
-        if let Some(news) = self.base.stop_edits(failure) {
-            // It concerns all conversations. Without a listener there is nobody to tell.
-            drop(self.ctx.events.send(news));
-        }
-    }
-
-    /// Says how long to wait before asking once more after a failure; `None` where that would not help.
-    pub(super) fn wait_before_asking_again(
+    pub(super) fn ask_for_summary(
         &mut self,
-        asking: &mut SummaryRequest,
-        failure: &Failure,
-    ) -> Option<Duration> {
-        // Somebody else may have heard of it first: what counts is that this question was not asked without yet.
-        let is_refused = failure.kind == FailureKind::EditingRefused;
-        if is_refused && !std::mem::replace(&mut asking.has_stopped_edits, true) {
-            self.stop_edits(failure);
-            return Some(Duration::ZERO);
-        }
-        asking.attempt += 1;
-        if failure.kind == FailureKind::OutputTooLong && asking.halvings < MOST_HALVINGS {
-            asking.halvings += 1;
-            return Some(Duration::ZERO);
-        }
-        let policy = self.limits.retry;
-        if policy.allows(failure, asking.attempt) {
-            let (attempt, max_retries) = (asking.attempt, policy.max_retries);
-            let wait = delay(attempt, failure.retry_after, self.env.random.unit_f64());
-            self.tell(EngineEvent::Retry { attempt, max_retries, delay: wait, failure: failure.clone() });
-            return Some(wait);
-        }
-        let from = asking.model().to_owned();
-        if !(failure.allows_fallback() && asking.fall_back()) {
-            return None;
-        }
-        let to = asking.model().to_owned();
-        self.tell(EngineEvent::Fallback { from, to, failure: failure.clone() });
-        Some(Duration::ZERO)
+        scope: &ConversationScope,
+        sources: &ContextSources,
+        tasks: &mut TurnTasks,
+        mut pending: PendingCompaction,
+        messages: Vec<Said>,
+    ) {
+        pending.asking.messages = sources.prelude.before(messages);
+        pending.asking.attempt = 0;
+        self.send_summary_request(scope, sources, tasks, pending, Duration::ZERO);
     }
 
     /// Sends the question, after a while.
-    pub(super) fn send_summary_request(&mut self, pending: PendingCompaction, wait: Duration) {
+    pub(super) fn send_summary_request(
+        &mut self,
+        scope: &ConversationScope,
+        sources: &ContextSources,
+        tasks: &mut TurnTasks,
+        pending: PendingCompaction,
+        wait: Duration,
+    ) {
         let asking = &pending.asking;
         let output = match asking.halvings {
             0 => OutputLimit::Usual,
@@ -126,12 +102,56 @@ impl Conversation {
         };
         let plan =
             RequestPlan { model: asking.model().to_owned(), output, is_streaming: true, may_compact: false };
-        let request = Arc::new(self.base.request(&plan, &self.model, asking.messages.clone()));
-        self.run.pending = Some(pending);
-        self.run.generation += 1;
-        self.run.request = CancellationToken::new();
-        let stream = self.ctx.client.stream(request, self.run.request.clone());
-        tokio::spawn(listen(stream, wait, self.run.inbox.clone(), self.run.generation));
+        let request = Arc::new(sources.base.request(&plan, &scope.model, asking.messages.clone()));
+        self.pending = Some(pending);
+        tasks.generation += 1;
+        tasks.request = CancellationToken::new();
+        let stream = scope.ctx.services.client.stream(request, tasks.request.clone());
+        tokio::spawn(listen(stream, wait, tasks.inbox.clone(), tasks.generation));
+    }
+}
+
+impl ContextSources {
+    /// Has the server edit nothing from here on, and says so once.
+    pub(super) fn stop_edits(&self, scope: &ConversationScope, failure: &Failure) {
+        if let Some(news) = self.base.stop_edits(failure) {
+            // It concerns all conversations. Without a listener there is nobody to tell.
+            drop(scope.ctx.events.send(news));
+        }
+    }
+
+    /// Says how long to wait before asking once more after a failure; `None` where that would not help.
+    pub(super) fn wait_before_asking_again(
+        &self,
+        scope: &ConversationScope,
+        asking: &mut SummaryRequest,
+        failure: &Failure,
+    ) -> Option<Duration> {
+        // Somebody else may have heard of it first: what counts is that this question was not asked without yet.
+        let is_refused = failure.kind == FailureKind::EditingRefused;
+        if is_refused && !std::mem::replace(&mut asking.has_stopped_edits, true) {
+            self.stop_edits(scope, failure);
+            return Some(Duration::ZERO);
+        }
+        asking.attempt += 1;
+        if failure.kind == FailureKind::OutputTooLong && asking.halvings < MOST_HALVINGS {
+            asking.halvings += 1;
+            return Some(Duration::ZERO);
+        }
+        let policy = scope.limits.retry;
+        if policy.allows(failure, asking.attempt) {
+            let (attempt, max_retries) = (asking.attempt, policy.max_retries);
+            let wait = delay(attempt, failure.retry_after, scope.env.random.unit_f64());
+            scope.tell(EngineEvent::Retry { attempt, max_retries, delay: wait, failure: failure.clone() });
+            return Some(wait);
+        }
+        let from = asking.model().to_owned();
+        if !(failure.allows_fallback() && asking.fall_back()) {
+            return None;
+        }
+        let to = asking.model().to_owned();
+        scope.tell(EngineEvent::Fallback { from, to, failure: failure.clone() });
+        Some(Duration::ZERO)
     }
 }
 

@@ -14,6 +14,11 @@ use loci_tools::{SearchableTool, TOOL_SEARCH, Tool, ToolSearch, Toolbox};
 use serde_json::Value;
 
 use super::Conversation;
+use super::compaction::Compactor;
+use super::context_sources::ContextSources;
+use super::scope::ConversationScope;
+use super::tool_set::ToolSet;
+use crate::conversation::recorder::Recorder;
 use crate::extensions::mcp::McpConfig;
 use crate::session::config::ToolSearchMode;
 
@@ -51,19 +56,21 @@ impl Conversation {
             return;
         }
         let (settled, loaded) = found_in(self.recorder.path());
-        self.search = ToolSearchState { mode, is_on: false, settled, loaded };
-        if self.search.mode.is_on(0, 1) {
-            self.begin_search();
+        self.tools.search = ToolSearchState { mode, is_on: false, settled, loaded };
+        if self.tools.search.mode.is_on(0, 1) {
+            self.tools.begin_search(&self.recorder);
         }
-        self.offer_found();
+        self.tools.offer_found(&self.scope, &mut self.sources);
     }
+}
 
+impl ToolSet {
     /// Has tools looked for from now on; those that were sent stay as they are.
-    fn begin_search(&mut self) {
+    fn begin_search(&mut self, recorder: &Recorder) {
         if std::mem::replace(&mut self.search.is_on, true) {
             return;
         }
-        let path = self.recorder.path();
+        let path = recorder.path();
         // What was deferred before is again; what was sent before stays where it was.
         match deferred_in(path) {
             Some(names) => self.toolbox.defer(|tool| names.contains(&tool.name)),
@@ -87,31 +94,42 @@ impl Conversation {
     }
 
     /// Defers tools that are about to be added, where they are too many to be told of.
-    pub(super) fn consider_search<'a>(&mut self, coming: impl Iterator<Item = &'a ToolDescriptor>) {
+    pub(super) fn consider_search<'a>(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &Recorder,
+        compactor: &Compactor,
+        coming: impl Iterator<Item = &'a ToolDescriptor>,
+    ) {
         if self.search.is_on || self.search.mode == ToolSearchMode::Off {
             return;
         }
         let tokens = deferrable_tokens(self.toolbox.available()) + deferrable_tokens(coming);
-        let window = self.compaction.window.unwrap_or(self.model.catalog.facts(&self.model.main).window);
+        let window = compactor.config.window.unwrap_or(scope.model.catalog.facts(&scope.model.main).window);
         if self.search.mode.is_on(tokens, window) {
-            self.begin_search();
+            self.begin_search(recorder);
         }
     }
 
     /// Offers what was found and is there by now, and tells the tool what can be found.
-    pub(super) fn offer_found(&mut self) {
+    pub(super) fn offer_found(&mut self, scope: &ConversationScope, sources: &mut ContextSources) {
         for (order, name) in self.search.settled.iter().enumerate() {
             self.toolbox.settle(name, order);
         }
         for (order, name) in self.search.loaded.iter().enumerate() {
             self.toolbox.load(name, order);
         }
-        self.host.set_searchable(searchable(&self.toolbox));
-        self.base = Arc::new(self.base.with_tools(&self.toolbox));
+        scope.host.set_searchable(searchable(&self.toolbox));
+        sources.base = Arc::new(sources.base.with_tools(&self.toolbox));
     }
 
     /// Offers the tools that a result names.
-    pub(super) fn load_referenced(&mut self, outcome: &ToolOutcome) {
+    pub(super) fn load_referenced(
+        &mut self,
+        scope: &ConversationScope,
+        sources: &mut ContextSources,
+        outcome: &ToolOutcome,
+    ) {
         let ToolContent::Blocks(blocks) = &outcome.content else { return };
         let names: Vec<String> = blocks.iter().filter_map(|block| referenced(&block.to_value())).collect();
         if names.is_empty() {
@@ -122,32 +140,37 @@ impl Conversation {
                 self.search.loaded.push(name);
             }
         }
-        self.offer_found();
+        self.offer_found(scope, sources);
     }
 
     /// Makes what was found ordinary, now that nothing of the conversation is cached any more.
-    pub(super) fn settle_found(&mut self) {
+    pub(super) fn settle_found(
+        &mut self,
+        scope: &ConversationScope,
+        recorder: &mut Recorder,
+        sources: &mut ContextSources,
+    ) {
         let loaded = std::mem::take(&mut self.search.loaded);
         self.search.settled.extend(loaded);
         if self.toolbox.settle_loaded() {
-            self.base = Arc::new(self.base.with_tools(&self.toolbox));
+            sources.base = Arc::new(sources.base.with_tools(&self.toolbox));
         }
         // The session may end before another request is made.
-        self.tell_deferred();
+        self.tell_deferred(scope, recorder);
     }
 
     /// Tells the model the names of tools that it can look for and has not been told of, and of those that are gone.
-    pub(super) fn tell_deferred(&mut self) {
-        if !self.search.is_on || !self.is_main() {
+    pub(super) fn tell_deferred(&self, scope: &ConversationScope, recorder: &mut Recorder) {
+        if !self.search.is_on || !scope.is_main() {
             return;
         }
-        let path = self.recorder.path();
+        let path = recorder.path();
         let (told, said) = (announced_in(path), settled_in(path));
         let names: Vec<String> = self.toolbox.deferred().map(|tool| tool.name.clone()).collect();
         let added: Vec<&String> = names.iter().filter(|name| !told.contains(name)).collect();
         let is_there = |name: &String| names.contains(name) || self.toolbox.find(name).is_some();
         // What a server has that is still starting is not gone.
-        let states = self.ctx.mcp.as_ref().map(McpConfig::states).unwrap_or_default();
+        let states = scope.ctx.services.mcp.as_ref().map(McpConfig::states).unwrap_or_default();
         let is_complete = states.iter().all(|server| server.status != "pending");
         let removed: Vec<&String> = told.iter().filter(|name| is_complete && !is_there(name)).collect();
         let unsaid: Vec<&String> = self.search.settled.iter().filter(|name| !said.contains(name)).collect();
@@ -168,7 +191,7 @@ impl Conversation {
             text.push(format!("Tools that are gone and cannot be called any more:\n{}", listed(&removed)));
         }
         let text = format!("<system-reminder>\n{}\n</system-reminder>", text.join("\n\n"));
-        self.recorder.attachment(Attachment::DeferredToolsDelta {
+        recorder.attachment(Attachment::DeferredToolsDelta {
             added_names: added.into_iter().cloned().collect(),
             removed_names: removed.into_iter().cloned().collect(),
             loaded_names: self.search.settled.clone(),

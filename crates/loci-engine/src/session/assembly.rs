@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use loci_context::{PromptParts, excluded_sections, system_prompt};
@@ -20,6 +19,8 @@ use super::side_question::SideQuestions;
 use super::{Session, SessionHandle, TaskWait};
 use crate::agents::background::{BackgroundBudget, BackgroundDeps};
 use crate::agents::{AgentBase, AgentService};
+use crate::command::Command;
+use crate::conversation::context::{PolicyState, SessionFacts, SessionServices, SessionUsage};
 use crate::conversation::host::{ConversationHost, HostParts, Spill};
 use crate::conversation::recorder::Recorder;
 use crate::conversation::request_base::RequestBase;
@@ -27,9 +28,9 @@ use crate::conversation::{
     Conversation, ConversationParts, Helpers, InstructionState, Prelude, SessionContext,
 };
 use crate::event::{EngineEvent, EventSink, ResumedHistory};
-use crate::extensions::RestoreSource;
 use crate::extensions::hooks::{HookAgents, HookService, HookWorld};
 use crate::extensions::mcp::{McpConfig, McpLink};
+use crate::extensions::{McpToolCaller, RestoreSource};
 use crate::models::small_model::SmallModel;
 use crate::session::config::{Ambient, SessionConfig};
 use crate::session::file_history::Checkpoints;
@@ -53,137 +54,13 @@ impl Session {
     pub fn new(mut config: SessionConfig) -> (Self, SessionHandle, UnboundedReceiver<EngineEvent>) {
         let (events, events_out) = unbounded_channel();
         let (command_in, commands) = unbounded_channel();
-        let identity = Arc::new(Store::new(config.identity.clone()));
-        let who = identity.get();
-        let timeline = Arc::new(TimelineRecorder::default());
-        let reload = config.settings_reload.take().map(|it| ((it.poll, it.gate), it.apply));
-        let (polled, apply) = reload.unzip();
-        let (poll_settings, settings_gate) = polled.unzip();
-        let ambient = Ambient {
-            env: config.env.clone(),
-            child_env: std::mem::take(&mut config.child_env),
-            sandbox: config.sandbox.take(),
-        };
-        let ambient = Arc::new(Mutex::new(ambient));
         let listener = events.clone();
         config.client.on_announcement(move |text| {
             // Without a listener there is nobody to tell.
             drop(listener.send(EngineEvent::Warning(text.to_owned())));
         });
-        let outside = SessionStateEffects {
-            events: events.clone(),
-            identity: Arc::clone(&identity),
-            ambient: Arc::clone(&ambient),
-            apply,
-        };
-        let place = place(&who, &config.rulebook.dirs, &config.env);
-        let state = Arc::new(connect(first_state(&mut config, &who), outside));
-        let goal = config.history.goal.clone().filter(|_| refusal(&state.get().settings).is_none());
-        let memory = config.memory.take();
-        let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
-        let env_dir = Arc::new(OnceLock::new());
-        let small_model = SmallModel::new(&config.model);
-        let own_caller = config.mcp.as_ref().map(McpConfig::tool_caller);
-        let mcp_tools = config.mcp_tools.take().or(own_caller);
-        let hooks = HookService::new(
-            std::mem::take(&mut config.hooks),
-            &config.client_hooks,
-            HookWorld {
-                identity: Arc::clone(&identity),
-                state: Arc::clone(&state),
-                ambient: Arc::clone(&ambient),
-                events: events.clone(),
-                timeline: Arc::clone(&timeline),
-                tmp: config.tmp.clone(),
-                client_requests: config.client_requests.clone(),
-                client: config.client.clone(),
-                models: config.model.catalog.clone(),
-                small_model: small_model.clone(),
-                has_classifier: config.classifier.is_some(),
-                main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
-                mcp_tools: mcp_tools.clone(),
-                home: config.home.clone(),
-                env_dir: Arc::clone(&env_dir),
-                sandbox_maker: config.sandbox_maker.take(),
-                commands: command_in.downgrade(),
-            },
-        );
-        let web = WebService::new(
-            WebWorld {
-                client: config.client.clone(),
-                models: config.model.catalog.clone(),
-                identity: Arc::clone(&identity),
-                state: Arc::clone(&state),
-                ambient: Arc::clone(&ambient),
-                main_model: config.model.main.clone(),
-                small_model: small_model.clone(),
-                mcp_tools,
-                death_watch: DeathWatch::default(),
-            },
-            &config.env,
-        );
-        // A fork begins with the words of another session, not with its plan.
-        let past = if config.history.inherited.is_empty() { &config.history.path[..] } else { &[] };
-        let can_exit = config.toolbox.find("ExitPlanMode").is_some();
-        let plan_config = std::mem::take(&mut config.plans);
-        let plans = PlanService::new(plan_config, config.env.clone(), Arc::clone(&state), past, can_exit);
-        let options = std::mem::take(&mut config.worktree);
-        let current = config.current_worktree.clone();
-        let worktrees =
-            WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state), current);
-        let mcp = config.mcp.take();
-        let ctx = Arc::new(SessionContext {
-            mcp: mcp.clone(),
-            env: config.env.clone(),
-            home: config.home.clone(),
-            client: config.client.clone(),
-            state,
-            identity,
-            earlier: config.history.earlier.clone(),
-            ambient,
-            tmp: config.tmp.clone(),
-            schedule: schedule(&config, &who),
-            small_model,
-            web: Arc::new(web),
-            editor: config.editor.take(),
-            mirror: config.mirrors_transcript.then(|| mirror(events.clone())),
-            events,
-            slash_commands: Arc::clone(&config.commands),
-            local_commands: config.local_commands.take(),
-            output_style: std::mem::take(&mut config.output_style),
-            has_style_prompt: config.prompt.style.is_some(),
-            main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
-            api_key_source: std::mem::take(&mut config.api_key_source),
-            plugins: Arc::clone(&config.plugins),
-            started: config.started,
-            can_ask: AtomicBool::new(config.can_ask),
-            poll_settings: Mutex::new(poll_settings),
-            settings_gate: Mutex::new(settings_gate),
-            is_asking_about_settings: AtomicBool::new(false),
-            grants: Mutex::new(std::mem::take(&mut config.grants)),
-            classifier: config.classifier.take(),
-            classifier_blocks: Mutex::default(),
-            server_modes: Mutex::default(),
-            turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
-            compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
-            max_objections: config.max_objections,
-            goal: GoalKeeper::restored(goal.as_deref(), config.env.clock.monotonic()),
-            timeline,
-            asked: Mutex::default(),
-            rate_limits: Mutex::default(),
-            hooks,
-            restore_sources: restore_sources(&mut config),
-            skills: Arc::clone(&config.skills),
-            background_budget: Arc::new(BackgroundBudget::new(
-                config.background.max_share,
-                config.model.catalog.clone(),
-            )),
-            env_dir,
-            memory: memory.map(Arc::new),
-            worktrees: Arc::new(worktrees),
-            plans: Arc::new(plans),
-            questions: Mutex::default(),
-        });
+        let place = place(&config.identity, &config.rulebook.dirs, &config.env);
+        let ctx = Arc::new(session_context(&mut config, events, &command_in));
         ctx.add_skill_commands();
         if let Some(schedule) = &ctx.schedule {
             for why in [schedule.take_problem(), schedule.sync_durable()].into_iter().flatten() {
@@ -192,45 +69,199 @@ impl Session {
             }
         }
         connect_sandbox(&ctx);
-        let (drain, start_source) = (config.background.drain, config.start_source);
-        let is_side_work_asked_for = config.background.max_share.is_none();
-        let task_wait = TaskWait {
-            is_on: true,
-            agents: config.background.agent_wait,
-            commands: config.background.command_wait,
-        };
-        let (setup_trigger, idle_notice) = (config.setup, config.idle_notice);
-        let memory_watch = config.memory_watch.clone();
-        let mcp = mcp.map(|mcp| {
+        let mcp = ctx.services.mcp.as_ref().map(|mcp| {
             let (requests, main) = (config.client_requests.clone(), config.agents.main.clone());
-            McpLink::new(&mcp, &ctx, requests, main, config.limits.max_budget_usd)
+            McpLink::new(mcp, &ctx, requests, main, config.limits.max_budget_usd)
         });
         let main = config.agents.main.as_ref().filter(|_| config.history.path.is_empty());
-        let initial_prompt = main.and_then(|agent| agent.initial_prompt.clone());
-        let side_questions = SideQuestions::new(background_deps(&ctx, &config));
-        let conversation = Conversation::main(ctx, config, place);
         let session = Self {
-            conversation,
             commands,
             queue: VecDeque::new(),
             is_closing: false,
             is_deaf: false,
-            drain,
-            is_side_work_asked_for,
-            task_wait,
-            start_source,
-            setup: setup_trigger,
-            idle_notice,
-            memory_watch,
+            drain: config.background.drain,
+            is_side_work_asked_for: config.background.max_share.is_none(),
+            task_wait: TaskWait {
+                is_on: true,
+                agents: config.background.agent_wait,
+                commands: config.background.command_wait,
+            },
+            start_source: config.start_source,
+            setup: config.setup,
+            idle_notice: config.idle_notice,
+            memory_watch: config.memory_watch.clone(),
             has_answered: false,
             is_told_idle: false,
             end_reason: "other",
-            initial_prompt,
+            initial_prompt: main.and_then(|agent| agent.initial_prompt.clone()),
             mcp,
-            side_questions,
+            side_questions: SideQuestions::new(background_deps(&ctx, &config)),
             n_switching: 0,
+            conversation: Conversation::main(ctx, config, place),
         };
         (session, SessionHandle { commands: command_in }, events_out)
+    }
+}
+
+/// What the services of a session are built upon.
+struct Foundation {
+    identity: Arc<Store<SessionIdentity>>,
+    state: Arc<Store<AppState>>,
+    ambient: Arc<Mutex<Ambient>>,
+    timeline: Arc<TimelineRecorder>,
+    env_dir: Arc<OnceLock<PathBuf>>,
+    small_model: SmallModel,
+    mcp_tools: Option<Arc<dyn McpToolCaller>>,
+}
+
+impl Foundation {
+    fn new(config: &mut SessionConfig, events: &UnboundedSender<EngineEvent>) -> Self {
+        let identity = Arc::new(Store::new(config.identity.clone()));
+        let ambient = Ambient {
+            env: config.env.clone(),
+            child_env: std::mem::take(&mut config.child_env),
+            sandbox: config.sandbox.take(),
+        };
+        let effects = SessionStateEffects { events: events.clone(), identity: Arc::clone(&identity) };
+        let state = first_state(config, &identity.get());
+        let own_caller = config.mcp.as_ref().map(McpConfig::tool_caller);
+        Self {
+            state: Arc::new(connect(state, effects)),
+            identity,
+            ambient: Arc::new(Mutex::new(ambient)),
+            timeline: Arc::new(TimelineRecorder::default()),
+            env_dir: Arc::new(OnceLock::new()),
+            small_model: SmallModel::new(&config.model),
+            mcp_tools: config.mcp_tools.take().or(own_caller),
+        }
+    }
+
+    fn hooks(
+        &self,
+        config: &mut SessionConfig,
+        events: &UnboundedSender<EngineEvent>,
+        commands: &UnboundedSender<Command>,
+    ) -> HookService {
+        HookService::new(
+            std::mem::take(&mut config.hooks),
+            &config.client_hooks,
+            HookWorld {
+                identity: Arc::clone(&self.identity),
+                state: Arc::clone(&self.state),
+                ambient: Arc::clone(&self.ambient),
+                events: events.clone(),
+                timeline: Arc::clone(&self.timeline),
+                tmp: config.tmp.clone(),
+                client_requests: config.client_requests.clone(),
+                client: config.client.clone(),
+                models: config.model.catalog.clone(),
+                small_model: self.small_model.clone(),
+                has_classifier: config.classifier.is_some(),
+                main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
+                mcp_tools: self.mcp_tools.clone(),
+                home: config.home.clone(),
+                env_dir: Arc::clone(&self.env_dir),
+                sandbox_maker: config.sandbox_maker.take(),
+                commands: commands.downgrade(),
+            },
+        )
+    }
+
+    fn web(&self, config: &SessionConfig) -> WebService {
+        let world = WebWorld {
+            client: config.client.clone(),
+            models: config.model.catalog.clone(),
+            identity: Arc::clone(&self.identity),
+            state: Arc::clone(&self.state),
+            ambient: Arc::clone(&self.ambient),
+            main_model: config.model.main.clone(),
+            small_model: self.small_model.clone(),
+            mcp_tools: self.mcp_tools.clone(),
+            death_watch: DeathWatch::default(),
+        };
+        WebService::new(world, &config.env)
+    }
+
+    fn plans(&self, config: &mut SessionConfig) -> PlanService {
+        // A fork begins with the words of another session, not with its plan.
+        let past = if config.history.inherited.is_empty() { &config.history.path[..] } else { &[] };
+        let can_exit = config.toolbox.find("ExitPlanMode").is_some();
+        let plan_config = std::mem::take(&mut config.plans);
+        PlanService::new(plan_config, config.env.clone(), Arc::clone(&self.state), past, can_exit)
+    }
+}
+
+/// Makes what the conversations of a session share.
+fn session_context(
+    config: &mut SessionConfig,
+    events: UnboundedSender<EngineEvent>,
+    commands: &UnboundedSender<Command>,
+) -> SessionContext {
+    let foundation = Foundation::new(config, &events);
+    let hooks = foundation.hooks(config, &events, commands);
+    let web = foundation.web(config);
+    let plans = foundation.plans(config);
+    let Foundation { identity, state, ambient, timeline, env_dir, small_model, mcp_tools: _ } = foundation;
+    let memory = config.memory.take();
+    let memory = memory.map(|it| MemoryService::new(config.env.clone(), Arc::clone(&identity), it));
+    let options = std::mem::take(&mut config.worktree);
+    let current = config.current_worktree.clone();
+    let worktrees =
+        WorktreeService::new(config.env.clone(), hooks.clone(), options, Arc::clone(&state), current);
+    let goal = config.history.goal.clone().filter(|_| refusal(&state.get().settings).is_none());
+    SessionContext {
+        schedule: schedule(config, &identity.get()),
+        services: SessionServices {
+            env: config.env.clone(),
+            home: config.home.clone(),
+            tmp: config.tmp.clone(),
+            ambient,
+            client: config.client.clone(),
+            small_model,
+            web: Arc::new(web),
+            editor: config.editor.take(),
+            mirror: config.mirrors_transcript.then(|| mirror(events.clone())),
+            mcp: config.mcp.take(),
+            env_dir,
+        },
+        facts: SessionFacts {
+            output_style: std::mem::take(&mut config.output_style),
+            has_style_prompt: config.prompt.style.is_some(),
+            main_agent: config.agents.main.as_ref().map(|agent| agent.name.clone()),
+            api_key_source: std::mem::take(&mut config.api_key_source),
+            plugins: Arc::clone(&config.plugins),
+            started: config.started,
+        },
+        policy: PolicyState::new(
+            config.can_ask,
+            config.settings_source.take(),
+            std::mem::take(&mut config.grants),
+            config.classifier.take(),
+        ),
+        usage: SessionUsage {
+            earlier: config.history.earlier.clone(),
+            background_budget: Arc::new(BackgroundBudget::new(
+                config.background.max_share,
+                config.model.catalog.clone(),
+            )),
+            timeline,
+            rate_limits: Mutex::default(),
+        },
+        state,
+        identity,
+        events,
+        slash_commands: Arc::clone(&config.commands),
+        local_commands: config.local_commands.take(),
+        turn_hooks: config.turn_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
+        max_objections: config.max_objections,
+        compaction_hooks: config.compaction_hooks.take().unwrap_or_else(|| Arc::new(hooks.clone())),
+        hooks,
+        restore_sources: restore_sources(config),
+        skills: Arc::clone(&config.skills),
+        memory: memory.map(Arc::new),
+        goal: GoalKeeper::restored(goal.as_deref(), config.env.clock.monotonic()),
+        worktrees: Arc::new(worktrees),
+        plans: Arc::new(plans),
     }
 }
 
@@ -241,11 +272,11 @@ impl Conversation {
         let checkpoints = Checkpoints::new(&config.env, config.file_history.take());
         let events = EventSink::new(ctx.events.clone(), None);
         let host = ConversationHost::new(HostParts {
-            home: ctx.home.clone(),
-            ambient: Arc::clone(&ctx.ambient),
+            home: ctx.services.home.clone(),
+            ambient: Arc::clone(&ctx.services.ambient),
             place,
             spill: spill(&who),
-            tmp: ctx.tmp.clone(),
+            tmp: ctx.services.tmp.clone(),
             events: events.clone(),
             state: Arc::clone(&ctx.state),
             keeper: checkpoints.keeper(),
@@ -255,7 +286,7 @@ impl Conversation {
             plans: Some(Arc::clone(&ctx.plans)),
             worktrees: Some(Arc::clone(&ctx.worktrees)),
             session: who.id().to_string(),
-            env_dir: Arc::clone(&ctx.env_dir),
+            env_dir: Arc::clone(&ctx.services.env_dir),
             tasks: tasks(&ctx),
             agent: None,
         });
@@ -276,10 +307,13 @@ impl Conversation {
         };
         let service = AgentService::new(deps.clone(), &config.agents, base_of_agents, config.toolbox.clone());
         let host = host.with_agents(Arc::new(service)).with_agent_poller(config.agents.poll.take());
-        let host = host.with_schedule(ctx.schedule.clone()).with_web(&ctx.web).with_servers(ctx.mcp.clone());
-        let host = host.with_editor(ctx.editor.clone());
+        let host = host
+            .with_schedule(ctx.schedule.clone())
+            .with_web(&ctx.services.web)
+            .with_servers(ctx.services.mcp.clone());
+        let host = host.with_editor(ctx.services.editor.clone());
         let helpers = Helpers::new(&deps, &config.background, config.compaction.collapses, &past);
-        let log = config.log.with_mirror(ctx.mirror.clone());
+        let log = config.log.with_mirror(ctx.services.mirror.clone());
         let mut recorder = Recorder::new(config.env.clone(), log, config.stamp, config.history);
         recorder.add_before_prompt(own.flatten().into_iter().collect());
         let lost = match who.is_persistent() {

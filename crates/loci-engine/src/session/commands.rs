@@ -40,8 +40,8 @@ impl Session {
             Command::Queue(_) if self.is_closing => {}
             Command::Queue(queued) => conversation.queue_prompt(queued),
             Command::TakeBackQueue => {
-                let taken = conversation.queued.drain(..).collect();
-                conversation.tell(EngineEvent::QueueTakenBack(taken));
+                let taken = conversation.queue.prompts.drain(..).collect();
+                conversation.scope.tell(EngineEvent::QueueTakenBack(taken));
             }
             Command::Shell(shell) => self.queue.push_back(TurnInput::Shell(shell)),
             Command::GoOn => self.queue.push_back(TurnInput::GoOn),
@@ -53,53 +53,60 @@ impl Session {
                 self.end_reason = reason;
                 if let Some(title) = title {
                     conversation.recorder.name(title);
-                    conversation.tell_warnings();
+                    conversation.recorder.tell_warnings(&conversation.scope);
                 }
             }
             Command::SetMode(mode) => {
-                set_mode(&conversation.ctx.state, mode);
+                set_mode(&conversation.scope.ctx.state, mode);
             }
             Command::SetModel { request, model } => self.ask_for_model(request, model),
             Command::ModelSwitchDecided(decision) => self.model_switch_decided(*decision),
             Command::Snapshot { request } => {
                 let snapshot = Arc::new(conversation.snapshot());
-                conversation.tell(EngineEvent::Snapshot { request, snapshot });
+                conversation.scope.tell(EngineEvent::Snapshot { request, snapshot });
             }
             Command::CancelPrompt { request, prompt } => {
                 let is_it = |input: &TurnInput| matches!(input, TurnInput::Prompt(queued) if queued.id.as_ref() == Some(&prompt));
                 let n_before = self.queue.len();
                 self.queue.retain(|input| !is_it(input));
                 let is_cancelled = self.queue.len() < n_before;
-                conversation.tell(EngineEvent::PromptCancelled { request, is_cancelled });
+                conversation.scope.tell(EngineEvent::PromptCancelled { request, is_cancelled });
             }
             Command::ReloadSkills => drop(conversation.reload_skills()),
             Command::ReloadPlugins { request } => {
                 let outcome = self.reload_plugins();
-                self.conversation.tell(EngineEvent::PluginsReloaded { request, outcome });
+                self.conversation.scope.tell(EngineEvent::PluginsReloaded { request, outcome });
             }
-            Command::SetServerMode { server, mode } => conversation.ctx.set_server_mode(&server, mode),
-            Command::SeedReadState { path, modified_ms } => conversation.seed_read_state(&path, modified_ms),
-            Command::SetEffort(effort) => conversation.set_effort(effort),
-            Command::SetThinkingDisplay(display) => conversation.set_thinking_display(display),
-            Command::SetThinking(most) => conversation.set_thinking(most),
+            Command::SetServerMode { server, mode } => {
+                conversation.scope.ctx.policy.set_server_mode(&server, mode);
+            }
+            Command::SeedReadState { path, modified_ms } => {
+                conversation.scope.seed_read_state(&path, modified_ms);
+            }
+            Command::SetEffort(effort) => conversation.scope.set_effort(effort),
+            Command::SetThinkingDisplay(display) => conversation.scope.set_thinking_display(display),
+            Command::SetThinking(most) => conversation.scope.set_thinking(most),
             Command::ChangePermission(update) => {
-                if let Err(why) = conversation.try_grant(update) {
-                    conversation.tell(EngineEvent::Warning(why));
+                if let Err(why) = conversation.scope.try_grant(update) {
+                    conversation.scope.tell(EngineEvent::Warning(why));
                 }
             }
-            Command::ChangeTools(changes) => conversation.change_tools(changes),
-            Command::Notify { kind, message, title } => conversation.notify_user(kind, message, title),
+            Command::ChangeTools(changes) => conversation.tools.change_tools(changes),
+            Command::Notify { kind, message, title } => {
+                conversation.scope.notify_user(&conversation.recorder, kind, message, title);
+            }
             Command::AddDirectory { request, directory, source } => {
                 conversation.add_directory(request, &directory, source);
             }
-            Command::Rename { title } => conversation.rename(title),
+            Command::Rename { title } => conversation.recorder.rename(&conversation.scope, title),
             Command::AskOnTheSide { request, task } => self.ask_on_the_side(request, &task),
-            Command::Mcp { request, action } => conversation.ctx.answer_mcp(request, action),
+            Command::Mcp { request, action } => conversation.scope.ctx.answer_mcp(request, action),
             Command::RewindFiles { request, prompt, is_trial } => {
                 self.rewind_files(request, prompt, is_trial);
             }
             Command::StopTask { request, task } => {
-                let (host, events) = (Arc::clone(&conversation.host), conversation.ctx.events.clone());
+                let (host, events) =
+                    (Arc::clone(&conversation.scope.host), conversation.scope.ctx.events.clone());
                 tokio::spawn(async move {
                     host.stop_for_person(&task).await;
                     // Without a listener there is nobody to answer.
@@ -109,21 +116,23 @@ impl Session {
             Command::MessageAgent { request, agent, text } => {
                 conversation.message_agent(request, agent, text);
             }
-            Command::MoveToBackground { call } => conversation.move_to_background(call.as_ref()),
+            Command::MoveToBackground { call } => {
+                conversation.move_to_background(call.as_ref());
+            }
             Command::Close => self.close(),
             Command::Quit => {
                 self.queue.clear();
-                conversation.queued.clear();
+                conversation.queue.prompts.clear();
                 self.drain = Duration::ZERO;
                 self.task_wait.is_on = false;
                 self.close();
             }
             // An agent may have asked.
-            Command::Answer { question, answer } => conversation.ctx.answer(question, answer),
+            Command::Answer { question, answer } => conversation.scope.ctx.policy.answer(question, answer),
             // Nothing is under way that could be stopped but a loop that waits for its next round.
             Command::Interrupt => {
-                if conversation.ctx.schedule.as_ref().is_some_and(|schedule| schedule.stop_loop()) {
-                    conversation.tell(EngineEvent::Warning("The loop is stopped".to_owned()));
+                if conversation.scope.ctx.schedule.as_ref().is_some_and(|schedule| schedule.stop_loop()) {
+                    conversation.scope.tell(EngineEvent::Warning("The loop is stopped".to_owned()));
                 }
             }
         }
@@ -131,7 +140,7 @@ impl Session {
 
     pub(super) fn close(&mut self) {
         self.is_closing = true;
-        self.conversation.ctx.stop_asking();
+        self.conversation.scope.ctx.policy.stop_asking();
     }
 
     /// Takes a command while a turn is under way; the report, when that ended the turn.
@@ -144,7 +153,7 @@ impl Session {
                 self.conversation.interrupt()
             }
             // Heard at once, so that what follows it finds the question answered.
-            Command::Answer { question, answer } if self.conversation.has_asked(&question) => {
+            Command::Answer { question, answer } if self.conversation.permits.has_asked(&question) => {
                 self.conversation.answered(&question, answer);
                 None
             }

@@ -72,7 +72,7 @@ pub struct SessionConfig {
     /// Settings in force, as front ends may show them.
     pub settings: Value,
     /// Follows the settings' files.
-    pub settings_reload: Option<SettingsReload>,
+    pub settings_source: Option<Box<dyn SettingsSource>>,
     /// What answers to permission questions may change.
     pub grants: Grants,
     /// Judges what would be asked about in mode `auto`; without one it is asked about.
@@ -166,18 +166,12 @@ pub struct SessionMemory {
     pub shows_team: bool,
 }
 
-/// What keeps a session abreast of its settings.
-pub struct SettingsReload {
-    /// Looks whether files changed; asked before each turn and before each call is judged.
-    pub poll: SettingsPoller,
-    /// Applies to the world around the session what the last look found, and forgets credentials got before.
-    pub apply: SettingsApplier,
-    /// Lets hooks decide which changes count.
-    pub gate: Box<dyn SettingsGate>,
-}
+/// The settings files of a session, followed while it runs.
+pub trait SettingsSource: Send {
+    /// Looks whether files changed, before each turn and before each call is judged. Given the rules in force, returns
+    /// all that changed settings mean, or nothing when none did.
+    fn reload(&mut self, current: &Rulebook, point: ReloadPoint) -> Option<Reloaded>;
 
-/// Settings files that changed, for whoever has a say in that.
-pub trait SettingsGate: Send {
     /// Returns the files that changed since they were last decided upon. From the first time on no change counts before
     /// it was.
     fn changes(&mut self) -> Vec<ConfigFileChange>;
@@ -195,9 +189,6 @@ pub struct ConfigFileChange {
     pub path: PathBuf,
 }
 
-/// Given the rules in force, returns what takes their place, or nothing when no settings changed.
-pub type SettingsPoller = Box<dyn FnMut(&Rulebook, ReloadPoint) -> Option<ReloadedSettings> + Send>;
-
 /// When settings are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReloadPoint {
@@ -207,18 +198,17 @@ pub enum ReloadPoint {
     Call,
 }
 
-/// Returns the world as settings have it now, and what people should know about it.
-pub type SettingsApplier = Box<dyn Fn() -> (Ambient, Vec<String>) + Send + Sync>;
-
 /// What changed settings mean for a session.
 #[derive(Debug, Clone)]
-pub struct ReloadedSettings {
+pub struct Reloaded {
     /// The rules from now on.
     pub rulebook: Rulebook,
     /// Settings in force, as front ends may show them.
     pub settings: Value,
     /// Hooks from now on, where they changed.
     pub hooks: Option<HookConfig>,
+    /// The world around the session from now on, where settings in force changed; credentials got before are forgotten.
+    pub ambient: Option<Ambient>,
     /// What people should know about the change.
     pub warnings: Vec<String>,
 }

@@ -218,18 +218,18 @@ pub(crate) async fn check_goal(
         .count();
     let text =
         format!("The condition:\n{}\n\nThe end of the conversation:\n{}", goal.condition, tail(&messages));
-    let vars = lock(&ctx.ambient).env.vars.clone();
+    let vars = lock(&ctx.services.ambient).env.vars.clone();
     let request = Request {
         system: vec![SystemBlock { text: SYSTEM.to_owned(), is_cached: false }],
         ..Request::new(
-            ctx.small_model.choose(&vars, None),
+            ctx.services.small_model.choose(&vars, None),
             MAX_TOKENS,
             vec![Message::new(Role::User, vec![Block::new_text(&text)])],
         )
     };
     let cancel = CancellationToken::new();
     let _guard = cancel.clone().drop_guard();
-    let asked = ask_model(&ctx.client, &models, &ctx.identity, request, &cancel);
+    let asked = ask_model(&ctx.services.client, &models, &ctx.identity, request, &cancel);
     let said = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(blocks)) => judgement(judged(&answer_text(&blocks), true)),
         Ok(Err(failure)) => unknown(&failure.message),

@@ -20,7 +20,7 @@ impl Session {
     /// Returns the command that an input is, where it needs no model.
     pub(super) fn local_call(&self, input: &TurnInput) -> Option<CommandCall> {
         let TurnInput::Prompt(prompt) = input else { return None };
-        let call = self.conversation.ctx.slash_commands.get().parse(prompt)?;
+        let call = self.conversation.scope.ctx.slash_commands.get().parse(prompt)?;
         (call.command.action == CommandAction::Local).then_some(call)
     }
 
@@ -31,16 +31,16 @@ impl Session {
         let condition = call.and_then(|call| call.argument).filter(|it| !CLEAR_WORDS.contains(&it.as_str()));
         let (Some(condition), TurnInput::Prompt(prompt)) = (condition, &input) else { return input };
         let conversation = &self.conversation;
-        if refusal(&conversation.ctx.state.get().settings).is_some() {
+        if refusal(&conversation.scope.ctx.state.get().settings).is_some() {
             return input;
         }
-        conversation.ctx.goal.set(&condition, conversation.ctx.env.clock.monotonic());
+        conversation.scope.ctx.goal.set(&condition, conversation.scope.ctx.services.env.clock.monotonic());
         TurnInput::Prompt(goal_prompt(prompt, &condition))
     }
 
     /// Carries a command out, in a turn without a request.
     pub(super) async fn run_local(&mut self, call: CommandCall) {
-        let commands = self.conversation.ctx.local_commands.clone();
+        let commands = self.conversation.scope.ctx.local_commands.clone();
         if commands.as_ref().is_some_and(|commands| commands.needs_servers(&call)) {
             self.ready_servers().await;
         }
@@ -87,7 +87,7 @@ impl Session {
         }
         let said = prompt.content.text();
         let (name, argument) = split_command(&said)?;
-        let text = self.conversation.ctx.slash_commands.get().unavailable(name)?;
+        let text = self.conversation.scope.ctx.slash_commands.get().unavailable(name)?;
         let name = name.to_owned();
         Some(LocalCommandOutput {
             name,
@@ -107,7 +107,7 @@ impl Session {
 
     /// Reads plugins anew without a turn; says what there is now, or why it cannot be done.
     pub(super) fn reload_plugins(&mut self) -> Result<String, String> {
-        let ctx = &self.conversation.ctx;
+        let ctx = &self.conversation.scope.ctx;
         let call = ctx.slash_commands.get().parse(&Prompt::text("/reload-plugins"));
         let (Some(call), Some(commands)) = (call, ctx.local_commands.clone()) else {
             return Err(NOBODY.to_owned());
@@ -119,7 +119,7 @@ impl Session {
         for effect in effects {
             match effect {
                 LocalEffect::SetHooks(hooks) => {
-                    self.conversation.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
+                    self.conversation.scope.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
                 }
                 LocalEffect::ReloadSkills => drop(self.conversation.reload_skills()),
                 other => tracing::warn!(target: "loci::engine", ?other, "an effect that plugins do not have"),
@@ -159,7 +159,7 @@ impl Session {
                 set.map(|()| None).map_err(|refusal| refusal.to_string())
             }
             LocalEffect::SetEffort(effort) => {
-                conversation.set_effort(effort);
+                conversation.scope.set_effort(effort);
                 Ok(None)
             }
             LocalEffect::SetCompactWindow(window) => {
@@ -167,7 +167,7 @@ impl Session {
                 Ok(None)
             }
             LocalEffect::Rename(title) => {
-                conversation.rename(title);
+                conversation.recorder.rename(&conversation.scope, title);
                 Ok(None)
             }
             LocalEffect::AddDirectory(directory) => {
@@ -175,7 +175,7 @@ impl Session {
                 outcome.map(|dir| Some(format!("`{}` belongs to the session now", dir.display())))
             }
             LocalEffect::SetHooks(hooks) => {
-                conversation.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
+                conversation.scope.ctx.hooks.set_config(HookConfig::clone(&hooks.0));
                 Ok(None)
             }
             LocalEffect::MessageAgent { agent, text } => {
@@ -187,7 +187,7 @@ impl Session {
                 self.while_hearing(sending).await.unwrap_or_else(|| Err(INTERRUPTED.to_owned())).map(Some)
             }
             LocalEffect::StopTask(id) => {
-                let host = Arc::clone(&conversation.host);
+                let host = Arc::clone(&conversation.scope.host);
                 let stopping = async move { host.stop_for_person(&id).await.ok_or(id) };
                 let stopped = self.while_hearing(stopping).await;
                 match stopped {
@@ -196,14 +196,14 @@ impl Session {
                     Some(Err(id)) => Err(format!("There is no task `{id}`; `/tasks` lists them")),
                 }
             }
-            LocalEffect::ClearGoal => Ok(Some(match conversation.ctx.goal.clear() {
+            LocalEffect::ClearGoal => Ok(Some(match conversation.scope.ctx.goal.clear() {
                 Some(goal) => format!("Goal cleared: {}", goal.condition),
                 None => "No goal set".to_owned(),
             })),
             LocalEffect::ReloadSkills => Ok(Some(conversation.reload_skills())),
-            LocalEffect::Permission(update) => conversation.try_grant(update).map(|()| None),
+            LocalEffect::Permission(update) => conversation.scope.try_grant(update).map(|()| None),
             LocalEffect::Mcp(action) => {
-                let work = conversation.ctx.mcp_outcome(action);
+                let work = conversation.scope.ctx.mcp_outcome(action);
                 let done = self.while_hearing(work).await;
                 done.unwrap_or_else(|| Err(INTERRUPTED.to_owned())).map(|_| None)
             }

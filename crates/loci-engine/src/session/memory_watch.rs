@@ -64,7 +64,7 @@ impl Session {
     /// Returns the watch on memory while there is something to make room with: commands in the background, and no agent that
     /// is at work.
     pub(super) fn watch_on_memory(&self) -> Option<MemoryWatch> {
-        let tasks = self.conversation.host.tasks();
+        let tasks = self.conversation.scope.host.tasks();
         let is_at_work =
             |task: &BackgroundTask| task.agent_type().is_some() && task.status == BackgroundStatus::Running;
         let has_agents = || tasks.list().iter().any(is_at_work);
@@ -73,11 +73,11 @@ impl Session {
 
     /// Stops the commands that go on beside the conversation.
     pub(super) fn make_room(&self) {
-        let stopped = self.conversation.host.tasks().stop_commands(REASON);
+        let stopped = self.conversation.scope.host.tasks().stop_commands(REASON);
         let names: Vec<&str> = stopped.iter().map(|task| task.label()).collect();
         if !names.is_empty() {
             let text = format!("Stopped in the background: {}; {REASON}", names.join(", "));
-            self.conversation.tell(EngineEvent::Warning(text));
+            self.conversation.scope.tell(EngineEvent::Warning(text));
         }
     }
 }

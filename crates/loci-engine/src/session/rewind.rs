@@ -10,10 +10,13 @@ use crate::event::{EngineEvent, FilesRewound};
 impl Session {
     /// Brings files back to what they were before a prompt, beside whatever else happens; the answer is an event.
     pub(super) fn rewind_files(&self, request: String, prompt: EntryId, is_trial: bool) {
-        let events = self.conversation.ctx.events.clone();
-        let identity = self.conversation.ctx.identity.get();
-        let (env, home) = (self.conversation.ctx.env.clone(), self.conversation.ctx.home.clone());
-        let is_on = self.conversation.has_checkpoints();
+        let events = self.conversation.scope.ctx.events.clone();
+        let identity = self.conversation.scope.ctx.identity.get();
+        let (env, home) = (
+            self.conversation.scope.ctx.services.env.clone(),
+            self.conversation.scope.ctx.services.home.clone(),
+        );
+        let is_on = self.conversation.checkpoints.has_checkpoints();
         tokio::task::spawn_blocking(move || {
             let scene = RewindContext {
                 home: &home,

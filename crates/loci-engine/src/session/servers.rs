@@ -80,30 +80,32 @@ impl Session {
         let Some(link) = &mut self.mcp else { return };
         let sync = link.sync();
         for notice in sync.notices {
-            self.conversation.tell(EngineEvent::Warning(notice));
+            self.conversation.scope.tell(EngineEvent::Warning(notice));
         }
         if let Some(tools) = sync.tools {
-            self.conversation.change_tools(tools);
+            self.conversation.tools.change_tools(tools);
         }
         if let Some(commands) = sync.commands {
-            let registry = &self.conversation.ctx.slash_commands;
+            let registry = &self.conversation.scope.ctx.slash_commands;
             let is_other = registry.update_eq(|registry| {
                 let mut registry = registry.as_ref().clone();
                 registry.replace_all(CommandSource::Mcp, commands);
                 registry.into()
             });
             if is_other {
-                self.conversation.tell(EngineEvent::CommandsChanged(registry.get()));
+                self.conversation.scope.tell(EngineEvent::CommandsChanged(registry.get()));
             }
         }
-        self.conversation.take_server_instructions(sync.instructions);
+        self.conversation
+            .sources
+            .take_server_instructions(&mut self.conversation.recorder, sync.instructions);
     }
 
     /// Fills in a prompt that is one of a server's, and reads the resources that a prompt mentions.
     ///
     /// Only a person's words mention resources: a prompt of one server does not have those of another read.
     async fn with_prompts(&mut self, prompt: Prompt) -> Result<Prompt, String> {
-        let call = self.conversation.ctx.slash_commands.get().parse(&prompt);
+        let call = self.conversation.scope.ctx.slash_commands.get().parse(&prompt);
         let call = call.filter(|call| call.command.action == CommandAction::McpPrompt);
         let Some(servers) = self.mcp.as_ref().map(|link| link.servers().clone()) else { return Ok(prompt) };
         let mut prompt = match call {
@@ -122,7 +124,7 @@ impl Session {
                         text: text.to_owned(),
                     });
                 }
-                Err(error) => self.conversation.tell(EngineEvent::Warning(format!(
+                Err(error) => self.conversation.scope.tell(EngineEvent::Warning(format!(
                     "The resource `{uri}` of the MCP server `{server}` cannot be read: {error}"
                 ))),
             }
@@ -140,8 +142,8 @@ impl Session {
             source: server.clone(),
             prompt: prompt.content.text(),
         };
-        let moment = self.conversation.hook_moment();
-        let added = match self.conversation.ctx.hooks.before_expansion(expansion, moment).await {
+        let moment = self.conversation.scope.hook_moment(&self.conversation.recorder);
+        let added = match self.conversation.scope.ctx.hooks.before_expansion(expansion, moment).await {
             ExpansionGate::Go { attachments } => attachments,
             ExpansionGate::Block { reason } => return Err(reason),
         };

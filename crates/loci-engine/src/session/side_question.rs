@@ -64,7 +64,12 @@ impl SideQuestions {
 impl Session {
     /// Asks the model beside whatever else happens; the answer is an event.
     pub(super) fn ask_on_the_side(&self, request: String, task: &SideTask) {
-        let mut point = self.conversation.fork_point(None);
+        let mut point = self.conversation.sources.fork_point(
+            &self.conversation.scope,
+            &self.conversation.recorder,
+            &self.conversation.tools,
+            None,
+        );
         drop_open_calls(&mut point.messages);
         let setup = AgentSetup {
             kind: "side-question",

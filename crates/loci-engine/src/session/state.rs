@@ -16,8 +16,6 @@ pub trait StateEffects: Send + Sync {
     fn session_model(&self, model: Option<&str>);
     /// Tells the headless stream.
     fn permission_mode(&self, mode: Mode);
-    /// Clears credential caches and applies the environment again.
-    fn settings(&self);
 }
 
 /// Makes the store of the app state; every change crosses its boundaries before any listener hears of it.
@@ -33,7 +31,6 @@ fn apply(effects: &dyn StateEffects, change: &Change) {
     match change {
         Change::SessionModel(model) => effects.session_model(model.as_deref()),
         Change::PermissionMode(mode) => effects.permission_mode(*mode),
-        Change::Settings => effects.settings(),
     }
 }
 
@@ -101,9 +98,6 @@ mod tests {
         fn permission_mode(&self, mode: Mode) {
             self.record(format!("mode {mode}"));
         }
-        fn settings(&self) {
-            self.record("settings".to_owned());
-        }
     }
 
     #[test]
@@ -122,7 +116,7 @@ mod tests {
             state.model.session_override = Some("haiku".to_owned());
             state.settings = serde_json::json!({"env": {}});
         });
-        assert_eq!(log.take(), [r#"session model Some("haiku")"#, "settings", "listener"]);
+        assert_eq!(log.take(), [r#"session model Some("haiku")"#, "listener"]);
         change(&store, |_| {});
         assert_eq!(log.take(), [""; 0], "the same value notifies nobody");
     }

@@ -38,7 +38,7 @@ impl Session {
 impl ToolService {
     /// Returns the tools that make sense without a conversation.
     pub fn tools(&self) -> Vec<ToolDescriptor> {
-        self.conversation().served_tools()
+        self.conversation().tools.served_tools()
     }
 
     /// Runs a call to its outcome, whatever that is; it ends soon after `cancel` fires.
@@ -57,7 +57,10 @@ impl ToolService {
         call: ToolUse,
         cancel: CancellationToken,
     ) -> Result<ToolOutcome, Box<ToolOutcome>> {
-        let ServedGate { call, hooks } = self.conversation().open_served_call(&call)?;
+        let ServedGate { call, hooks } = {
+            let conversation = self.conversation();
+            conversation.tools.open_served_call(&conversation.scope, &conversation.recorder, &call)?
+        };
         let gate = match hooks {
             Some((hooks, told)) => Some(hooks.before_call(told).await),
             None => None,
@@ -79,7 +82,7 @@ impl ToolService {
 
     /// Ends what calls have left running.
     pub async fn shutdown(&self) {
-        let host = Arc::clone(&self.conversation().host);
+        let host = Arc::clone(&self.conversation().scope.host);
         host.tasks().shutdown().await;
     }
 

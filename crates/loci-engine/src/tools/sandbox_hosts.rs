@@ -30,7 +30,7 @@ pub(crate) const QUESTION_PREFIX: &str = "sandbox-";
 /// Has the proxy of a session's sandbox ask its people, and tells them how the sandbox stands, now and with every host
 /// that they allow.
 pub(crate) fn connect_sandbox(ctx: &Arc<SessionContext>) {
-    let Some(sandbox) = lock(&ctx.ambient).sandbox.clone() else { return };
+    let Some(sandbox) = lock(&ctx.services.ambient).sandbox.clone() else { return };
     // Nobody hears a session that is over.
     drop(ctx.events.send(EngineEvent::SandboxStatus(sandbox.status())));
     if let Some(egress) = &sandbox.egress {
@@ -55,7 +55,7 @@ fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
                 Some(ctx) if ctx.state.get().permission.rulebook.mode == Mode::BypassPermissions => {
                     HostDecision::Allowed
                 }
-                Some(ctx) if ctx.can_ask() => ask(&ctx, &target, command).await,
+                Some(ctx) if ctx.policy.can_ask() => ask(&ctx, &target, command).await,
                 _ => HostDecision::Unanswered,
             }
         });
@@ -64,9 +64,9 @@ fn host_asker(ctx: &Arc<SessionContext>) -> HostAsker {
 }
 
 async fn ask(ctx: &Arc<SessionContext>, target: &Target, command: Option<String>) -> HostDecision {
-    let id = format!("{QUESTION_PREFIX}{}", ctx.env.random.uuid_v4());
+    let id = format!("{QUESTION_PREFIX}{}", ctx.services.env.random.uuid_v4());
     let (sender, mut answers) = unbounded_channel();
-    lock(&ctx.questions).insert(id.clone(), sender);
+    lock(&ctx.policy.questions).insert(id.clone(), sender);
     let mut open = OpenQuestion { ctx, id: &id, is_answered: false };
     // Nobody hears a session that is over, and nobody answers it.
     drop(ctx.events.send(EngineEvent::QuestionAsked(question(ctx, &id, target, command))));
@@ -106,7 +106,7 @@ impl Drop for OpenQuestion<'_> {
         if self.is_answered {
             return;
         }
-        lock(&self.ctx.questions).remove(self.id);
+        lock(&self.ctx.policy.questions).remove(self.id);
         // Nobody hears a session that is over.
         drop(self.ctx.events.send(EngineEvent::QuestionWithdrawn { question: self.id.to_owned() }));
     }
@@ -116,7 +116,7 @@ fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<Str
     let rule = format!("WebFetch(domain:{})", target.host);
     let always =
         Update::AddRules(RuleChange { list: RuleList::Allow, rules: vec![rule], to: Destination::Local });
-    let suggestions = if lock(&ctx.grants).may_grant { vec![always] } else { Vec::new() };
+    let suggestions = if lock(&ctx.policy.grants).may_grant { vec![always] } else { Vec::new() };
     let by = command.map(|it| format!(": {it}")).unwrap_or_default();
     Question {
         id: id.to_owned(),
@@ -136,10 +136,10 @@ fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<Str
 
 /// Saves a rule that came with a yes; the session has its answer either way.
 fn save(ctx: &SessionContext, update: &Update) {
-    if update.destination() == Destination::Session || !lock(&ctx.grants).may_grant {
+    if update.destination() == Destination::Session || !lock(&ctx.policy.grants).may_grant {
         return;
     }
-    let saved = match lock(&ctx.grants).save.as_mut() {
+    let saved = match lock(&ctx.policy.grants).save.as_mut() {
         Some(save) => save(update),
         None => Err("this session has no settings files".to_owned()),
     };

@@ -146,7 +146,7 @@ pub(crate) fn config(cwd: &std::path::Path, rulebook: Rulebook, client: Client) 
         settings: serde_json::Value::Null,
         mirrors_transcript: false,
         keeps_prompt: false,
-        settings_reload: None,
+        settings_source: None,
         grants: Grants::default(),
         classifier: None,
         can_ask: true,

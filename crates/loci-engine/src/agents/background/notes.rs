@@ -130,7 +130,7 @@ async fn update(
     if let Some(bounded) = notes.read()?.as_deref().and_then(bounded_notes) {
         notes.write(&bounded)?;
     }
-    let at = rfc3339_millis(deps.ctx.env.clock.now());
+    let at = rfc3339_millis(deps.ctx.services.env.clock.now());
     notes.set_covered(&NotesCoverage { covers: job.covers, tokens: job.tokens, at })
 }
 

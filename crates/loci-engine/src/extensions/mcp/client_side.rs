@@ -40,7 +40,7 @@ impl ClientSide for SessionClient {
     fn roots(&self) -> Vec<PathBuf> {
         let Some(ctx) = self.ctx.upgrade() else { return Vec::new() };
         let dirs = ctx.state.get().permission.rulebook.dirs.clone();
-        if dirs.is_empty() { vec![ctx.env.cwd.clone()] } else { dirs }
+        if dirs.is_empty() { vec![ctx.services.env.cwd.clone()] } else { dirs }
     }
 
     fn sample(&self, _server: &str, params: Value) -> SampleFuture {
@@ -61,7 +61,7 @@ impl ClientSide for SessionClient {
         Box::pin(async move {
             let Some(ctx) = ctx.upgrade() else { return ElicitationAnswer::Cancel };
             let request = hook_request(&elicitation);
-            let moment = || HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
+            let moment = || HookMoment { cwd: ctx.services.env.cwd.clone(), ..HookMoment::default() };
             if let Some((_, id)) = &elicitation.url {
                 let mut open = pages.lock().unwrap_or_else(PoisonError::into_inner);
                 if open.len() < MOST_PAGES {
@@ -96,7 +96,7 @@ impl ClientSide for SessionClient {
         let is_known = self.open_pages.lock().unwrap_or_else(PoisonError::into_inner).remove(&page);
         if let Some(ctx) = self.ctx.upgrade().filter(|_| is_known) {
             let (server, id) = page;
-            let moment = HookMoment { cwd: ctx.env.cwd.clone(), ..HookMoment::default() };
+            let moment = HookMoment { cwd: ctx.services.env.cwd.clone(), ..HookMoment::default() };
             let told = EventInput::Notification {
                 message: format!("What the MCP server {server} sent you to a page for is done"),
                 title: None,

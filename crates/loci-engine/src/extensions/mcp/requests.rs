@@ -26,7 +26,8 @@ impl SessionContext {
         &self,
         action: McpAction,
     ) -> impl Future<Output = Result<Option<Value>, String>> + Send + 'static {
-        let (servers, vars) = (self.mcp.as_ref().map(|mcp| mcp.servers.clone()), self.env.vars.clone());
+        let (servers, vars) =
+            (self.services.mcp.as_ref().map(|mcp| mcp.servers.clone()), self.services.env.vars.clone());
         async move {
             let lookup = |name: &str| vars.get(name).map(str::to_owned);
             match servers {

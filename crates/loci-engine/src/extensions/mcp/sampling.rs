@@ -28,10 +28,11 @@ pub(super) async fn sample(
         return Err("the budget of this run is spent".to_owned());
     }
     let model = ctx.state.get().model.session_override.clone();
-    let model = model.unwrap_or_else(|| ctx.web.main_model().to_owned());
+    let model = model.unwrap_or_else(|| ctx.services.web.main_model().to_owned());
     let request = sampling_request(params, &model)?;
     let cancel = CancellationToken::new();
-    let asked = ask_model_to_end(&ctx.client, ctx.web.models(), &ctx.identity, request, &cancel);
+    let asked =
+        ask_model_to_end(&ctx.services.client, ctx.services.web.models(), &ctx.identity, request, &cancel);
     let (blocks, ended) = asked.await.map_err(|failure| failure.message)?;
     let stop = match ended.stop_reason.as_deref() {
         Some("max_tokens") => "maxTokens",
