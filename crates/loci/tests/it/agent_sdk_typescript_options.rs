@@ -213,7 +213,7 @@ async fn names_of_events_and_tools_are_known_or_told() {
         answers::<2>(),
         "names",
         expect![[r#"
-            ["1",""]
+            ["1","all events are known"]
             ["2",false,true]
             true
         "#]],

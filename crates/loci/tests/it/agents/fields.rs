@@ -114,17 +114,21 @@ async fn window_of_a_definition_has_an_agent_compacted_earlier() {
 #[tokio::test]
 async fn permission_mode_of_a_definition_restricts_and_lets_edit_where_it_is_trusted() {
     let edit = json!({"file_path": "made", "content": "x"});
-    for (mode, session, is_made) in [
-        ("dontAsk", "default", false),
-        ("acceptEdits", "default", true),
-        ("acceptEdits", "dontAsk", false),
-        ("bypassPermissions", "default", false),
-        ("plan", "acceptEdits", true),
+    for (mode, session, is_trusted, is_made) in [
+        ("dontAsk", "default", true, false),
+        ("acceptEdits", "default", true, true),
+        ("acceptEdits", "default", false, false),
+        ("acceptEdits", "dontAsk", true, false),
+        ("bypassPermissions", "default", true, false),
+        ("plan", "acceptEdits", true, true),
     ] {
         let script = Script::new([Step::call("Agent", agent("mine", "Work.")), Step::text("ok")])
             .route([Step::call("Write", edit.clone()), Step::text("Done.")], is_agents);
         let world = World::new(script).await;
         define(&world, "mine", &format!("permissionMode: {mode}\n"), "You are mine.");
+        if is_trusted {
+            crate::settings::trust(&world);
+        }
         let output = world.run(&watched(["go", "--permission-mode", session]));
         assert_eq!(world.home.project().join("made").exists(), is_made, "{mode} in {session}: {output:?}");
     }
