@@ -3,7 +3,6 @@
 use loci_app::sessions::picker::SessionChoice;
 use loci_app::start::StartAnswer;
 use loci_app::start::renewal::SwitchTarget;
-use loci_app::start::renewal::SwitchTarget;
 
 use super::{Action, App, Effect, Elsewhere, ExitReason, SwitchedFacts, UiAction};
 use crate::block::{Block, NoticeLevel};
