@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loci_app::start::approvals::UnapprovedKey;
+use loci_app::start::trust::TrustQuestion;
 use loci_app::start::{StartAnswer, StartQuestion};
 use loci_core::hooks::HookEvent;
 use loci_core::message::Block as MessageBlock;
