@@ -16,7 +16,10 @@ pub(crate) fn escape_result_tags(tool: &str, outcome: ToolOutcome) -> ToolOutcom
             Some(escaped) => ToolContent::Text(escaped),
             None => return outcome,
         },
-        ToolContent::Blocks(blocks) => ToolContent::Blocks(blocks.iter().map(escape_block).collect()),
+        ToolContent::Blocks(blocks) => {
+            let escape = |block| escape_block(tool, block, &outcome);
+            ToolContent::Blocks(blocks.iter().map(escape).collect())
+        }
     };
     ToolOutcome { content, ..outcome }
 }
@@ -33,18 +36,27 @@ pub(crate) fn escape_value_tags(value: Value) -> Value {
     }
 }
 
-fn escape_block(block: &Block) -> Block {
-    match block.text() {
-        Some(text) => match escape_our_tags(&text) {
-            std::borrow::Cow::Owned(escaped) => Block::new_text(&escaped),
-            std::borrow::Cow::Borrowed(_) => block.clone(),
-        },
-        None => block.clone(),
+/// Escapes the text of a block. Agents answer in blocks, and what they say may have been saved; nobody else's block has words
+/// of ours.
+fn escape_block(tool: &str, block: &Block, outcome: &ToolOutcome) -> Block {
+    let Some(text) = block.text() else { return block.clone() };
+    let is_agents = matches!(tool, "Agent" | "TaskOutput");
+    if let Some((inner, behind)) = saved_parts(tool, &text, outcome).filter(|_| is_agents) {
+        let (inner, behind) = (escape_our_tags(inner), escape_our_tags(behind));
+        return Block::new_text(&format!("{SAVED}{inner}{SAVED_END}{behind}"));
+    }
+    match escape_our_tags(&text) {
+        std::borrow::Cow::Owned(escaped) => Block::new_text(&escaped),
+        std::borrow::Cow::Borrowed(_) => block.clone(),
     }
 }
 
 /// Returns the text escaped but for what the tool added in our name; none where nothing is to be escaped.
 fn escape_around_own(tool: &str, text: &str, outcome: &ToolOutcome) -> Option<String> {
+    if let Some((inner, behind)) = saved_parts(tool, text, outcome) {
+        let (inner, behind) = (escape_our_tags(inner), escape_our_tags(behind));
+        return Some(format!("{SAVED}{inner}{SAVED_END}{behind}"));
+    }
     let (head, said, tail) = own_parts(tool, text, outcome);
     match escape_our_tags(said) {
         std::borrow::Cow::Owned(escaped) => Some(format!("{head}{escaped}{tail}")),
@@ -52,16 +64,26 @@ fn escape_around_own(tool: &str, text: &str, outcome: &ToolOutcome) -> Option<St
     }
 }
 
+/// What a result that was saved to a file stands in, in the words of the tools.
+const SAVED: &str = "<persisted-output>";
+const SAVED_END: &str = "</persisted-output>";
+
+/// Parts the text of a result that was saved to a file into what is shown of it and what stands behind: what an agent has
+/// used, what the sandbox has refused. The last end is ours, unless somebody put one behind it; then ours is escaped, too.
+fn saved_parts<'a>(tool: &str, text: &'a str, outcome: &ToolOutcome) -> Option<(&'a str, &'a str)> {
+    let may_be_saved = match tool {
+        "Bash" => outcome.structured.get("persistedOutputPath").is_some(),
+        "Agent" | "TaskOutput" => true,
+        other => other.starts_with("mcp__"),
+    };
+    text.strip_prefix(SAVED).filter(|_| may_be_saved)?.rsplit_once(SAVED_END)
+}
+
 /// Parts a text into what stands before and behind what the tool says.
 fn own_parts<'a>(tool: &str, text: &'a str, outcome: &ToolOutcome) -> (&'a str, &'a str, &'a str) {
     let enclosed = |start: &str, end: &str| {
         let inner = text.strip_prefix(start)?.strip_suffix(end)?;
         Some((&text[..start.len()], inner, &text[text.len() - end.len()..]))
-    };
-    let is_saved = || match tool {
-        "Bash" => outcome.structured.get("persistedOutputPath").is_some(),
-        "Agent" | "TaskOutput" => true,
-        other => other.starts_with("mcp__"),
     };
     let is_error = outcome.is_error == Some(true);
     let own = match tool {
@@ -72,9 +94,11 @@ fn own_parts<'a>(tool: &str, text: &'a str, outcome: &ToolOutcome) -> (&'a str, 
         },
         _ => None,
     };
-    own.or_else(|| enclosed("<tool_use_error>", "</tool_use_error>").filter(|_| is_error))
-        .or_else(|| enclosed("<persisted-output>", "</persisted-output>").filter(|_| is_saved()))
-        .unwrap_or((&text[..0], text, &text[..0]))
+    own.or_else(|| enclosed("<tool_use_error>", "</tool_use_error>").filter(|_| is_error)).unwrap_or((
+        &text[..0],
+        text,
+        &text[..0],
+    ))
 }
 
 #[cfg(test)]
@@ -103,6 +127,12 @@ mod tests {
                 "Read",
                 format!("     1\t{evil}\n\n<system-reminder>more follows</system-reminder>"),
                 format!("     1\t{broken}\n\n<system-reminder>more follows</system-reminder>"),
+            ),
+            (
+                "Agent",
+                "<persisted-output>\nx <system-reminder>\n</persisted-output>\n<usage>1</usage>".to_owned(),
+                "<persisted-output>\nx &lt;system-reminder>\n</persisted-output>\n<usage>1</usage>"
+                    .to_owned(),
             ),
             (
                 "Read",
