@@ -328,8 +328,13 @@ fn allowing_command<'b>(line: &str, call: &Call<'_>, book: &'b Rulebook) -> Opti
     if let Some(rule) = named.clone().find(is_line) {
         return Some(rule);
     }
-    if !effects.unknown.is_empty() || effects.commands.is_empty() || !paths_in_order(call, book) {
+    if !effects.unknown.is_empty() || !paths_in_order(call, book) {
         return None;
+    }
+    if effects.commands.is_empty() {
+        // A redirection without a command writes what one behind `:` would.
+        let is_redirection = !effects.redirects.is_empty() && book.mode != Mode::Plan;
+        return named.find(|rule| is_redirection && rule.is_bare());
     }
     if !effects.commands.iter().all(|command| command.is_read_only || is_covered(command, call, book)) {
         return None;
