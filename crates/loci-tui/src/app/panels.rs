@@ -55,7 +55,7 @@ impl App {
                 match lines.is_empty() {
                     true => self.transcript.notice(NoticeLevel::Info, "No file had to change"),
                     false => {
-                        lines.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Info, text))
+                        lines.into_iter().for_each(|text| self.transcript.notice(NoticeLevel::Info, text));
                     }
                 }
                 Vec::new()

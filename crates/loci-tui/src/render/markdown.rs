@@ -126,9 +126,11 @@ impl StreamingMarkdown {
             waiting.since.get_or_insert(ctx.now);
         }
         while let Some(FinalPiece { piece, line, digest, since }) = self.pieces.front() {
+            // Asked before they are fetched: colours that come in between are fetched the next time, not passed over.
+            let awaits = self.awaits(*line, *since, ctx.now);
             let remembered = || ctx.highlighter.as_ref()?.remembered((*digest)?);
             let colors = line.and_then(|line| self.highlighter.as_ref()?.take(line)).or_else(remembered);
-            if colors.is_none() && self.awaits(*line, *since, ctx.now) {
+            if colors.is_none() && awaits {
                 break;
             }
             let is_paragraph = matches!(piece.kind, PieceKind::Paragraph(_));
