@@ -186,7 +186,7 @@ mod tests {
 
     fn printed(line: &str, input: &[u8], patience: Duration, output: u64) -> Result<String, String> {
         run_bounded(shell(line), input, CommandLimits { patience, output })
-            .map(|output| String::from_utf8(output.bytes).unwrap())
+            .map(|output| String::from_utf8_lossy(&output.bytes).into_owned())
             .map_err(|failure| failure.to_string())
     }
 

@@ -58,7 +58,7 @@ fn sweep_temporaries(home: &ConfigHome) {
         return;
     }
     for file in sweep_temporary_files(home, SystemTime::now()) {
-        tracing::info!(target: "loci::sessions", file = %file.display(), "a temporary file of a killed writer is removed");
+        tracing::info!(target: "loci::storage", file = %file.display(), "a temporary file of a killed writer is removed");
     }
     write_mark(home, &mark);
 }

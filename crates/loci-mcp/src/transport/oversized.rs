@@ -116,7 +116,7 @@ mod tests {
             (format!(r#"[{{"id":1,"result":"{long}"}}]"#), Answer(None)),
             (format!(r#"{{"jsonrpc":"2.0","method":"x","params":"{long}"}}"#), Other),
             (format!(r#"{{"jsonrpc":"2.0","id":3,"method":"x","params":"{long}"}}"#), Other),
-            (long.clone(), Answer(None)),
+            (long, Answer(None)),
         ] {
             for chunk in [700, 5000] {
                 let mut oversized = OversizedLine::default();

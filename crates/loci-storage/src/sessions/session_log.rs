@@ -175,7 +175,7 @@ impl SessionLog {
         self.flush()?;
         if self.unsynced.is_due() {
             let synced = self.sync_sink();
-            synced.unwrap_or_else(|error| tracing::warn!(target: "loci::sessions", %error, "lines are held until a sync succeeds"));
+            synced.unwrap_or_else(|error| tracing::warn!(target: "loci::storage", %error, "lines are held until a sync succeeds"));
         }
         Ok(())
     }

@@ -285,7 +285,7 @@ async fn control_characters_of_answers_do_not_reach_the_terminal() {
     let world = World::new(vec![Step::text(nasty)]).await;
     let output = world.start_on_screen(&print(["hi"])).finish();
     assert_eq!(output.code, Some(0), "{output:?}");
-    let plain = nasty.replace(['\u{1b}', '\u{7}'], "");
+    let plain = nasty.replace('\u{1b}', "\\u001b").replace('\u{7}', "\\u0007");
     assert!(output.stderr.contains(&plain) && !output.stderr.contains('\u{1b}'), "{output:?}");
     let world = world.then([Step::text(nasty)]).await;
     assert_eq!(world.print(["hi"]).stdout, format!("{nasty}\n"));

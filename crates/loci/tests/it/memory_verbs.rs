@@ -321,8 +321,8 @@ async fn control_characters_in_memories_are_not_printed() {
     let refused = run(&world, &["show", "a\u{1b}[2Jb.md"]);
     assert_eq!(
         refused.stderr.lines().next(),
-        Some("Error: No such memory: `a[2Jb.md`"),
-        "nor are complaints"
+        Some("Error: No such memory: `a\\u001b[2Jb.md`"),
+        "complaints show them as what they are"
     );
 }
 

@@ -365,7 +365,9 @@ async fn unknown_key_that_may_restrict_stops_a_run_without_a_terminal() {
     }
     assert!(!refused.stderr.contains("`elsewhere`"), "{}", refused.stderr);
     assert!(world.requests().is_empty());
-    assert_fine(&world.run(&print(["--allow-unknown-settings", "go"])));
+    let allowed = world.run(&print(["--allow-unknown-settings", "go"]));
+    assert_eq!((allowed.code, allowed.stdout.as_str()), (Some(0), "done\n"), "{allowed:?}");
+    assert!(allowed.stderr.contains("`permissions.denny`"), "it is still told: {}", allowed.stderr);
 }
 
 /// What acts on a terminal is visible in talk wherever it goes, and in data at a terminal alone (M3).

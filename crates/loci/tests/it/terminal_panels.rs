@@ -67,8 +67,10 @@ async fn model_for_this_session_only_is_asked_and_not_kept() {
     screen.wait_for("for shortcuts");
     screen.type_text("\x1bp");
     screen.wait_for("haiku");
-    screen.type_text("\x1b[B\x1b[B\x1b[B");
-    screen.wait_for("❯ haiku");
+    // It begins at the model in use, the last row; the next is the first.
+    screen.wait_for("❯ 6.");
+    screen.type_text("\x1b[B\x1b[B\x1b[B\x1b[B");
+    screen.wait_for("❯ 4. haiku");
     screen.type_text("s");
     screen.wait_for("for this session only");
     screen.type_text("hi\r");
