@@ -36,7 +36,7 @@ impl ResultBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::Window;
+    use loci_core::window::Window;
 
     #[test]
     fn one_result_and_many_have_their_bounds() {

@@ -16,7 +16,7 @@ use loci_core::tool::ToolFactTable;
 use crate::compaction::rounds;
 use crate::replaced::{Clearing, Replaced, Replacement};
 use crate::weight::weight;
-use crate::window::Window;
+use loci_core::window::Window;
 
 /// What stands in the place of a result that was cleared.
 pub const CLEARED: &str = "[Old tool result content cleared]";

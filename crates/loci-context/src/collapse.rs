@@ -24,7 +24,7 @@ use crate::compaction::{CompactionCarryover, ContextRoom, clip_tokens, is_fold, 
 use crate::replaced::Replaced;
 use crate::tokens::prose_tokens;
 use crate::weight::estimate_path;
-use crate::window::Window;
+use loci_core::window::Window;
 
 /// The type of line that holds a fold.
 pub(crate) const LINE: &str = "context-collapse";

@@ -19,7 +19,6 @@ mod session_notes;
 mod tokens;
 mod usage;
 mod weight;
-mod window;
 
 pub use budget::ResultBudget;
 pub use clearing::CLEARED;
@@ -35,6 +34,7 @@ pub use fragment::{
     ServerInstructions, StylePrompt, excluded_sections, system_prompt, user_context,
 };
 pub use ledger::context_tokens;
+pub use loci_core::window::{Fullness, Level, Thresholds, Window};
 pub use memory::{
     ContentHash, EntryName, EntryNameError, Flag, Hashes, INDEX_BYTES, INDEX_LINES, IndexLevel, IndexLine,
     MemoryFile, MemoryKind, Mention, Pull, Push, SecretFound, TEAM_DIR, TEAM_ENTRIES, TEAM_ENTRY_BYTES,
@@ -53,4 +53,3 @@ pub use session_notes::{
 pub use tokens::{estimate_messages, json_tokens, prose_tokens};
 pub use usage::{ContextCategory, ContextCell, ContextItem, ContextUsage, conversation_items};
 pub use weight::estimate_path;
-pub use window::{Fullness, Level, Thresholds, Window};

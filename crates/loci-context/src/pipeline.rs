@@ -11,7 +11,7 @@ use loci_core::tool::ToolFactTable;
 use crate::clearing::{clear_cold, snip};
 use crate::compaction::CompactionGuard;
 use crate::replaced::{Clearing, Replaced};
-use crate::window::Window;
+use loci_core::window::Window;
 
 /// A conversation before its next request.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 //! is left. It is asked to when the window fills, as late as people are warned, and only where that frees a good part.
 
 use crate::clearing::KEPT;
-use crate::window::Window;
+use loci_core::window::Window;
 
 /// What the server is asked to clear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

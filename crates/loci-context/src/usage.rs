@@ -11,7 +11,7 @@ use loci_core::ids::ToolUseId;
 
 use crate::replaced::Replaced;
 use crate::weight::{entry_tokens, weight};
-use crate::window::{Fullness, Level};
+use loci_core::window::{Fullness, Level};
 
 /// A kind of thing that takes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -311,7 +311,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::window::Window;
+    use loci_core::window::Window;
 
     fn fullness(tokens: u64, window: u64) -> Fullness {
         let thresholds = Window { tokens: window, max_output: 32_000, percent: None }.thresholds();

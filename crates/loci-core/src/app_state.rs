@@ -5,6 +5,7 @@
 //! headless stream) is named by [`changes`]; one `on_change` performs that, never a widget. A field comes with the
 //! feature that sets it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::permission::{Mode, Rulebook};
@@ -57,7 +58,7 @@ impl PermissionState {
 }
 
 /// A denied call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Denial {
     /// The tool.
     pub tool_name: String,

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod app_state;
+pub mod background_task;
 pub mod conversation;
 pub mod cost_state;
 pub mod diff;
@@ -28,8 +29,10 @@ pub mod plugin;
 pub mod raw;
 pub mod recall;
 pub mod sandbox_profile;
+pub mod sandbox_status;
 pub mod schedule;
 pub mod search;
+pub mod serde_form;
 pub mod session;
 pub mod skill;
 pub mod slug_words;
@@ -39,3 +42,4 @@ pub mod tool;
 pub mod usage;
 pub mod user_question;
 pub mod web;
+pub mod window;

@@ -85,7 +85,7 @@ pub struct Block {
 }
 
 /// A call the model asked for.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The model's id for the call.
     pub id: ToolUseId,

@@ -4,6 +4,10 @@
 //! `loci-storage`; here is what they mean. Everything is read leniently: a field that cannot be understood costs itself
 //! and is reported. Only a name that is none costs the whole plugin, for everything it brings is called by it.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 mod catalogue;
 mod dependencies;
 mod id;
@@ -28,12 +32,12 @@ pub use policy::{MarketplacePolicy, PluginOnly, imitation_refusal, reserved_refu
 pub use variables::PluginVariables;
 
 /// Something wrong with a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginProblem {
     /// Its id, or the directory where that is not known.
     pub plugin: String,
     /// The kind, for programs.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What it is and what comes of it, one clause.
     pub message: String,
 }
@@ -41,7 +45,7 @@ pub struct PluginProblem {
 impl PluginProblem {
     /// Makes a problem.
     pub fn new(plugin: impl ToString, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { plugin: plugin.to_string(), kind, message: message.into() }
+        Self { plugin: plugin.to_string(), kind: kind.into(), message: message.into() }
     }
 }
 
@@ -52,7 +56,7 @@ impl std::fmt::Display for PluginProblem {
 }
 
 /// The plugins of a session, for those who look on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginList {
     /// Those that are on.
     pub plugins: Vec<PluginSummary>,
@@ -63,7 +67,7 @@ pub struct PluginList {
 }
 
 /// A colour theme of a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginTheme {
     /// What settings call it by, behind `custom:`: the plugin's name, a colon, the name of its file.
     pub slug: String,
@@ -72,7 +76,7 @@ pub struct PluginTheme {
 }
 
 /// A plugin of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginSummary {
     /// Its name.
     pub name: String,

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{MessageId, RequestId};
 use crate::message::Block;
 use crate::raw::RawJson;
+use crate::serde_form::opt_millis;
 use crate::usage::Usage;
 
 /// One event of a streamed response, already decoded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The server's own event, unchanged; sent before its decoded form, only when the request asked for it.
     Wire(RawJson),
@@ -44,7 +47,7 @@ pub enum StreamEvent {
 }
 
 /// The head of a response.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
     /// The API's message id.
     pub message_id: MessageId,
@@ -59,7 +62,7 @@ pub struct Started {
 }
 
 /// How much of what an account may use is used, as a server tells it with its answers.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RateLimits {
     /// `allowed`, `allowed_warning` or `rejected`.
     pub status: String,
@@ -84,7 +87,7 @@ pub struct RateLimits {
 }
 
 /// How much of one limit is used.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateWindow {
     /// The share; 1 is all.
     pub utilization: f64,
@@ -93,7 +96,8 @@ pub struct RateWindow {
 }
 
 /// A piece of a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Delta {
     /// More text.
     Text(String),
@@ -113,7 +117,7 @@ impl Delta {
 }
 
 /// The end of a response.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// Why the model stopped (`end_turn`, `tool_use`, `max_tokens`, `refusal`, …).
     pub stop_reason: Option<String>,
@@ -126,7 +130,8 @@ pub struct Ended {
 }
 
 /// Why a request failed, as far as code needs to tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// No connection, or it broke before an answer.
     Connect,
@@ -169,7 +174,7 @@ pub enum FailureKind {
 }
 
 /// A failed request: what happened and what to do next.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Failure {
     /// For code.
@@ -181,6 +186,7 @@ pub struct Failure {
     /// The next step, for people.
     pub hint: Option<String>,
     /// How long the server asked us to wait.
+    #[serde(rename = "retry_after_ms", with = "opt_millis", default)]
     pub retry_after: Option<Duration>,
     /// For support.
     pub request_id: Option<RequestId>,

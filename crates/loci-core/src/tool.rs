@@ -6,6 +6,7 @@ mod kind;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entry::Attachment;
@@ -175,8 +176,20 @@ pub struct Removal {
     pub target: Option<PathEffect>,
 }
 
+/// News of a running call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolProgress {
+    /// More output of a command, as text.
+    Output(String),
+    /// A count of something found or done.
+    Count(u64),
+    /// It runs in a terminal of the editor, which shows its output.
+    Terminal(String),
+}
+
 /// A path in its two spellings: as asked for, and where it really leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathEffect {
     /// Absolute and lexically normal, symlinks not followed.
     pub requested: PathBuf,

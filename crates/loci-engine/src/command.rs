@@ -4,18 +4,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loci_core::entry::Attachment;
 use loci_core::hooks::ModelSwitchFields;
 use loci_core::ids::{EntryId, ToolUseId};
-use loci_core::message::Content;
 use loci_core::permission::{Mode, Update};
 use loci_tools::Tool;
-use serde_json::Value;
-
-use crate::event::ShellOutput;
 
 /// The answer to a permission question: a person's, or a hook's in their place.
 pub use loci_core::hooks::PermissionReply as Answer;
+pub use loci_protocol::files::DirectorySource;
+pub use loci_protocol::mcp::McpAction;
+pub use loci_protocol::prompt::{Prompt, QueuedPrompt, ShellCommand};
+pub use loci_protocol::side_task::{SideExchange, SideTask};
 
 /// A wish of the user, through whatever front end.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,111 +184,6 @@ pub enum Command {
     },
 }
 
-/// What may be wanted of MCP servers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum McpAction {
-    /// How they are doing.
-    Status,
-    /// Connect to one anew.
-    Reconnect {
-        /// Which.
-        server: String,
-    },
-    /// Switch one on or off.
-    Toggle {
-        /// Which.
-        server: String,
-        /// Whether it is used from now on.
-        is_on: bool,
-    },
-    /// Put these in the place of those that the client asked for before.
-    SetServers {
-        /// Entries by name, as configuration files have them.
-        servers: Value,
-    },
-    /// Call a tool, by the name that the model knows it by.
-    CallTool {
-        /// Which.
-        tool: String,
-        /// Its arguments.
-        input: Value,
-    },
-    /// Read a resource.
-    ReadResource {
-        /// Whose.
-        server: String,
-        /// Which.
-        uri: String,
-    },
-    /// Begin a login at one; the answer has the page to visit.
-    Authenticate {
-        /// Which.
-        server: String,
-        /// Where the person comes back to, if not to a port of this machine.
-        redirect_uri: Option<String>,
-    },
-    /// Take the address that a person came back with from a login.
-    LoginAnswer {
-        /// Which.
-        server: String,
-        /// The address.
-        address: String,
-    },
-    /// End the login at one.
-    ClearAuth {
-        /// Which.
-        server: String,
-    },
-    /// Take a message of a server that lives in the client.
-    Deliver {
-        /// Which.
-        server: String,
-        /// What it says.
-        message: Value,
-    },
-}
-
-/// A question beside the conversation, and what the model said to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SideExchange {
-    /// What was asked.
-    pub question: String,
-    /// The answer, as Markdown.
-    pub answer: String,
-}
-
-/// What the model is asked beside the conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SideTask {
-    /// Explain a call that somebody is asked about.
-    ExplainCall {
-        /// The tool.
-        tool: String,
-        /// What would run, as it is shown.
-        call: String,
-    },
-    /// A question of the person.
-    Question(String),
-    /// A question behind others that were asked beside the conversation, which the model is told of.
-    FollowUp {
-        /// Those, the oldest first.
-        earlier: Vec<SideExchange>,
-        /// The question.
-        question: String,
-    },
-    /// What the session is about, in a line or two, for somebody who was away.
-    Recap,
-    /// What the person may want to say next.
-    Suggestion,
-    /// A summary of all that was said from a prompt on.
-    SummaryFrom {
-        /// The prompt, or its beginning.
-        prompt: String,
-        /// What to pay attention to.
-        focus: Option<String>,
-    },
-}
-
 /// What hooks think of another model that somebody asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSwitchDecision {
@@ -345,45 +239,6 @@ impl Command {
     }
 }
 
-/// Who adds a directory to a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DirectorySource {
-    /// A person, with `/add-dir`.
-    SlashCommand,
-    /// The client that drives the session.
-    RegisterRepoRoot,
-}
-
-impl DirectorySource {
-    /// Returns the word that hooks know.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::SlashCommand => "slash_command",
-            Self::RegisterRepoRoot => "register_repo_root",
-        }
-    }
-}
-
-/// A command of the shell that a person runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellCommand {
-    /// The command.
-    pub command: String,
-    /// Whether the model answers to what it printed; else it hears of it with the next prompt.
-    pub is_answered: bool,
-    /// What came of it, where the front end has run it already: on the person's own terminal.
-    pub ran: Option<ShellOutput>,
-}
-
-/// A prompt that waits while a turn is under way.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueuedPrompt {
-    /// An id to speak of it by.
-    pub id: String,
-    /// What is asked.
-    pub prompt: Prompt,
-}
-
 /// Tools that come and go while a session runs.
 #[derive(Clone, Default)]
 pub struct ToolChanges {
@@ -406,79 +261,5 @@ impl PartialEq for ToolChanges {
         self.removed == other.removed
             && self.added.len() == other.added.len()
             && self.added.iter().zip(&other.added).all(same)
-    }
-}
-
-/// A prompt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    /// What is asked.
-    pub content: Content,
-    /// The id its transcript entry gets; a fresh one when absent.
-    pub id: Option<EntryId>,
-    /// Context that is recorded behind it, as the transcript has it (`{"type": …}`).
-    pub attachments: Vec<Attachment>,
-    /// What was typed, where that stands for what is asked.
-    pub typed: Option<String>,
-    /// Whether a schedule said it.
-    pub(crate) is_scheduled: bool,
-    /// The words in which mentions are looked for, where those are not all of it: what a front end attaches is no wish of
-    /// a person to have files read.
-    pub mentions_from: Option<String>,
-    /// What of it a person said, where a command has put other words in the place of those.
-    pub(crate) own_words: Option<String>,
-    /// Whether it is sent as it is: no slash commands are looked for in it, and no mentions.
-    pub is_verbatim: bool,
-    /// Whether it is only recorded: the model hears of it with the next prompt.
-    pub is_unasked: bool,
-    /// The message from which on everything is kept word for word, where it asks for a compaction.
-    pub keeps_from: Option<EntryId>,
-}
-
-impl Prompt {
-    /// Makes a prompt with nothing attached.
-    pub fn new(content: Content, id: Option<EntryId>) -> Self {
-        Self {
-            content,
-            id,
-            attachments: Vec::new(),
-            typed: None,
-            mentions_from: None,
-            own_words: None,
-            is_scheduled: false,
-            is_verbatim: false,
-            is_unasked: false,
-            keeps_from: None,
-        }
-    }
-
-    /// Returns what was typed.
-    pub(crate) fn typed_text(&self) -> String {
-        self.typed.clone().unwrap_or_else(|| self.content.text())
-    }
-
-    /// Returns the words of a person in which mentions are looked for; what a schedule says is the model's.
-    pub(crate) fn mention_text(&self) -> String {
-        let typed = || self.mentions_from.clone().unwrap_or_else(|| self.content.text());
-        let is_typed = self.own_words.is_some() || !self.is_scheduled;
-        self.own_words.clone().unwrap_or_else(|| if is_typed { typed() } else { String::new() })
-    }
-
-    /// Returns the words of others in which mentions are looked for: of a skill, of what its commands print, of a server's
-    /// prompt, of a schedule.
-    pub(crate) fn foreign_text(&self) -> String {
-        let is_foreign = self.own_words.is_some() || self.is_scheduled;
-        if is_foreign { self.content.text() } else { String::new() }
-    }
-
-    /// Puts the words that a command stands for in its place.
-    pub(crate) fn expand(&mut self, content: Content) {
-        self.own_words = Some(self.mention_text());
-        self.content = content;
-    }
-
-    /// Makes a prompt of plain text.
-    pub fn text(text: &str) -> Self {
-        Self::new(Content::Text(text.to_owned()), None)
     }
 }

@@ -1,63 +1,33 @@
 //! What front ends hear of a session.
 
-mod hook_run;
-mod question;
-
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_context::Fullness;
-use loci_core::app_state::Denial;
-use loci_core::entry::Entry;
-use loci_core::ids::{AgentId, EntryId, RequestId, SessionId, ToolUseId};
+use loci_core::ids::{EntryId, ToolUseId};
 use loci_core::permission::Mode;
-use loci_core::plugin::PluginList;
 use loci_core::stream::{Failure, StreamEvent};
 use loci_core::task_list::Task;
-use loci_core::usage::{ModelUsage, Usage};
 use loci_sandbox::SandboxStatus;
 use loci_tools::{TaskNews, ToolProgress};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use hook_run::{HookRunEnded, HookRunProgress, HookRunStarted};
-pub use question::{Question, QuestionKind, ToolServer};
+pub use loci_protocol::event::{
+    AgentLimit, AgentRef, AssistantBlock, HookRunEnded, HookRunProgress, HookRunStarted, ResumedHistory,
+    TurnReport, TurnStart, UserMessage,
+};
+pub use loci_protocol::files::FilesRewound;
+pub use loci_protocol::model::ModelChoice;
+pub use loci_protocol::prompt::ShellOutput;
+pub use loci_protocol::question::{Question, QuestionKind, ToolServer};
 
 use crate::command::QueuedPrompt;
 use crate::extensions::local_command::LocalCommandOutput;
-use crate::extensions::mcp::{McpServerError, McpServerState};
 use crate::extensions::slash_command::CommandRegistry;
 use crate::session::goal::{Goal, GoalVerdict};
-use crate::session::lost_tasks::LostTask;
 use crate::snapshot::SessionSnapshot;
-use crate::turn::Outcome;
-
-/// An agent that works beside the main line of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentRef {
-    /// Its id, as its transcript has it.
-    pub id: AgentId,
-    /// Its type, such as `memory-extraction`.
-    pub kind: String,
-    /// The call that it works for, if it is one.
-    pub parent: Option<ToolUseId>,
-    /// What it was sent out for, in a few words.
-    pub description: String,
-    /// How many conversations stand above it; the main line is the first.
-    pub depth: u32,
-}
-
-impl AgentRef {
-    /// Names it for people who have several: by its type and what it was sent out for.
-    pub fn label(&self) -> String {
-        match self.description.trim() {
-            "" => self.kind.clone(),
-            description => format!("{} ({description})", self.kind),
-        }
-    }
-}
 
 /// News of a session, in the order it happened. What concerns an agent's conversation comes wrapped in
 /// [`EngineEvent::Agent`]; everything else is the main line's, or the session's.
@@ -323,15 +293,6 @@ pub enum EngineEvent {
     TurnEnded(Box<TurnReport>),
 }
 
-/// A model that was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelChoice {
-    /// Its id.
-    pub model: String,
-    /// Whether a conversation that has begun goes on with another model than before.
-    pub is_news: bool,
-}
-
 /// Why another model is not asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
@@ -346,177 +307,6 @@ impl ModelRefusal {
     pub(crate) fn new(why: String) -> Self {
         Self { why, blocked_with: None }
     }
-}
-
-/// A limit for which no agent is sent out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentLimit {
-    /// Too many conversations stand above.
-    Depth,
-    /// The budget of the run is spent.
-    Budget,
-}
-
-/// What was said before a session was resumed, as far as the model still sees it.
-#[derive(Debug, Clone)]
-pub struct ResumedHistory {
-    /// The entries of the path, oldest first.
-    pub entries: Vec<Arc<Entry>>,
-    /// Work beside the conversation that ended with the process before.
-    pub lost: Vec<LostTask>,
-}
-
-impl PartialEq for ResumedHistory {
-    fn eq(&self, other: &Self) -> bool {
-        self.lost == other.lost
-            && self
-                .entries
-                .iter()
-                .map(|entry| entry.line())
-                .eq(other.entries.iter().map(|entry| entry.line()))
-    }
-}
-
-/// How things stand when a turn begins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TurnStart {
-    /// The session.
-    pub session: SessionId,
-    /// Where it runs.
-    pub cwd: PathBuf,
-    /// The model that will be asked.
-    pub model: String,
-    /// What may run.
-    pub mode: Mode,
-    /// The tools on offer.
-    pub tools: Vec<String>,
-    /// The agents that can be sent out.
-    pub agents: Vec<String>,
-    /// The MCP servers, and how they are doing.
-    pub mcp_servers: Vec<McpServerState>,
-    /// What is wrong with how they are configured.
-    pub mcp_errors: Vec<McpServerError>,
-    /// The plugins, and what is wrong with them.
-    pub plugins: Arc<PluginList>,
-    /// The slash commands.
-    pub commands: Arc<CommandRegistry>,
-    /// Where the credentials come from.
-    pub api_key_source: String,
-    /// Where memories lie, if any are kept.
-    pub memory_dir: Option<PathBuf>,
-    /// The skills.
-    pub skills: Vec<String>,
-    /// The output style.
-    pub output_style: String,
-    /// Directories that it works in besides.
-    pub dirs: Vec<PathBuf>,
-    /// The effort that is asked for, where the model takes one.
-    pub effort: Option<String>,
-    /// Beta features that were asked for by name.
-    pub betas: Vec<String>,
-    /// Whether it is the turn of a command that makes the conversation shorter.
-    pub is_compaction: bool,
-}
-
-/// One complete block of a response.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AssistantBlock {
-    /// The entry it becomes in the transcript.
-    pub entry: EntryId,
-    /// The message object with this block as its content.
-    pub message: Value,
-    /// The request it answers.
-    pub request: Option<RequestId>,
-    /// The category of the failure, for messages that report one.
-    pub error: Option<&'static str>,
-    /// Whether an interrupt cut it short.
-    pub is_aborted: bool,
-}
-
-/// Something said in the user's name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UserMessage {
-    /// Its transcript entry.
-    pub entry: EntryId,
-    /// The message object.
-    pub message: Value,
-    /// A tool's structured output.
-    pub tool_use_result: Option<Value>,
-    /// Whether nobody said it: a summary, or something that loci tells the model.
-    pub is_synthetic: bool,
-    /// When.
-    pub timestamp: String,
-}
-
-/// What a command of the person printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellOutput {
-    /// Its standard output.
-    pub stdout: String,
-    /// Its standard error; all that it printed, where it failed.
-    pub stderr: String,
-    /// Its code, where it ended by itself.
-    pub exit_code: Option<i32>,
-    /// Whether it was stopped.
-    pub is_interrupted: bool,
-}
-
-/// How a turn went.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TurnReport {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What it began with, where that was no prompt of a person: `task-notification`.
-    pub origin: Option<&'static str>,
-    /// The text of the last assistant message.
-    pub text: String,
-    /// What a hook wants shown in its place; the transcript and the model keep the text.
-    pub shown_text: Option<String>,
-    /// Why the model stopped last.
-    pub stop_reason: Option<String>,
-    /// Round trips to the model.
-    pub round_trips: u32,
-    /// Tokens of this turn.
-    pub usage: Usage,
-    /// Cost of the session so far, in US dollars.
-    pub total_cost_usd: f64,
-    /// Usage of the session so far, by model.
-    pub by_model: BTreeMap<String, ModelUsage>,
-    /// Calls that were denied in this turn.
-    pub denials: Vec<Denial>,
-    /// From prompt to end.
-    pub duration: Duration,
-    /// Time spent waiting for the API.
-    pub api_duration: Duration,
-    /// From prompt to the first event of the first response.
-    pub first_event_after: Option<Duration>,
-    /// From prompt to the first complete block of an answer.
-    pub first_content_after: Option<Duration>,
-    /// From the process's start to the first request.
-    pub first_request_after: Option<Duration>,
-    /// How full the context is.
-    pub context: Fullness,
-    /// The session.
-    pub session: SessionId,
-    /// Where it was saved, unless it is not kept.
-    pub transcript: Option<PathBuf>,
-    /// Whether all of it is on disk, where it is to be kept; what is not waits in memory.
-    pub is_saved: bool,
-}
-
-/// What a rewind of files did, or would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FilesRewound {
-    /// Files that changed.
-    pub changed: Vec<PathBuf>,
-    /// Files that were left as they are, and why.
-    pub left: Vec<(PathBuf, String)>,
-    /// Lines that came back.
-    pub insertions: usize,
-    /// Lines that went.
-    pub deletions: usize,
-    /// What git ignores and what has changed since; it is not touched.
-    pub ignored: Vec<PathBuf>,
 }
 
 /// Where a conversation's events go.

@@ -1,33 +1,13 @@
 //! How much of the sandbox this machine can give, found out by trying.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::Path;
 use std::process::Stdio;
 
+use loci_core::sandbox_status::SandboxLevel as Level;
+
 use crate::launch::launch;
 use crate::policy::{FileRules, Layers, Namespaces, Network, Policy};
-
-/// How well commands are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Not at all.
-    None,
-    /// By Landlock and the filter of system calls, or with the machine's `/proc`.
-    Weak,
-    /// By all three layers.
-    Full,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Weak => "weak",
-            Self::Full => "full",
-        })
-    }
-}
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

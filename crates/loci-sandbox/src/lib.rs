@@ -30,12 +30,13 @@ pub use control::ProxyPort;
 pub use launch::{
     Connections, HelperHandle, ProxyConnection, RefusedHosts, SandboxReport, SandboxRun, launch,
 };
-pub use level::{LayerReport, Level, LevelCheck, check};
+pub use level::{LayerReport, LevelCheck, check};
+pub use loci_core::sandbox_status::{SandboxLevel as Level, SandboxStatus};
 pub use plan::{Disk, MountStep, PathKind, Placeholder, PlaceholderKind, Plan, RealDisk};
 pub use policy::Policy;
 pub use program_start::ProgramStart;
 pub use refusals::Printed;
-pub use session::{Sandbox, SandboxStatus, git_dirs};
+pub use session::{Sandbox, git_dirs};
 pub use standby::{Standby, WaitingHelper, waiting_helper};
 
 use std::ffi::{OsStr, OsString};

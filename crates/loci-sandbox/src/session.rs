@@ -7,40 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use loci_core::sandbox_status::{SandboxLevel as Level, SandboxStatus};
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
 use crate::control::ProxyPort;
 use crate::egress::Egress;
 use crate::launch::{Connections, HelperHandle, SandboxRun, launch};
-use crate::level::Level;
 use crate::plan::{RealDisk, is_placeholder};
 use crate::policy::{FileRules, Layers, Network, PathSettings, Policy, Preparation, SessionPlaces};
 use crate::program_start::ProgramStart;
 use crate::refusals::{CallRules, Printed, refused_paths};
 use crate::standby::Standby;
-
-/// How the sandbox of a session stands, for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SandboxStatus {
-    /// How well it holds.
-    pub level: Level,
-    /// How many hosts, or patterns of hosts, commands may reach unasked.
-    pub n_hosts: usize,
-    /// Whether anything may run outside of it.
-    pub allows_unsandboxed: bool,
-}
-
-impl fmt::Display for SandboxStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { level, n_hosts, .. } = self;
-        match n_hosts {
-            0 => write!(f, "sandbox: {level}, no hosts"),
-            1 => write!(f, "sandbox: {level}, 1 host"),
-            n => write!(f, "sandbox: {level}, {n} hosts"),
-        }
-    }
-}
 
 /// What a session starts commands in.
 #[derive(Clone)]

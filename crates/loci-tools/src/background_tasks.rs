@@ -23,14 +23,15 @@ use crate::bash::death_watch::DeathWatch;
 use crate::bash::run::Running;
 
 mod follower;
-mod task;
 pub(crate) mod task_output;
 pub(crate) mod task_stop;
 
 #[cfg(test)]
 mod tests;
 
-pub use task::{BackgroundStatus, BackgroundTask, NewTask, TaskKind, TaskNews, TaskReport, TaskUsage};
+pub use loci_core::background_task::{
+    BackgroundStatus, BackgroundTask, TaskDescription as NewTask, TaskKind, TaskNews, TaskReport, TaskUsage,
+};
 
 /// How long a stopped task is waited for; killing takes about a second at most.
 const STOP_WAIT: Duration = Duration::from_secs(10);

@@ -13,6 +13,8 @@ use loci_core::task_list::Todo;
 use loci_sandbox::Sandbox;
 use loci_stdx::Env;
 
+pub use loci_core::tool::ToolProgress;
+
 use crate::tool_search::SearchableTool;
 use crate::{
     AgentHost, BackgroundTasks, EditorHost, FileStates, ScheduleHost, TaskStore, WebHost, Workspace,
@@ -175,15 +177,4 @@ pub struct LeftWorktree {
     pub discarded_commits: usize,
     /// The reference that keeps both.
     pub kept_as: Option<String>,
-}
-
-/// News of a running call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolProgress {
-    /// More output of a command, as text.
-    Output(String),
-    /// A count of something found or done.
-    Count(u64),
-    /// It runs in a terminal of the editor, which shows its output.
-    Terminal(String),
 }

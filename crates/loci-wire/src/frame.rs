@@ -272,7 +272,7 @@ impl Frames {
         if let Some(request) = &block.request {
             frame["request_id"] = json!(request.as_str());
         }
-        if let Some(error) = block.error {
+        if let Some(error) = &block.error {
             frame["error"] = json!(error);
         }
         if block.is_aborted {
@@ -537,7 +537,7 @@ fn hook_response(ended: &HookRunEnded) -> Value {
     if let Some(code) = ended.exit_code {
         fields["exit_code"] = code.into();
     }
-    fields["outcome"] = ended.outcome.into();
+    fields["outcome"] = json!(ended.outcome);
     fields
 }
 

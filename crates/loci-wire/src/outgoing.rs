@@ -282,7 +282,7 @@ mod tests {
             input: json!({}),
             kind: loci_engine::QuestionKind::Permission,
             reason: String::new(),
-            reason_kind: "other",
+            reason_kind: "other".into(),
             blocked_path: None,
             links: Vec::new(),
             suggestions: Vec::new(),

@@ -121,7 +121,7 @@ impl Frames {
         if ending.subtype != "success" {
             frame["errors"] = json!(Vec::from_iter(ending.error));
         }
-        if let Some(origin) = report.origin {
+        if let Some(origin) = &report.origin {
             frame["origin"] = json!({"kind": origin});
         }
         if let Some(reason) = ending.terminal_reason {

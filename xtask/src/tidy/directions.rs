@@ -17,6 +17,7 @@ const TABLE: &[(&str, May)] = &[
     ("loci-stdx", May::Use(&[])),
     ("loci-settings", May::Use(&[])),
     ("loci-core", May::Use(&["loci-settings"])),
+    ("loci-protocol", May::Use(&["loci-core"])),
     ("loci-context", May::Use(&["loci-core"])),
     ("loci-shell", May::Use(&["loci-core"])),
     ("loci-storage", May::Use(&["loci-settings", "loci-core", "loci-stdx"])),
@@ -30,6 +31,7 @@ const TABLE: &[(&str, May)] = &[
         May::Use(&[
             "loci-settings",
             "loci-core",
+            "loci-protocol",
             "loci-stdx",
             "loci-context",
             "loci-shell",
@@ -50,6 +52,7 @@ const TABLE: &[(&str, May)] = &[
         May::Use(&[
             "loci-settings",
             "loci-core",
+            "loci-protocol",
             "loci-stdx",
             "loci-context",
             "loci-shell",

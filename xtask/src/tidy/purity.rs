@@ -7,7 +7,7 @@ use super::manifest::{Kind, dependencies};
 use super::rust_source::{line_at, lines_with, words};
 use super::tree::{File, Tree};
 
-const PURE_CRATES: [&str; 4] = ["loci-settings", "loci-core", "loci-context", "loci-shell"];
+const PURE_CRATES: [&str; 5] = ["loci-settings", "loci-core", "loci-protocol", "loci-context", "loci-shell"];
 
 const FORBIDDEN_WORDS: &[&str] = &[
     "std::fs",

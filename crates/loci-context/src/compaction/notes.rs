@@ -70,7 +70,7 @@ pub fn plan_from_notes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::Window;
+    use loci_core::window::Window;
     use serde_json::json;
 
     const WINDOW: Window = Window { tokens: 200_000, max_output: 32_000, percent: None };

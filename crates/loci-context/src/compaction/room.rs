@@ -12,7 +12,7 @@ use loci_core::entry::Entry;
 use crate::ledger::context_tokens;
 use crate::replaced::Replaced;
 use crate::weight::estimate_path;
-use crate::window::{Fullness, Thresholds, Window};
+use loci_core::window::{Fullness, Thresholds, Window};
 
 /// The least a conversation is given before it is made shorter: one part of the window in so many.
 const LEAST_PART: u64 = 20;

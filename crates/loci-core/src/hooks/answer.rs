@@ -1,6 +1,7 @@
 //! What one handler answered: its exit code and output, an HTTP response, a model's word or a client's reply, read
 //! by the event it was given for.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{BlockEffect, HookEvent};
@@ -63,20 +64,25 @@ pub enum HookPermission {
 }
 
 /// What a handler answers in the place of a person.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "behavior", rename_all = "snake_case")]
 pub enum PermissionReply {
     /// The call may run.
     Allow {
         /// Other arguments.
+        #[serde(rename = "updatedInput", default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
         /// What is allowed beyond it.
+        #[serde(rename = "updatedPermissions", default, skip_serializing_if = "Vec::is_empty")]
         updates: Vec<Update>,
     },
     /// It may not.
     Deny {
         /// Why.
+        #[serde(default)]
         message: String,
         /// Whether the turn stops.
+        #[serde(rename = "interrupt", default)]
         stops: bool,
     },
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{BadRule, Mode, Rule, RuleList, RuleOrigin, RuleSource, Rulebook};
@@ -95,6 +96,19 @@ impl Destination {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Not a permission update: {0}")]
 pub struct BadUpdate(String);
+
+/// As the protocol has it: what [`Update::to_value`] says.
+impl Serialize for Update {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Update {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
 
 impl Update {
     /// Reads a change as the protocol has it.

@@ -525,7 +525,11 @@ impl Tally {
         let entry = recorder.api_error(text, failure);
         if let Some(block) = made_here(entry.as_deref()) {
             let (request, error) = (failure.request_id.clone(), Some(failure.category()));
-            scope.tell(EngineEvent::Assistant(AssistantBlock { request, error, ..block }));
+            scope.tell(EngineEvent::Assistant(AssistantBlock {
+                request,
+                error: error.map(Into::into),
+                ..block
+            }));
         }
     }
 }

@@ -595,7 +595,7 @@ impl Host for ConversationHost {
     fn search_note(&self) -> Option<String> {
         let states = self.servers.get()?.states();
         let named = |statuses: &[&str]| {
-            let found = states.iter().filter(|it| statuses.contains(&it.status));
+            let found = states.iter().filter(|it| statuses.contains(&&*it.status));
             found.map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (starting, lost) = (named(&["pending"]), named(&["failed", "needs-auth"]));

@@ -333,7 +333,7 @@ impl Permits {
             input: call.input.clone(),
             kind: QuestionKind::of(&call.input, &judged.effects),
             reason: reason.to_string(),
-            reason_kind: reason.kind(),
+            reason_kind: reason.kind().into(),
             links: links(&call.effects),
             blocked_path: reason.path().map(std::path::Path::to_path_buf),
             suggestions: scope.suggestions(judged),

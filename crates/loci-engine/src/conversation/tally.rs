@@ -95,7 +95,7 @@ impl Tally {
         let shown_text = self.shown_text.clone().filter(|_| end.outcome == Outcome::Completed);
         TurnReport {
             outcome: end.outcome,
-            origin: self.origin,
+            origin: self.origin.map(Into::into),
             text: self.text.clone(),
             shown_text,
             stop_reason: end.stop_reason,

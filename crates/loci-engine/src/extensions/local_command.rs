@@ -10,6 +10,8 @@ use std::sync::Arc;
 use loci_core::hooks::HookConfig;
 use loci_core::permission::Update;
 
+pub use loci_protocol::event::LocalCommandOutput;
+
 use crate::command::McpAction;
 use crate::extensions::slash_command::CommandCall;
 use crate::snapshot::SessionSnapshot;
@@ -111,21 +113,4 @@ impl PartialEq for NewHooks {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
-}
-
-/// What was said by a command, as front ends show it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LocalCommandOutput {
-    /// Its name.
-    pub name: String,
-    /// What it was given.
-    pub argument: Option<String>,
-    /// What was said, as Markdown.
-    pub text: String,
-    /// Whether it failed.
-    pub is_error: bool,
-    /// Whether what was typed stands in the conversation already.
-    pub has_prompt: bool,
-    /// Whether there is no such command here: what was said is what to do instead.
-    pub is_unavailable: bool,
 }

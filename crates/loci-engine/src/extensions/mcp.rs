@@ -79,7 +79,7 @@ impl McpConfig {
     }
 
     pub(crate) fn errors(&self) -> Vec<McpServerError> {
-        self.problems.iter().map(McpServerError::from).collect()
+        self.problems.iter().map(status::config_error).collect()
     }
 
     /// Returns the server of a tool, by the name that the model knows it by.
@@ -90,7 +90,7 @@ impl McpConfig {
         }
         let views = self.servers.views();
         let (view, _) = tools_by_name(&views).0.remove(tool)?;
-        Some(ToolServer { name: view.name.clone(), source: status::source(view) })
+        Some(ToolServer { name: view.name.clone(), source: status::source(view).into() })
     }
 
     /// Returns what calls tools for hooks.

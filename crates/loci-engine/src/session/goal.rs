@@ -19,6 +19,8 @@ use loci_stdx::{single_line, truncate_chars};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use loci_protocol::goal::{Goal, GoalEnd, GoalVerdict};
+
 use crate::command::Prompt;
 use crate::conversation::SessionContext;
 use crate::conversation::host::lock;
@@ -48,45 +50,6 @@ of their conversation, nothing else, and you cannot look anything up: what the c
 with a single JSON object and nothing else: {\"ok\": true, \"reason\": \"...\"} when what is shown proves that the condition \
 holds; {\"ok\": false, \"reason\": \"...\"} when it does not yet, with what is missing in one or two sentences that the agent \
 can act upon. Add \"impossible\": true only when the condition can never be met, whatever the agent does.";
-
-/// A goal, and how far it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Goal {
-    /// What is to hold.
-    pub condition: String,
-    /// When it was set, on the clock's monotonic scale.
-    pub since: Duration,
-    /// How often it was looked at.
-    pub n_checks: u32,
-    /// What was said of it last.
-    pub reason: Option<String>,
-    /// How it ended; none while it is worked towards.
-    pub end: Option<GoalEnd>,
-}
-
-/// How a goal ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GoalEnd {
-    /// It holds.
-    Reached,
-    /// It never can.
-    Impossible,
-}
-
-/// What is said of a goal before a turn ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GoalVerdict {
-    /// It holds.
-    Reached,
-    /// Not yet: the work goes on.
-    NotYet,
-    /// It never can.
-    Impossible,
-    /// Nothing happened for a while: the person has the word, the goal stays.
-    Stalled,
-    /// It could not be found out: the turn ends, the goal stays.
-    Unknown,
-}
 
 /// The goal of a session.
 #[derive(Debug, Default)]

@@ -13,6 +13,8 @@ use loci_storage::sessions::{AgentFile, AgentProgressEnd, agent_end, load_agent}
 use memchr::memmem::Finder;
 use serde_json::Value;
 
+pub use loci_protocol::event::LostTask;
+
 use crate::agents::{NO_INPUT, PERSON_CALL, escaped};
 
 static STARTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"backgroundTaskId\""));
@@ -36,17 +38,6 @@ struct Lost {
     /// What it was to do; only its meta file knows of one that a person sent out.
     what: String,
     is_agent: bool,
-}
-
-/// Work of an earlier process that nobody was told the end of, for clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostTask {
-    /// Its id.
-    pub id: String,
-    /// What it was to do, for people.
-    pub what: String,
-    /// What it had answered, where it is an agent that had.
-    pub answer: Option<String>,
 }
 
 /// What is said of lost work.

@@ -168,7 +168,7 @@ impl TimelineRecorder {
             EngineEvent::QuestionWithdrawn { question } => state.close(question, None, now),
             EngineEvent::HookStarted(run) => state.open(SpanKind::Hook, &run.id, &run.name, now),
             EngineEvent::HookEnded(ended) => {
-                let note = (ended.outcome != "success").then(|| ended.outcome.to_owned());
+                let note = (ended.outcome != "success").then(|| ended.outcome.clone().into_owned());
                 state.close(&ended.run.id, note, now);
             }
             EngineEvent::User(message) => {
@@ -316,7 +316,7 @@ mod tests {
             stdout: String::new(),
             stderr: String::new(),
             exit_code: Some(0),
-            outcome: "error",
+            outcome: "error".into(),
             objection: None,
             message: None,
             is_stop: false,

@@ -127,7 +127,7 @@ fn question(ctx: &SessionContext, id: &str, target: &Target, command: Option<Str
         input: json!({"host": target.host.to_string(), "port": target.port}),
         kind: QuestionKind::Permission,
         reason: format!("a sandboxed command wants to reach `{target}`{by}"),
-        reason_kind: "other",
+        reason_kind: "other".into(),
         blocked_path: None,
         links: Vec::new(),
         suggestions,

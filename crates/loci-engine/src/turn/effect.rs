@@ -7,6 +7,7 @@ use loci_core::ids::ToolUseId;
 use loci_core::message::{Block, ToolUse};
 use loci_core::stream::{Ended, Failure, Started, StreamEvent};
 use loci_core::tool::ToolOutcome;
+pub use loci_protocol::event::{Interruption, Outcome};
 
 use super::{Objection, OutputLimit};
 
@@ -120,15 +121,6 @@ pub enum Record {
     },
 }
 
-/// What was going on when the user stopped it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interruption {
-    /// The model was speaking, or about to.
-    Streaming,
-    /// Calls were running.
-    Tools,
-}
-
 /// News for the front ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
@@ -167,35 +159,4 @@ pub struct TurnEnd {
     pub round_trips: u32,
     /// Why the model stopped last.
     pub stop_reason: Option<String>,
-}
-
-/// How a turn ended, in one word.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// With an answer.
-    Completed,
-    /// The model refused.
-    Refused,
-    /// The prompt was blocked, and why.
-    Blocked(String),
-    /// Somebody who has a say in it wanted it to end, and why.
-    Halted(String),
-    /// A call was put off, and waits in the transcript for another run.
-    Deferred(ToolUse),
-    /// A call that was put off cannot be taken up: its tool is not there.
-    DeferredUnavailable(ToolUse),
-    /// A command that needs no model failed, as the text says.
-    CommandFailed,
-    /// The API failed for good.
-    ApiError(Failure),
-    /// At the limit of round trips.
-    MaxTurns(u32),
-    /// At the spending limit.
-    MaxBudget(f64),
-    /// With an answer of the shape that was asked for.
-    Structured(serde_json::Value),
-    /// Without one, after so many attempts.
-    MaxStructuredAttempts(u32),
-    /// By the user.
-    Interrupted(Interruption),
 }

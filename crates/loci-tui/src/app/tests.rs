@@ -355,7 +355,7 @@ fn compaction_that_fails_shows_its_command_and_leaves_the_prompt_alone() {
         entry: "e".into(),
         message: json!({"content": [{"type": "text", "text": "API Error: too little"}]}),
         request: None,
-        error: Some("unknown"),
+        error: Some("unknown".into()),
         is_aborted: false,
     };
     it.news(EngineEvent::CompactionEnded { failure: Some(failure.message.clone()) });
@@ -629,7 +629,7 @@ fn status_of_a_hook_is_seen_while_it_runs() {
         stdout: String::new(),
         stderr: String::new(),
         exit_code: Some(0),
-        outcome: "success",
+        outcome: "success".into(),
         objection: None,
         message: None,
         is_stop: false,

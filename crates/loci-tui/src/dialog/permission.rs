@@ -338,7 +338,7 @@ impl PermissionDialog {
                 visible(&self.question.tool),
                 visible(self.question.call.as_str())
             ),
-            format!("Kind of reason: {}.", visible(self.question.reason_kind)),
+            format!("Kind of reason: {}.", visible(&self.question.reason_kind)),
         ]);
         if let Some(path) = &self.question.blocked_path {
             let path = short_path(&path.display().to_string(), &self.cwd);

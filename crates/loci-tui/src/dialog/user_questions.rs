@@ -352,7 +352,7 @@ mod tests {
                 call: "t".into(),
                 input,
                 reason: String::new(),
-                reason_kind: "other",
+                reason_kind: "other".into(),
                 blocked_path: None,
                 links: Vec::new(),
                 suggestions: Vec::new(),

@@ -298,7 +298,7 @@ mod tests {
             input,
             kind: loci_engine::QuestionKind::Permission,
             reason: "it changes something".to_owned(),
-            reason_kind: "other",
+            reason_kind: "other".into(),
             blocked_path: None,
             links: vec![PathEffect { requested: "/p/x".into(), real: "/etc/x".into() }],
             suggestions: vec![Update::AddRules(rule)],

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::window::Window;
+use loci_core::window::Window;
 
 const WINDOW: Window = Window { tokens: 200_000, max_output: 32_000, percent: None };
 

@@ -2,42 +2,20 @@
 
 use loci_mcp::config::ConfigProblem;
 use loci_mcp::{ServerView, Servers};
+pub use loci_protocol::mcp::{McpServerError, McpServerState};
 use serde_json::{Map, Value, json};
 
-/// A server, as the start of a turn tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpServerState {
-    /// What it is called.
-    pub name: String,
-    /// `connected`, `failed`, `needs-auth`, `pending` or `disabled`.
-    pub status: &'static str,
-    /// Who has brought it: `sdk` for the client, else where it was written down.
-    pub source: &'static str,
-}
-
-/// Something about servers that people should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpServerError {
-    /// The server, or the file.
-    pub name: String,
-    /// The kind, in a word.
-    pub kind: &'static str,
-    /// What it is.
-    pub message: String,
-}
-
-impl From<&ConfigProblem> for McpServerError {
-    fn from(problem: &ConfigProblem) -> Self {
-        let ConfigProblem { name, kind, message } = problem.clone();
-        Self { name, kind, message }
-    }
+/// Tells what is wrong with how a server is configured.
+pub(super) fn config_error(problem: &ConfigProblem) -> McpServerError {
+    let ConfigProblem { name, kind, message } = problem.clone();
+    McpServerError { name, kind: kind.into(), message }
 }
 
 pub(super) fn states(servers: &Servers) -> Vec<McpServerState> {
     let state = |view: ServerView| McpServerState {
-        source: source(&view),
+        source: source(&view).into(),
         name: view.name,
-        status: view.status.name(),
+        status: view.status.name().into(),
     };
     servers.views().into_iter().map(state).collect()
 }

@@ -321,7 +321,7 @@ fn plugin_of_a_flag_wins_over_an_installed_one_of_its_name() {
     places.given = vec![a, dir.path().join("nowhere")];
     let found = find(&places, &json!({}));
     assert_eq!(ids(&found), ["same@inline inline"]);
-    assert_eq!(found.problems.iter().map(|it| it.kind).collect::<Vec<_>>(), ["not_found", "name_conflict"]);
+    assert_eq!(found.problems.iter().map(|it| &*it.kind).collect::<Vec<_>>(), ["not_found", "name_conflict"]);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn state_that_cannot_be_read_is_reported() {
     let places = installed(dir.path(), &json!({"../x@m": []}));
     write(dir.path().join("plugins/known_marketplaces.json"), "{");
     let found = find(&places, &json!({}));
-    assert_eq!(found.problems.iter().map(|it| it.kind).collect::<Vec<_>>(), ["invalid_id", "unreadable"]);
+    assert_eq!(found.problems.iter().map(|it| &*it.kind).collect::<Vec<_>>(), ["invalid_id", "unreadable"]);
 }
 
 #[test]

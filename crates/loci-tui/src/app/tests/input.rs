@@ -368,7 +368,7 @@ fn question_that_goes_on_by_itself_is_counted_down() {
         input,
         kind: loci_engine::QuestionKind::Answers(questions),
         reason: String::new(),
-        reason_kind: "other",
+        reason_kind: "other".into(),
         blocked_path: None,
         links: Vec::new(),
         suggestions: Vec::new(),

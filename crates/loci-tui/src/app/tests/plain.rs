@@ -192,7 +192,7 @@ fn several_answers_are_chosen_by_their_numbers_at_once() {
         call: "t".into(),
         input,
         reason: String::new(),
-        reason_kind: "other",
+        reason_kind: "other".into(),
         blocked_path: None,
         links: Vec::new(),
         suggestions: Vec::new(),

@@ -78,7 +78,7 @@ fn failure_of_the_server_is_labelled_once() {
         entry: "e".into(),
         message: json!({"content": [{"type": "text", "text": "API Error: The server failed (500)"}]}),
         request: None,
-        error: Some("server_error"),
+        error: Some("server_error".into()),
         is_aborted: false,
     };
     it.begin_turn().news(EngineEvent::Assistant(block));

@@ -19,7 +19,7 @@ fn question(tool: &str, input: Value) -> Question {
         call: "toolu_1".into(),
         input,
         reason: "it changes something".to_owned(),
-        reason_kind: "other",
+        reason_kind: "other".into(),
         blocked_path: None,
         links: vec![PathEffect { requested: "/p/x".into(), real: "/etc/x".into() }],
         suggestions: vec![Update::AddRules(rule)],

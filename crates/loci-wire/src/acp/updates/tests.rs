@@ -33,7 +33,7 @@ fn block(content: Value, error: Option<&'static str>) -> EngineEvent {
         entry: "e".into(),
         message,
         request: None,
-        error,
+        error: error.map(Into::into),
         is_aborted: false,
     })
 }

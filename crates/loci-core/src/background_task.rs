@@ -1,14 +1,17 @@
-//! A task as others see it.
+//! Work beside a conversation, as others see it: commands and agents, at one moment and as news.
 
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loci_core::ids::{AgentId, ToolUseId};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, ToolUseId};
+use crate::serde_form::millis;
 
 /// What a task is, whatever becomes of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewTask {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskDescription {
     /// Its id: nine letters and digits, or an agent's.
     pub id: String,
     /// What kind of work it is.
@@ -24,7 +27,8 @@ pub struct NewTask {
 }
 
 /// A kind of work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// A command.
     Shell,
@@ -49,7 +53,8 @@ impl TaskKind {
 }
 
 /// How a task is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BackgroundStatus {
     /// It has not ended.
     Running,
@@ -85,7 +90,7 @@ impl BackgroundStatus {
 }
 
 /// What came of a task that has more to tell than its output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskReport {
     /// What an agent answered, fit to be read by another conversation.
     pub text: String,
@@ -94,21 +99,22 @@ pub struct TaskReport {
 }
 
 /// What a task has used so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskUsage {
     /// Tokens of its last request and answer.
     pub total_tokens: u64,
     /// Calls of tools.
     pub tool_uses: u64,
     /// Since it began.
+    #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
 }
 
 /// A task at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundTask {
     /// What it is.
-    pub about: NewTask,
+    pub about: TaskDescription,
     /// The agent that started it; none for the main conversation.
     pub owner: Option<AgentId>,
     /// How it is doing.
@@ -135,15 +141,16 @@ impl BackgroundTask {
 }
 
 impl Deref for BackgroundTask {
-    type Target = NewTask;
+    type Target = TaskDescription;
 
-    fn deref(&self) -> &NewTask {
+    fn deref(&self) -> &TaskDescription {
         &self.about
     }
 }
 
 /// A step of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskNews {
     /// It has begun.
     Started(BackgroundTask),

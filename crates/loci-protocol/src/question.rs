@@ -1,17 +1,19 @@
 //! What people are asked about calls.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use loci_core::ids::ToolUseId;
 use loci_core::permission::Update;
 use loci_core::tool::{CallEffects, Interaction, PathEffect};
 use loci_core::user_question::{UserQuestion, parse_questions};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::AgentRef;
+use crate::event::AgentRef;
 
 /// A permission question.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its id, to answer by.
     pub id: String,
@@ -30,7 +32,7 @@ pub struct Question {
     /// Why it is asked.
     pub reason: String,
     /// The kind of that reason, in one word.
-    pub reason_kind: &'static str,
+    pub reason_kind: Cow<'static, str>,
     /// The path that is in the way.
     pub blocked_path: Option<PathBuf>,
     /// Paths of the call that lead elsewhere than they say.
@@ -40,16 +42,17 @@ pub struct Question {
 }
 
 /// The MCP server of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolServer {
     /// What it is called.
     pub name: String,
     /// Who has brought it: `sdk` for the client, else where it was written down.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
 }
 
 /// What a person is asked about a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// Whether it may run.
     Permission,
@@ -62,7 +65,7 @@ pub enum QuestionKind {
 
 impl QuestionKind {
     /// Says what a call needs of a person.
-    pub(crate) fn of(input: &Value, effects: &CallEffects) -> Self {
+    pub fn of(input: &Value, effects: &CallEffects) -> Self {
         match effects.interaction {
             None | Some(Interaction::Confirmation) => Self::Permission,
             Some(Interaction::Answers) => Self::Answers(parse_questions(input).unwrap_or_default()),

@@ -1,9 +1,12 @@
 //! What is told of hooks that run.
 
+use std::borrow::Cow;
+
 use loci_core::hooks::{BlockEffect, HandlerEnd, HookAnswer, HookEvent};
+use serde::{Deserialize, Serialize};
 
 /// A hook that is being run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRunStarted {
     /// The run's id.
     pub id: String,
@@ -16,7 +19,7 @@ pub struct HookRunStarted {
 }
 
 /// A hook that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRunEnded {
     /// Which.
     pub run: HookRunStarted,
@@ -27,9 +30,9 @@ pub struct HookRunEnded {
     /// Its code, where it is a command.
     pub exit_code: Option<i32>,
     /// `success`, `error` or `cancelled`.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// What it objected to, where the user would not see it otherwise: the model alone is told, or nobody. What goes wrong
-    /// is an [`EngineEvent::Warning`](super::EngineEvent::Warning), and what a hook refuses says so where it does not happen.
+    /// is an [`Event::Warning`](super::Event::Warning), and what a hook refuses says so where it does not happen.
     pub objection: Option<String>,
     /// What it wants the user to be told, or what went wrong with it, where there is such a thing.
     pub message: Option<String>,
@@ -38,7 +41,7 @@ pub struct HookRunEnded {
 }
 
 /// A hook that still runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRunProgress {
     /// Which.
     pub run: HookRunStarted,
@@ -50,7 +53,7 @@ pub struct HookRunProgress {
 
 impl HookRunProgress {
     /// Tells what a run has printed so far.
-    pub(crate) fn new(run: HookRunStarted, stdout: &str, stderr: &str) -> Self {
+    pub fn new(run: HookRunStarted, stdout: &str, stderr: &str) -> Self {
         Self { run, stdout: cut_output(stdout), stderr: cut_output(stderr) }
     }
 }
@@ -64,7 +67,7 @@ fn cut_output(text: &str) -> String {
 
 impl HookRunEnded {
     /// Tells how a run ended.
-    pub(crate) fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
+    pub fn new(run: HookRunStarted, end: &HandlerEnd, answer: &HookAnswer) -> Self {
         let cut = cut_output;
         let (stdout, stderr, exit_code) = match end {
             HandlerEnd::Exited { code, stdout, stderr } => (cut(stdout), cut(stderr), Some(*code)),
@@ -83,7 +86,7 @@ impl HookRunEnded {
         let objection = answer.block.as_ref().filter(|_| is_unseen(run.event)).map(|why| cut(why));
         let message = answer.error.as_ref().or(answer.message.as_ref()).map(|text| cut(text));
         let is_stop = answer.stop.is_some();
-        Self { run, stdout, stderr, exit_code, outcome, objection, message, is_stop }
+        Self { run, stdout, stderr, exit_code, outcome: outcome.into(), objection, message, is_stop }
     }
 }
 

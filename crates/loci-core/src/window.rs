@@ -1,5 +1,7 @@
 //! How much a conversation may hold, and what happens as it fills: one function for every threshold.
 
+use serde::{Deserialize, Serialize};
+
 /// What bounds a conversation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
@@ -12,7 +14,8 @@ pub struct Window {
 }
 
 /// Where a conversation stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// There is room.
     Fine,
@@ -37,7 +40,7 @@ impl Level {
 }
 
 /// How full a conversation is: one figure for every front end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fullness {
     /// Tokens it holds.
     pub tokens: u64,
@@ -50,7 +53,7 @@ pub struct Fullness {
 }
 
 /// The thresholds of a window, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
     /// What the conversation can use: the window without the reserve for a summary.
     pub usable: u64,
