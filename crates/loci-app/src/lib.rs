@@ -17,6 +17,7 @@ mod options;
 pub mod permissions;
 pub mod plugins;
 pub mod reports;
+pub mod service;
 pub mod sessions;
 pub mod settings;
 pub mod start;

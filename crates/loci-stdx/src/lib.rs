@@ -63,4 +63,6 @@ pub use sorted::nth_largest;
 pub use store::{Listener, Store, Subscription};
 pub use terminal_text::{TerminalWriter, escape_for_terminal};
 pub use text::{counted, printable, single_line, truncate_chars, utf16_len, visible};
+#[cfg(unix)]
+pub use user::effective_uid;
 pub use user::{is_in_foreground, is_root};

@@ -1,5 +1,11 @@
 //! Who the process runs as, and whether somebody sits before it.
 
+/// Returns the id of the user that this process acts as.
+#[cfg(unix)]
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Returns true when the process has the rights of the superuser.
 #[cfg(unix)]
 pub fn is_root() -> bool {
