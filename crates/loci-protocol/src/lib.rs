@@ -26,5 +26,6 @@ pub mod view;
 
 pub use error::{ErrorKind, RequestError};
 pub use event::Event;
+pub use frame::Sequenced;
 pub use request::{Answer, Ask, Done, Reach, Request};
 pub use view::{Seat, SessionView};
